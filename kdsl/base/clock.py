@@ -1,0 +1,35 @@
+"""Time as an argument: nothing in kdsl reads the machine's clock except through a `Clock`."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Tells the time as nanoseconds since the Unix epoch (UTC)."""
+
+    def now(self) -> int: ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> int:
+        return time.time_ns()
+
+
+class ManualClock:
+    """A clock that moves only when told to: for simulation and tests."""
+
+    def __init__(self, start: int = 0) -> None:
+        self._now = start
+
+    def now(self) -> int:
+        return self._now
+
+    def advance(self, nanoseconds: int) -> None:
+        """Move the clock forward; a negative step raises ValueError."""
+        if nanoseconds < 0:
+            raise ValueError("a clock does not run backwards")
+        self._now += nanoseconds

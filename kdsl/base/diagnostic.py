@@ -1,0 +1,83 @@
+"""What kdsl tells a user who made a mistake: structured records, collected, rendered elsewhere.
+
+A mistake in an input is a `Diagnostic` that is returned with all the others; an exception means
+that the work cannot go on. `kdsl.report.diagnostics` renders them.
+
+Code ranges: K01 syntax, K02 types, K03 names and imports, K04 composition and rights, K05 cost, K06 dead rules,
+K07 scheduling sense, K08 style, K09 tests, K10 plugins, K11 cluster objects and other inputs, K12 not built yet.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kdsl.base.span import Span
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A secondary place that helps to understand the primary one."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the text of `span` by `text`."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A change that cures the diagnostic: `title` says what it does, `edits` do it."""
+
+    title: str
+    edits: tuple[Edit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding.
+
+    Texts are lower case, without a final full stop, with the user's own words in backticks. `where` is the place inside
+    an input that has no span: a path into an object such as `pods.yaml#2: spec.containers[0].image`.
+    """
+
+    code: str
+    title: str
+    span: Span | None = None
+    label: str = ""
+    severity: Severity = Severity.ERROR
+    where: str = ""
+    secondary: tuple[Label, ...] = ()
+    notes: tuple[str, ...] = ()
+    help: tuple[str, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+
+    @property
+    def is_error(self) -> bool:
+        return self.severity is Severity.ERROR
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Tell whether any of the diagnostics is an error."""
+    return any(diagnostic.is_error for diagnostic in diagnostics)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return a help line naming the known name nearest to `name`, or nothing where none is near."""
+    candidates = sorted(set(known))
+    folded = {candidate.lower(): candidate for candidate in reversed(candidates)}
+    near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    return (f"did you mean `{folded[near[0]]}`?",) if near else ()

@@ -1,0 +1,19 @@
+"""Exceptions: raised only where the work cannot go on. A user's mistake is a `Diagnostic` instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kdsl.base.diagnostic import Diagnostic
+
+
+class KdslError(Exception):
+    """The root of every exception kdsl raises on purpose."""
+
+
+class InvalidInputError(KdslError):
+    """An input cannot be used; `diagnostics` say why, all of it at once."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("; ".join(diagnostic.title for diagnostic in self.diagnostics))

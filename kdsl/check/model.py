@@ -1,0 +1,193 @@
+"""The checked model: what a folder of rule files means. The checker makes it, back ends compile it, `kdsl show` prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kdsl.base.span import Span
+from kdsl.check.typed import TypedExpr, Var
+from kdsl.lang.tree import Code, ErrorAction, Normalization
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTemplate:
+    """A reason: text and expressions in turn."""
+
+    parts: tuple[str | TypedExpr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedParam:
+    """A parameter with its value: the default, or what a profile `set`. The value is a constant expression."""
+
+    variable: Var
+    value: TypedExpr
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedLet:
+    """A name for a value. It is computed where it is first used and at most once per node: an error in it is its user's."""
+
+    variable: Var
+    value: TypedExpr
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRequire:
+    condition: TypedExpr
+    code: Code
+    reason: CheckedTemplate
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedForEach:
+    """One variable ranges over list elements or map keys; two over index and element, or key and value."""
+
+    variables: tuple[Var, ...]
+    iterable: TypedExpr
+    where: TypedExpr | None
+    body: tuple[CheckedStatement, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+CheckedStatement = CheckedLet | CheckedRequire | CheckedForEach
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedNarrow:
+    """`names` is an `optional(list(string))` known from the pod alone."""
+
+    names: TypedExpr
+    code: Code
+    reason: CheckedTemplate
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedOnError:
+    """What an error in the rule becomes; without one a predicate rejects the node and a score contributes 0."""
+
+    action: ErrorAction
+    reason: CheckedTemplate | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPredicate:
+    """A predicate as a profile uses it, with its parameters set.
+
+    `applies` are the conditions of `applies when`; `reads` is everything the rule reads. Variables are in scope for all
+    statements after them; `scope` maps the names that the engine fills (`pod`, `node`, `cluster`) to their slots; `slots` is the
+    number of slots a frame needs.
+    """
+
+    name: str
+    qualified: str
+    params: tuple[CheckedParam, ...]
+    applies: tuple[TypedExpr, ...]
+    narrow: CheckedNarrow | None
+    body: tuple[CheckedStatement, ...]
+    report_all: bool
+    on_error: CheckedOnError | None
+    reads: frozenset[str]
+    scope: Mapping[str, Var]
+    slots: int
+    doc: tuple[str, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedNormalize:
+    """`by` is set for `normalize by` and reads `value`, `min` and `max` from their slots in the score's scope."""
+
+    kind: Normalization
+    by: TypedExpr | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedScore:
+    """A score as a profile uses it. `value` has type int or double; `applies` depend on the pod only."""
+
+    name: str
+    qualified: str
+    params: tuple[CheckedParam, ...]
+    applies: tuple[TypedExpr, ...]
+    lets: tuple[CheckedLet, ...]
+    value: TypedExpr
+    normalize: CheckedNormalize
+    on_error: CheckedOnError | None
+    reads: frozenset[str]
+    scope: Mapping[str, Var]
+    slots: int
+    doc: tuple[str, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAdmit:
+    condition: TypedExpr
+    reason: CheckedTemplate
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSortKey:
+    value: TypedExpr
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedQueue:
+    name: str
+    qualified: str
+    params: tuple[CheckedParam, ...]
+    lets: tuple[CheckedLet, ...]
+    admit: tuple[CheckedAdmit, ...]
+    order: tuple[CheckedSortKey, ...]
+    reads: frozenset[str]
+    scope: Mapping[str, Var]
+    slots: int
+    doc: tuple[str, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFn:
+    """A function; `params` are its arguments in order. It reads nothing but them."""
+
+    qualified: str
+    params: tuple[Var, ...]
+    body: TypedExpr
+    slots: int
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedRule:
+    score: CheckedScore
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedProfile:
+    """An effective profile: everything it inherits folded in, in order."""
+
+    name: str
+    qualified: str
+    scheduler: str
+    queue: CheckedQueue
+    predicates: tuple[CheckedPredicate, ...]
+    scores: tuple[WeightedRule, ...]
+    doc: tuple[str, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """All profiles by qualified name, and the functions their rules call. `digest` identifies the text they came from."""
+
+    profiles: Mapping[str, CheckedProfile]
+    fns: Mapping[str, CheckedFn]
+    digest: str

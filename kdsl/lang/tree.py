@@ -1,0 +1,560 @@
+"""The syntax tree of rule files: plain frozen data, equal when the text means the same, with a span on every node.
+
+The parser builds it, the printer writes it, the checker reads it. Spans, raw spellings and comments do not take part in
+equality, so `parse(print(tree)) == tree` is the law that the formatter holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kdsl.base.span import Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """The base of every tree node."""
+
+    span: Span = field(compare=False, repr=False)
+
+
+# ---- expressions (CEL without message construction) ------------------------------------------------------------
+
+
+class LiteralKind(StrEnum):
+    NULL = "null"
+    BOOL = "bool"
+    INT = "int"
+    UINT = "uint"
+    DOUBLE = "double"
+    STRING = "string"
+    BYTES = "bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Node):
+    """A constant. `raw` is the author's spelling, which the printer keeps. `-9223372036854775808` is one literal."""
+
+    kind: LiteralKind
+    value: None | bool | int | float | str | bytes
+    raw: str = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ident(Node):
+    """`name`, or `.name` when `rooted`."""
+
+    name: str
+    rooted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Node):
+    """`operand.field`, `` operand.`field` `` when `escaped`, `operand.?field` when `optional`."""
+
+    operand: Expr
+    field: str
+    optional: bool = False
+    escaped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """`function(args)`, `.function(args)` when `rooted`, or `target.function(args)`. Macros are calls here."""
+
+    function: str
+    target: Expr | None
+    args: tuple[Expr, ...]
+    rooted: bool = False
+    name_span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Index(Node):
+    """`operand[index]`, `operand[?index]` when `optional`."""
+
+    operand: Expr
+    index: Expr
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListItem(Node):
+    """An element of a list literal; `?expr` when `optional`."""
+
+    value: Expr
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListExpr(Node):
+    items: tuple[ListItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MapEntry(Node):
+    """`key: value`, or `?key: value` when `optional`."""
+
+    key: Expr
+    value: Expr
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MapExpr(Node):
+    entries: tuple[MapEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Node):
+    """`op` is `!` or `-`."""
+
+    op: str
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Node):
+    """`op` is one of `|| && < <= > >= == != in + - * / %`."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional(Node):
+    """`condition ? then : otherwise`."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+
+
+Expr = Literal | Ident | Select | Call | Index | ListExpr | MapExpr | Unary | Binary | Conditional
+
+
+# ---- pieces of statements --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Node):
+    """A possibly qualified name of a declaration: `default`, `nv.NvidiaVGPU`, `kubernetes.v1_36`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName(Node):
+    """A written type: `int`, `list(string)`, `map(string, int)`."""
+
+    name: str
+    args: tuple[TypeName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Template(Node):
+    """A reason: text with `${expr}` holes. `raw` is the literal as written, quotes included."""
+
+    parts: tuple[str | Expr, ...]
+    raw: str = field(compare=False)
+
+
+class Code(StrEnum):
+    """The codes a rule may reject with."""
+
+    UNSCHEDULABLE = "unschedulable"
+    UNRESOLVABLE = "unresolvable"
+    PENDING = "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Comment(Node):
+    """A `//` comment, text without the slashes. `own_line` is false for one that follows code on its line."""
+
+    text: str
+    own_line: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement(Node):
+    """The base of declarations and of the lines inside them: they carry the comments that belong to them."""
+
+    leading: tuple[Comment, ...] = field(default=(), compare=False, repr=False)
+    trailing: Comment | None = field(default=None, compare=False, repr=False)
+    blank_before: bool = field(default=False, compare=False, repr=False)
+
+
+# ---- statements inside blocks ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Param(Statement):
+    """`[final] param name[: type] = value`, at the top of a file or inside a rule."""
+
+    name: Name
+    type: TypeName | None
+    value: Expr
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Let(Statement):
+    name: Name
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class AppliesWhen(Statement):
+    condition: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Require(Statement):
+    """`require condition else [code] reason`; `code` is None where it is not written (unschedulable)."""
+
+    condition: Expr
+    code: Code | None
+    reason: Template
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow(Statement):
+    """`narrow to names else [code] reason`: only the named nodes are candidates; none of them rejects the pod.
+
+    `names` is an `optional(list(string))` that depends on the pod only; `optional.none()` does not narrow.
+    """
+
+    names: Expr
+    code: Code | None
+    reason: Template
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach(Statement):
+    """`for a[, b] in iterable [where condition] { … }`."""
+
+    names: tuple[Name, ...]
+    iterable: Expr
+    where: Expr | None
+    body: tuple[RuleStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report(Statement):
+    """`report all` or `report first`."""
+
+    all: bool
+
+
+class ErrorAction(StrEnum):
+    REJECT = "reject"
+    ABORT = "abort"
+    ZERO = "zero"
+
+
+@dataclass(frozen=True, slots=True)
+class OnError(Statement):
+    """`on error reject "reason"`, `on error abort` or `on error zero`."""
+
+    action: ErrorAction
+    reason: Template | None
+
+
+@dataclass(frozen=True, slots=True)
+class Value(Statement):
+    value: Expr
+
+
+class Normalization(StrEnum):
+    MAX = "max"
+    REVERSE = "reverse"
+    MINMAX = "minmax"
+    NONE = "none"
+    BY = "by"
+
+
+@dataclass(frozen=True, slots=True)
+class Normalize(Statement):
+    """`normalize max|reverse|minmax|none` or `normalize by expr`, which alone has an expression."""
+
+    kind: Normalization
+    by: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class AdmitWhen(Statement):
+    condition: Expr
+    reason: Template
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey(Node):
+    value: Expr
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OrderBy(Statement):
+    keys: tuple[SortKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff(Statement):
+    initial: Expr
+    maximum: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Resource(Statement):
+    """`resource name = "resource/name" [unit u]`."""
+
+    name: Name
+    resource: Literal
+    unit: Name | None
+
+
+@dataclass(frozen=True, slots=True)
+class Default(Statement):
+    name: Name
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Fit(Statement):
+    body: tuple[RuleStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pick(Statement):
+    """`pick` followed by `order by …` and `together by …` lines."""
+
+    order: tuple[SortKey, ...]
+    together: Expr | None
+
+
+RuleStatement = AppliesWhen | Let | Require | Narrow | ForEach | Report | OnError | Param
+ScoreStatement = AppliesWhen | Let | Param | Value | Normalize | OnError
+QueueStatement = AdmitWhen | OrderBy | Backoff | Let | Param
+DeviceStatement = Resource | Default | Let | Fit | Pick | Value | Param | AppliesWhen
+
+
+# ---- statements of profiles and teams --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerName(Statement):
+    name: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateList(Statement):
+    names: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedScore(Statement):
+    name: Name
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreList(Statement):
+    scores: tuple[WeightedScore, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UseQueue(Statement):
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class UseDevices(Statement):
+    names: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tighten(Statement):
+    name: Name
+    body: tuple[RuleStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reweight(Statement):
+    name: Name
+    weight: int
+
+
+class RuleKind(StrEnum):
+    PREDICATE = "predicate"
+    SCORE = "score"
+
+
+@dataclass(frozen=True, slots=True)
+class Disable(Statement):
+    kind: RuleKind
+    name: Name
+
+
+class Placing(StrEnum):
+    BEFORE = "before"
+    AFTER = "after"
+
+
+@dataclass(frozen=True, slots=True)
+class AddPredicate(Statement):
+    """`add predicate name [before|after anchor]`; without an anchor the predicate goes last."""
+
+    name: Name
+    placing: Placing | None
+    anchor: Name | None
+
+
+@dataclass(frozen=True, slots=True)
+class AddScore(Statement):
+    name: Name
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetParam(Statement):
+    """`set rule.param = value`."""
+
+    rule: Name
+    param: Name
+    value: Expr
+
+
+ProfileStatement = (
+    SchedulerName
+    | PredicateList
+    | ScoreList
+    | UseQueue
+    | UseDevices
+    | Tighten
+    | Reweight
+    | Disable
+    | AddPredicate
+    | AddScore
+    | SetParam
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant(Node):
+    """One right of a `may` list, as its words: `tighten`, `add predicates`, `reweight` with its bounds, …"""
+
+    right: str
+    low: int | None = None
+    high: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Owns(Statement):
+    condition: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Files(Statement):
+    pattern: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Contact(Statement):
+    address: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Priority(Statement):
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class May(Statement):
+    grants: tuple[Grant, ...]
+
+
+TeamStatement = Owns | Files | Contact | Priority | May
+
+
+# ---- declarations ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared(Statement):
+    """The base of declarations. `doc` holds the lines of the `///` comment above it."""
+
+    name: Name
+    doc: tuple[str, ...] = ()
+    dangling: tuple[Comment, ...] = field(default=(), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FnParam(Node):
+    name: Name
+    type: TypeName
+
+
+@dataclass(frozen=True, slots=True)
+class Fn(Declared):
+    """`fn name(params): result = body`."""
+
+    params: tuple[FnParam, ...]
+    result: TypeName
+    body: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate(Declared):
+    body: tuple[RuleStatement, ...]
+    mandatory: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Score(Declared):
+    body: tuple[ScoreStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Queue(Declared):
+    body: tuple[QueueStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Device(Declared):
+    body: tuple[DeviceStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile(Declared):
+    extends: Name | None
+    body: tuple[ProfileStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Team(Declared):
+    body: tuple[TeamStatement, ...]
+
+
+Declaration = Param | Fn | Predicate | Score | Queue | Device | Profile | Team
+
+
+@dataclass(frozen=True, slots=True)
+class Import(Statement):
+    """`import package [as alias]`."""
+
+    package: Name
+    alias: Name | None
+
+
+@dataclass(frozen=True, slots=True)
+class File(Node):
+    """One rule file. `dangling` are the comments after the last declaration."""
+
+    version: int
+    package: Name | None
+    imports: tuple[Import, ...]
+    declarations: tuple[Declaration, ...]
+    leading: tuple[Comment, ...] = field(default=(), compare=False, repr=False)
+    dangling: tuple[Comment, ...] = field(default=(), compare=False, repr=False)
