@@ -1,7 +1,7 @@
-"""The syntax tree of rule files: plain frozen data, equal when the text means the same, with a span on every node.
+"""The syntax tree of rule files: frozen data, equal when the text means the same, spans everywhere.
 
-The parser builds it, the printer writes it, the checker reads it. Spans, raw spellings and comments do not take part in
-equality, so `parse(print(tree)) == tree` is the law that the formatter holds.
+The parser builds it, the printer writes it, the checker reads it. Spans, raw spellings and comments do not
+take part in equality, so `parse(print(tree)) == tree` is the law that the formatter holds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Node:
     span: Span = field(compare=False, repr=False)
 
 
-# ---- expressions (CEL without message construction) ------------------------------------------------------------
+# ---- expressions (CEL without message construction) --------------------------------------------------------
 
 
 class LiteralKind(StrEnum):
@@ -34,10 +34,10 @@ class LiteralKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Literal(Node):
-    """A constant. `raw` is the author's spelling, which the printer keeps. `-9223372036854775808` is one literal."""
+    """A constant. `raw` is the author's spelling. `-9223372036854775808` is one literal."""
 
     kind: LiteralKind
-    value: None | bool | int | float | str | bytes
+    value: bool | int | float | str | bytes | None
     raw: str = field(compare=False)
 
 
@@ -61,7 +61,7 @@ class Select(Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(Node):
-    """`function(args)`, `.function(args)` when `rooted`, or `target.function(args)`. Macros are calls here."""
+    """`function(args)`, `.function(args)` when `rooted`, or `target.function(args)`; macros too."""
 
     function: str
     target: Expr | None
@@ -135,7 +135,7 @@ class Conditional(Node):
 Expr = Literal | Ident | Select | Call | Index | ListExpr | MapExpr | Unary | Binary | Conditional
 
 
-# ---- pieces of statements --------------------------------------------------------------------------------------
+# ---- pieces of statements ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,22 +171,31 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Comment(Node):
-    """A `//` comment, text without the slashes. `own_line` is false for one that follows code on its line."""
+    """A `//` comment: all that follows the slashes. `own_line` is false for one behind code.
+
+    A `///` comment that belongs to no declaration is a comment whose text starts with a slash.
+    """
 
     text: str
     own_line: bool
+    blank_before: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement(Node):
-    """The base of declarations and of the lines inside them: they carry the comments that belong to them."""
+    """The base of declarations and of the lines inside them: they carry the comments that belong to them.
+
+    `leading` stand above it, `trailing` behind its last line, `dangling` after the last statement of its
+    block.
+    """
 
     leading: tuple[Comment, ...] = field(default=(), compare=False, repr=False)
     trailing: Comment | None = field(default=None, compare=False, repr=False)
+    dangling: tuple[Comment, ...] = field(default=(), compare=False, repr=False)
     blank_before: bool = field(default=False, compare=False, repr=False)
 
 
-# ---- statements inside blocks ----------------------------------------------------------------------------------
+# ---- statements inside blocks ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +230,7 @@ class Require(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Narrow(Statement):
-    """`narrow to names else [code] reason`: only the named nodes are candidates; none of them rejects the pod.
+    """`narrow to names else [code] reason`: only the named nodes remain; if there is none, reject.
 
     `names` is an `optional(list(string))` that depends on the pod only; `optional.none()` does not narrow.
     """
@@ -340,7 +349,7 @@ QueueStatement = AdmitWhen | OrderBy | Backoff | Let | Param
 DeviceStatement = Resource | Default | Let | Fit | Pick | Value | Param | AppliesWhen
 
 
-# ---- statements of profiles and teams --------------------------------------------------------------------------
+# ---- statements of profiles and teams ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,7 +487,7 @@ class May(Statement):
 TeamStatement = Owns | Files | Contact | Priority | May
 
 
-# ---- declarations ----------------------------------------------------------------------------------------------
+# ---- declarations ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -487,7 +496,6 @@ class Declared(Statement):
 
     name: Name
     doc: tuple[str, ...] = ()
-    dangling: tuple[Comment, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

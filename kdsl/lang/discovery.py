@@ -1,0 +1,73 @@
+"""Finds and reads rule files: what a list of paths means. The loader and `kdsl fmt` use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.span import Source
+from kdsl.lang.codes import LangCode
+
+SUFFIX = ".kdsl"
+
+
+def find_rule_files(paths: Iterable[Path | str]) -> tuple[tuple[Path, ...], tuple[Diagnostic, ...]]:
+    """List the rule files that the paths mean, each once, in the order given and sorted inside folders.
+
+    A file counts whatever its suffix; of a folder count all `*.kdsl` below it, through symbolic links too.
+    Names that start with a dot are skipped, which leaves out the hidden copies that Kubernetes makes of a
+    mounted ConfigMap.
+    """
+    files: dict[Path, Path] = {}
+    diagnostics: list[Diagnostic] = []
+    for path in map(Path, paths):
+        before = len(diagnostics)
+        try:
+            found = _below(path, (), diagnostics) if path.is_dir() else [path]
+            if not found and len(diagnostics) == before:
+                title = f"no `*{SUFFIX}` file below `{path}`"
+                diagnostics.append(Diagnostic(LangCode.NO_RULES, title, where=str(path)))
+            for file in found:
+                files.setdefault(file.resolve(), file)
+        except (OSError, RuntimeError) as error:
+            diagnostics.append(unreadable(path, error))
+    return tuple(files.values()), tuple(diagnostics)
+
+
+def read_source(path: Path, content: bytes) -> Source | Diagnostic:
+    """Decode a rule file, without its byte order mark if it has one."""
+    try:
+        return Source(str(path), content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        note = f"byte 0x{error.object[error.start]:02x} in line {line} starts no character"
+        title = f"`{path}` is not UTF-8 text"
+        return Diagnostic(LangCode.NOT_UTF8, title, where=str(path), notes=(note,))
+
+
+def unreadable(path: Path, error: OSError | RuntimeError) -> Diagnostic:
+    """Describe a file or folder that the operating system does not let us read."""
+    reason = (getattr(error, "strerror", None) or str(error)).lower()
+    return Diagnostic(LangCode.UNREADABLE, f"cannot read `{path}`: {reason}", where=str(path))
+
+
+def _below(folder: Path, above: tuple[Path, ...], diagnostics: list[Diagnostic]) -> list[Path]:
+    """List the rule files below a folder; `above` are the real places of the folders around it."""
+    place = folder.resolve()
+    if place in above:
+        title = f"`{folder}` is a link to a folder that it stands in"
+        diagnostics.append(Diagnostic(LangCode.LINK_LOOP, title, where=str(folder)))
+        return []
+    found: list[Path] = []
+    try:
+        entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    except OSError as error:
+        diagnostics.append(unreadable(folder, error))
+        return []
+    for entry in entries:
+        if entry.is_dir():
+            found += _below(entry, (*above, place), diagnostics)
+        elif entry.suffix == SUFFIX:
+            found.append(entry)
+    return found

@@ -1,0 +1,202 @@
+"""Expressions to documents in the canonical style; `printer.py` puts them into statements.
+
+Lines break before operators, with the operands below each other. Parentheses stand where the grammar needs
+them and around `&&` inside `||`, whose precedence few remember. Literals keep the author's spelling.
+"""
+
+from __future__ import annotations
+
+from kdsl.lang.layout import Align, Concat, Doc, Fill, Group, Line, Nest, concat, render
+from kdsl.lang.literals import spell
+from kdsl.lang.tree import (
+    Binary,
+    Call,
+    Conditional,
+    Expr,
+    Ident,
+    Index,
+    ListExpr,
+    ListItem,
+    Literal,
+    LiteralKind,
+    MapEntry,
+    MapExpr,
+    Select,
+    Unary,
+)
+
+_CONDITIONAL, _OR, _AND, _RELATION, _SUM, _PRODUCT, _UNARY, _MEMBER = range(8)
+_ONE_LINE = 1 << 30
+_LEVELS = (
+    {"||": _OR, "&&": _AND}
+    | dict.fromkeys(("<", "<=", ">", ">=", "==", "!=", "in"), _RELATION)
+    | {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT}
+)
+
+
+def format_expr(expr: Expr) -> str:
+    """Write an expression on one line (a string over several lines keeps them)."""
+    return render(expression_doc(expr), _ONE_LINE)
+
+
+def expression_doc(expr: Expr, *, hanging: bool = False) -> Doc:
+    """Describe an expression. Where it breaks, operators stand left of the column of their operands, and
+    everything else is indented from the statement.
+
+    With `hanging` the operators of the outermost chain are indented instead.
+    """
+    return Group(_bare(expr, hanging=hanging))
+
+
+def _at(expr: Expr, level: int) -> Doc:
+    """Describe an operand of an operator that needs at least this level of binding."""
+    inner = _bare(expr)
+    return concat("(", Align(inner), ")") if _level(expr) < level else inner
+
+
+def _level(expr: Expr) -> int:
+    match expr:
+        case Conditional():
+            return _CONDITIONAL
+        case Binary(op=op):
+            return _LEVELS[op]
+        case Unary():
+            return _UNARY
+        case Literal(kind=LiteralKind.INT | LiteralKind.DOUBLE) if spelling(expr).startswith("-"):
+            return _UNARY
+    return _MEMBER
+
+
+def _bare(expr: Expr, *, hanging: bool = False) -> Doc:
+    """Describe an expression without parentheses around it."""
+    match expr:
+        case Binary():
+            return _chain(expr, hanging=hanging)
+        case Conditional():
+            return _conditional(expr)
+        case Unary(op, operand):
+            return concat(op, _unary_operand(op, operand))
+        case Select() | Index() | Call():
+            return _member(expr)
+        case Ident(name, rooted):
+            return concat("." if rooted else "", name)
+        case Literal():
+            return concat(spelling(expr))
+        case ListExpr(items):
+            return concat("[", Align(Fill(tuple(_item(item) for item in items))), "]")
+        case MapExpr(entries):
+            return concat("{", Align(Fill(tuple(_entry(entry) for entry in entries))), "}")
+
+
+def spelling(literal: Literal) -> str:
+    """Return the author's spelling of a literal, or the plainest one where the tree was made by a program."""
+    return literal.raw or spell(literal.kind, literal.value)
+
+
+def _item(item: ListItem) -> Doc:
+    return concat("?" if item.optional else "", Align(Group(_bare(item.value))))
+
+
+def _entry(entry: MapEntry) -> Doc:
+    key, value = _bare(entry.key), Align(Group(_bare(entry.value)))
+    return concat("?" if entry.optional else "", key, ": ", value)
+
+
+def _chain(expr: Binary, *, hanging: bool) -> Doc:
+    """Describe operators of one level in a row, `a + b - c`: they break all or not at all."""
+    level = _LEVELS[expr.op]
+    links: list[tuple[str, Expr]] = []
+    first: Expr = expr
+    while isinstance(first, Binary) and _LEVELS[first.op] == level:
+        links.append((first.op, first.right))
+        first = first.left
+    parts = [_operand(first, level, level)]
+    for op, right in reversed(links):
+        back = 2 if hanging else -len(op) - 1
+        parts.append(concat(Nest(back, Line()), f"{op} ", Align(_operand(right, level, level + 1))))
+    return Align(Group(Concat(tuple(parts))))
+
+
+def _operand(expr: Expr, chain: int, level: int) -> Doc:
+    """Describe an operand of a chain; `&&` inside `||` gets parentheses that the grammar would not need."""
+    if chain == _OR and isinstance(expr, Binary) and expr.op == "&&":
+        level = _MEMBER
+    return _at(expr, level)
+
+
+def _conditional(expr: Conditional) -> Doc:
+    """Describe `a ? b : c`: on one line, or each branch on its own. In a row of them, `a ? b : c ? d : e`, a
+    condition stays with its value and reads like a case.
+    """
+    if not isinstance(expr.otherwise, Conditional):
+        then = concat(Line(), "? ", Align(_at(expr.then, _OR)))
+        otherwise = concat(Line(), ": ", Align(_bare(expr.otherwise)))
+        return Group(concat(_at(expr.condition, _OR), Nest(2, concat(then, otherwise))))
+    cases: list[Doc] = []
+    last: Expr = expr
+    while isinstance(last, Conditional):
+        case = concat(Align(_at(last.condition, _OR)), " ? ", Align(_at(last.then, _OR)))
+        cases.append(concat(Line(), ": ", case) if cases else case)
+        last = last.otherwise
+    cases.append(concat(Line(), ": ", Align(_bare(last))))
+    return Group(Nest(2, Concat(tuple(cases))))
+
+
+def _unary_operand(op: str, operand: Expr) -> Doc:
+    if isinstance(operand, Unary) and operand.op == op:
+        return _bare(operand)
+    if op == "-" and _starts_with_number(operand):
+        # `-1.f()` would be `(-1).f()`: see the tree builder.
+        return concat("(", Align(_bare(operand)), ")")
+    return _at(operand, _MEMBER)
+
+
+def _starts_with_number(expr: Expr) -> bool:
+    if isinstance(expr, Literal):
+        return False
+    while True:
+        match expr:
+            case Select(operand=inner) | Index(operand=inner) | Call(target=inner) if inner is not None:
+                expr = inner
+            case Literal(kind=LiteralKind.INT | LiteralKind.DOUBLE):
+                return not spelling(expr).startswith("-")
+            case _:
+                return False
+
+
+def _member(expr: Select | Index | Call) -> Doc:
+    """Describe `a.b[c].f(d).g()`. With two or more calls behind dots, each may stand on its own line."""
+    links: list[Select | Index | Call] = []
+    base: Expr = expr
+    while isinstance(base, Select | Index) or (isinstance(base, Call) and base.target is not None):
+        links.append(base)
+        inner = base.target if isinstance(base, Call) else base.operand
+        assert inner is not None
+        base = inner
+    links.reverse()
+    if isinstance(base, Call):
+        head = concat("." if base.rooted else "", base.function, _arguments(base.args))
+    else:
+        head = concat(_at(base, _MEMBER))
+    breakable = sum(isinstance(link, Call) for link in links) > 1
+    parts: list[Doc] = []
+    for link in links:
+        if breakable and isinstance(link, Call):
+            parts.append(Line(""))
+        parts.append(_link(link))
+    tail = Concat(tuple(parts))
+    return Group(Align(concat(head, Nest(2, tail))) if breakable else concat(head, tail))
+
+
+def _link(link: Select | Index | Call) -> Doc:
+    match link:
+        case Select(field=field, optional=optional, escaped=escaped):
+            return concat(".?" if optional else ".", f"`{field}`" if escaped else field)
+        case Index(index=index, optional=optional):
+            return concat("[?" if optional else "[", Align(Group(_bare(index))), "]")
+        case Call(function=function, args=args):
+            return concat(f".{function}", _arguments(args))
+
+
+def _arguments(args: tuple[Expr, ...]) -> Doc:
+    return concat("(", Nest(2, Fill(tuple(Group(_bare(arg)) for arg in args))), ")")

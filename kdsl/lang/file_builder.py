@@ -1,0 +1,360 @@
+"""Turns lark's tree of a file into the syntax tree. One method per rule of the grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from lark import Token, v_args
+from lark.tree import Meta
+
+from kdsl.base.diagnostic import Diagnostic, Label
+from kdsl.base.span import Source, Span
+from kdsl.lang import tree
+from kdsl.lang.codes import LangCode
+from kdsl.lang.comments import Comments
+from kdsl.lang.expression_builder import ExpressionBuilder, Locate
+from kdsl.lang.literals import INT64_MAX, read_integer
+from kdsl.lang.templates import Hole, cut_template, unclosed_hole
+
+ParseHole = Callable[[str, Locate], tuple[tree.Expr | None, tuple[Diagnostic, ...]]]
+"""Parses the expression in a hole of a reason; the parser passes itself in."""
+
+S = TypeVar("S", bound=tree.Statement)
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Generic[S]):
+    """What stands between two braces: statements, and the comments after the last one."""
+
+    statements: tuple[S, ...]
+    dangling: tuple[tree.Comment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PickOrder:
+    """An `order by` line of `pick`."""
+
+    span: Span
+    keys: tuple[tree.SortKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PickTogether:
+    """A `together by` line of `pick`."""
+
+    span: Span
+    by: tree.Expr
+
+
+@v_args(inline=True, meta=True)
+class FileBuilder(ExpressionBuilder):
+    """Builds a file. Collects diagnostics; a statement with one is built all the same."""
+
+    def __init__(self, source: Source, comments: Comments, parse_hole: ParseHole) -> None:
+        super().__init__(lambda start, end: Span(source, start, end))
+        self._source = source
+        self._comments = comments
+        self._parse_hole = parse_hole
+
+    # ---- files and declarations ----------------------------------------------------------------------------
+
+    def file(
+        self, meta: Meta, version: Token, package: tree.Name | None, *rest: tree.Import | tree.Declaration
+    ) -> tree.File:
+        span = Span(self._source, 0, len(self._source.text))
+        header_end = package.span.end if package else self._span(version).end
+        line_end = self._source.text.find("\n", header_end)
+        first = rest[0].span.start if rest else span.end
+        leading = self._comments.take(0, first if line_end < 0 else min(first, line_end))
+        statements, dangling = self._comments.attach(rest, header_end, span.end)
+        return tree.File(
+            self._number(version),
+            package,
+            tuple(statement for statement in statements if isinstance(statement, tree.Import)),
+            tuple(statement for statement in statements if not isinstance(statement, tree.Import)),
+            leading=tuple(leading),
+            dangling=dangling,
+            span=span,
+        )
+
+    def package(self, meta: Meta, name: tree.Name) -> tree.Name:
+        return name
+
+    def import_line(self, meta: Meta, package: tree.Name, alias: tree.Name | None) -> tree.Import:
+        return tree.Import(package, alias, span=self._span(meta))
+
+    def fn(
+        self,
+        meta: Meta,
+        name: tree.Name,
+        params: tuple[tree.FnParam, ...] | None,
+        result: tree.TypeName,
+        body: tree.Expr,
+    ) -> tree.Fn:
+        return tree.Fn(params or (), result, body, name=name, span=self._span(meta))
+
+    def fn_params(self, meta: Meta, *params: tree.FnParam) -> tuple[tree.FnParam, ...]:
+        return params
+
+    def fn_param(self, meta: Meta, name: tree.Name, type_name: tree.TypeName) -> tree.FnParam:
+        return tree.FnParam(name, type_name, span=self._span(meta))
+
+    def type(self, meta: Meta, name: Token, *args: tree.TypeName | None) -> tree.TypeName:
+        return tree.TypeName(str(name), tuple(arg for arg in args if arg is not None), span=self._span(meta))
+
+    def param(
+        self,
+        meta: Meta,
+        final: Token | None,
+        name: tree.Name,
+        type_name: tree.TypeName | None,
+        value: tree.Expr,
+    ) -> tree.Param:
+        return tree.Param(name, type_name, value, final=final is not None, span=self._span(meta))
+
+    def predicate(
+        self, meta: Meta, mandatory: Token | None, name: tree.Name, block: Block[tree.RuleStatement]
+    ) -> tree.Predicate:
+        return tree.Predicate(
+            block.statements,
+            mandatory=mandatory is not None,
+            name=name,
+            dangling=block.dangling,
+            span=self._span(meta),
+        )
+
+    def score(self, meta: Meta, name: tree.Name, block: Block[tree.ScoreStatement]) -> tree.Score:
+        return tree.Score(block.statements, name=name, dangling=block.dangling, span=self._span(meta))
+
+    def queue(self, meta: Meta, name: tree.Name, block: Block[tree.QueueStatement]) -> tree.Queue:
+        return tree.Queue(block.statements, name=name, dangling=block.dangling, span=self._span(meta))
+
+    def device(self, meta: Meta, name: tree.Name, block: Block[tree.DeviceStatement]) -> tree.Device:
+        return tree.Device(block.statements, name=name, dangling=block.dangling, span=self._span(meta))
+
+    def profile(
+        self, meta: Meta, name: tree.Name, extends: tree.Name | None, block: Block[tree.ProfileStatement]
+    ) -> tree.Profile:
+        span = self._span(meta)
+        return tree.Profile(extends, block.statements, name=name, dangling=block.dangling, span=span)
+
+    def team(self, meta: Meta, name: tree.Name, block: Block[tree.TeamStatement]) -> tree.Team:
+        return tree.Team(block.statements, name=name, dangling=block.dangling, span=self._span(meta))
+
+    # ---- pieces --------------------------------------------------------------------------------------------
+
+    def block(self, meta: Meta, *statements: S) -> Block[S]:
+        return Block(*self._comments.attach(statements, meta.start_pos, meta.end_pos))
+
+    def name(self, meta: Meta, word: Token) -> tree.Name:
+        return tree.Name(str(word), span=self._span(meta))
+
+    def qualified(self, meta: Meta, *words: Token) -> tree.Name:
+        return tree.Name(".".join(words), span=self._span(meta))
+
+    def dotted(self, meta: Meta, name: tree.Name, word: Token) -> tree.Name:
+        return tree.Name(f"{name.text}.{word}", span=self._span(meta))
+
+    def code(self, meta: Meta, word: Token) -> tree.Code:
+        return tree.Code(str(word))
+
+    def reason(self, meta: Meta, token: Token) -> tree.Template:
+        start = self._span(token).start
+        cut = cut_template(str(token))
+        self._report_escapes(token, cut.decoded.problems)
+        parts: list[str | tree.Expr] = []
+        for part in cut.parts:
+            if isinstance(part, str):
+                parts.append(part)
+            elif (expr := self._hole(part, start)) is not None:
+                parts.append(expr)
+        return tree.Template(tuple(parts), str(token), span=self._span(token))
+
+    def _hole(self, hole: Hole, start: int) -> tree.Expr | None:
+        def locate(low: int, high: int) -> Span:
+            # INVARIANT: the grammar knows no empty token, but an error may stand at the end of the hole.
+            return Span(self._source, start + hole.offsets[low], start + hole.offsets[high])
+
+        whole = locate(0, len(hole.text))
+        opening = Span(self._source, whole.start - 2, whole.start)
+        if not hole.closed:
+            self._diagnostics.append(unclosed_hole(opening))
+            return None
+        if not hole.text.strip():
+            title = "the hole `${}` of the reason is empty"
+            place = Span(self._source, opening.start, whole.end + 1)
+            self._diagnostics.append(Diagnostic(LangCode.BAD_HOLE, title, place))
+            return None
+        expr, diagnostics = self._parse_hole(hole.text, locate)
+        self._diagnostics.extend(diagnostics)
+        return expr
+
+    def _number(self, token: Token) -> int:
+        number = read_integer(str(token))
+        if number is None or number > INT64_MAX:
+            self._report_range(self._span(token), str(token), "int", f"the largest is {INT64_MAX}")
+        return number or 0
+
+    # ---- statements of rules -------------------------------------------------------------------------------
+
+    def applies_when(self, meta: Meta, condition: tree.Expr) -> tree.AppliesWhen:
+        return tree.AppliesWhen(condition, span=self._span(meta))
+
+    def let(self, meta: Meta, name: tree.Name, value: tree.Expr) -> tree.Let:
+        return tree.Let(name, value, span=self._span(meta))
+
+    def require(
+        self, meta: Meta, condition: tree.Expr, code: tree.Code | None, reason: tree.Template
+    ) -> tree.Require:
+        return tree.Require(condition, code, reason, span=self._span(meta))
+
+    def narrow(
+        self, meta: Meta, names: tree.Expr, code: tree.Code | None, reason: tree.Template
+    ) -> tree.Narrow:
+        return tree.Narrow(names, code, reason, span=self._span(meta))
+
+    def for_each(
+        self,
+        meta: Meta,
+        first: tree.Name,
+        second: tree.Name | None,
+        _in: Token,
+        iterable: tree.Expr,
+        where: tree.Expr | None,
+        block: Block[tree.RuleStatement],
+    ) -> tree.ForEach:
+        names = (first,) if second is None else (first, second)
+        span = self._span(meta)
+        return tree.ForEach(names, iterable, where, block.statements, dangling=block.dangling, span=span)
+
+    def report(self, meta: Meta, which: Token) -> tree.Report:
+        return tree.Report(which.type == "ALL", span=self._span(meta))
+
+    def on_error(self, meta: Meta, action: Token, reason: tree.Template | None = None) -> tree.OnError:
+        return tree.OnError(tree.ErrorAction(str(action)), reason, span=self._span(meta))
+
+    def value(self, meta: Meta, value: tree.Expr) -> tree.Value:
+        return tree.Value(value, span=self._span(meta))
+
+    def normalize(self, meta: Meta, how: Token | tree.Expr) -> tree.Normalize:
+        if isinstance(how, Token):
+            return tree.Normalize(tree.Normalization(str(how)), None, span=self._span(meta))
+        return tree.Normalize(tree.Normalization.BY, how, span=self._span(meta))
+
+    # ---- statements of queues and devices ------------------------------------------------------------------
+
+    def admit_when(self, meta: Meta, condition: tree.Expr, reason: tree.Template) -> tree.AdmitWhen:
+        return tree.AdmitWhen(condition, reason, span=self._span(meta))
+
+    def order_by(self, meta: Meta, *keys: tree.SortKey) -> tree.OrderBy:
+        return tree.OrderBy(keys, span=self._span(meta))
+
+    def sort_key(self, meta: Meta, value: tree.Expr, direction: Token | None) -> tree.SortKey:
+        descending = direction is not None and direction.type == "DESC"
+        return tree.SortKey(value, descending, span=self._span(meta))
+
+    def backoff(self, meta: Meta, initial: tree.Expr, maximum: tree.Expr) -> tree.Backoff:
+        return tree.Backoff(initial, maximum, span=self._span(meta))
+
+    def resource(
+        self, meta: Meta, name: tree.Name, resource: tree.Literal, unit: tree.Name | None
+    ) -> tree.Resource:
+        return tree.Resource(name, resource, unit, span=self._span(meta))
+
+    def default(self, meta: Meta, name: tree.Name, value: tree.Expr) -> tree.Default:
+        return tree.Default(name, value, span=self._span(meta))
+
+    def fit(self, meta: Meta, block: Block[tree.RuleStatement]) -> tree.Fit:
+        return tree.Fit(block.statements, dangling=block.dangling, span=self._span(meta))
+
+    def pick(self, meta: Meta, *clauses: PickOrder | PickTogether) -> tree.Pick:
+        orders = [clause for clause in clauses if isinstance(clause, PickOrder)]
+        groupings = [clause for clause in clauses if isinstance(clause, PickTogether)]
+        self._only_one("order by", [clause.span for clause in orders])
+        self._only_one("together by", [clause.span for clause in groupings])
+        keys = orders[0].keys if orders else ()
+        return tree.Pick(keys, groupings[0].by if groupings else None, span=self._span(meta))
+
+    def _only_one(self, clause: str, places: Sequence[Span]) -> None:
+        for again in places[1:]:
+            first = Label(places[0], "the first one is here")
+            title = f"`pick` has more than one `{clause}`"
+            self._diagnostics.append(Diagnostic(LangCode.BAD_CLAUSE, title, again, secondary=(first,)))
+
+    def pick_order(self, meta: Meta, *keys: tree.SortKey) -> PickOrder:
+        return PickOrder(self._span(meta), keys)
+
+    def pick_together(self, meta: Meta, by: tree.Expr) -> PickTogether:
+        return PickTogether(self._span(meta), by)
+
+    # ---- statements of profiles and teams ------------------------------------------------------------------
+
+    def scheduler(self, meta: Meta, name: tree.Literal) -> tree.SchedulerName:
+        return tree.SchedulerName(name, span=self._span(meta))
+
+    def predicates(self, meta: Meta, *names: tree.Name) -> tree.PredicateList:
+        return tree.PredicateList(names, span=self._span(meta))
+
+    def scores(self, meta: Meta, block: Block[tree.WeightedScore]) -> tree.ScoreList:
+        return tree.ScoreList(block.statements, dangling=block.dangling, span=self._span(meta))
+
+    def weighted_score(self, meta: Meta, name: tree.Name, weight: Token) -> tree.WeightedScore:
+        return tree.WeightedScore(name, self._number(weight), span=self._span(meta))
+
+    def use_queue(self, meta: Meta, name: tree.Name) -> tree.UseQueue:
+        return tree.UseQueue(name, span=self._span(meta))
+
+    def use_devices(self, meta: Meta, *names: tree.Name) -> tree.UseDevices:
+        return tree.UseDevices(names, span=self._span(meta))
+
+    def tighten(self, meta: Meta, name: tree.Name, block: Block[tree.RuleStatement]) -> tree.Tighten:
+        return tree.Tighten(name, block.statements, dangling=block.dangling, span=self._span(meta))
+
+    def reweight(self, meta: Meta, name: tree.Name, weight: Token) -> tree.Reweight:
+        return tree.Reweight(name, self._number(weight), span=self._span(meta))
+
+    def disable_predicate(self, meta: Meta, name: tree.Name) -> tree.Disable:
+        return tree.Disable(tree.RuleKind.PREDICATE, name, span=self._span(meta))
+
+    def disable_score(self, meta: Meta, name: tree.Name) -> tree.Disable:
+        return tree.Disable(tree.RuleKind.SCORE, name, span=self._span(meta))
+
+    def add_predicate(
+        self, meta: Meta, name: tree.Name, placing: Token | None, anchor: tree.Name | None
+    ) -> tree.AddPredicate:
+        where = None if placing is None else tree.Placing(str(placing))
+        return tree.AddPredicate(name, where, anchor, span=self._span(meta))
+
+    def add_score(self, meta: Meta, name: tree.Name, weight: Token) -> tree.AddScore:
+        return tree.AddScore(name, self._number(weight), span=self._span(meta))
+
+    def set_param(self, meta: Meta, *parts: Token | tree.Expr) -> tree.SetParam:
+        *words, value = parts
+        names = [word for word in words if isinstance(word, Token)]
+        assert not isinstance(value, Token)
+        rule = tree.Name(".".join(names[:-1]), span=self._span(names[0]).to(self._span(names[-2])))
+        param = tree.Name(str(names[-1]), span=self._span(names[-1]))
+        return tree.SetParam(rule, param, value, span=self._span(meta))
+
+    def owns(self, meta: Meta, condition: tree.Expr) -> tree.Owns:
+        return tree.Owns(condition, span=self._span(meta))
+
+    def files(self, meta: Meta, pattern: tree.Literal) -> tree.Files:
+        return tree.Files(pattern, span=self._span(meta))
+
+    def contact(self, meta: Meta, address: tree.Literal) -> tree.Contact:
+        return tree.Contact(address, span=self._span(meta))
+
+    def priority(self, meta: Meta, value: Token) -> tree.Priority:
+        return tree.Priority(self._number(value), span=self._span(meta))
+
+    def may(self, meta: Meta, *grants: tree.Grant) -> tree.May:
+        return tree.May(grants, span=self._span(meta))
+
+    def grant(self, meta: Meta, *words: Token) -> tree.Grant:
+        right = " ".join(str(word) for word in words if word.type.startswith("_") and word.type != "_TO")
+        numbers = [self._number(word) for word in words if word.type == "INT"]
+        low, high = numbers or (None, None)
+        return tree.Grant(right, low, high, span=self._span(meta))

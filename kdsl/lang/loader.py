@@ -1,0 +1,258 @@
+"""Reads a folder of rules into a `Program`: files parsed, grouped by package, imports resolved.
+
+The checker works on what comes out; `kdsl check` and every start of the scheduler begin here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
+
+from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean
+from kdsl.base.span import Source
+from kdsl.lang.codes import LangCode
+from kdsl.lang.discovery import find_rule_files, read_source, unreadable
+from kdsl.lang.parser import parse_file
+from kdsl.lang.tree import Declaration, File, Import
+
+__all__ = ["LoadResult", "Package", "Program", "alias_of", "find_rule_files", "load_rules", "load_sources"]
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """The files that carry one package name, in the order they were found."""
+
+    name: str
+    files: tuple[File, ...]
+
+    @property
+    def declarations(self) -> tuple[Declaration, ...]:
+        return tuple(declaration for file in self.files for declaration in file.declarations)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Everything that was loaded. A package comes after those it imports.
+
+    `digest` is the SHA-256 of the texts under their packages: equal for equal rules, wherever they lie.
+    """
+
+    files: tuple[File, ...]
+    packages: Mapping[str, Package]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """The program and what is wrong with it. With errors it is incomplete and only good for looking at."""
+
+    program: Program
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def alias_of(statement: Import) -> str:
+    """Return the name an import goes by in its file: `import a.b` is `b` unless it says `as`."""
+    return statement.alias.text if statement.alias else statement.package.text.rpartition(".")[2]
+
+
+def load_rules(
+    paths: Sequence[Path | str],
+    read: Callable[[Path], bytes] = Path.read_bytes,
+    library: Sequence[Path | str] = (),
+) -> LoadResult:
+    """Load the rule files that the paths mean (see `find_rule_files`). What cannot be read is a diagnostic.
+
+    Packages that are imported but not among them are taken from `library`, of which nothing else is loaded.
+    """
+    sources, problems = _read_all(paths, read)
+    loaded = load_sources(sources, lambda: _read_all(library, read)[0])
+    return LoadResult(loaded.program, (*problems, *loaded.diagnostics))
+
+
+def _read_all(
+    paths: Sequence[Path | str], read: Callable[[Path], bytes]
+) -> tuple[list[Source], list[Diagnostic]]:
+    files, problems = find_rule_files(paths)
+    diagnostics = list(problems)
+    sources: list[Source] = []
+    for path in files:
+        try:
+            source = read_source(path, read(path))
+        except OSError as error:
+            diagnostics.append(unreadable(path, error))
+            continue
+        if isinstance(source, Source):
+            sources.append(source)
+        else:
+            diagnostics.append(source)
+    return sources, diagnostics
+
+
+def load_sources(
+    sources: Iterable[Source], library: Callable[[], Iterable[Source]] = lambda: ()
+) -> LoadResult:
+    """Load rules from texts, for those who have them from somewhere else than files.
+
+    `library` is only called where an import is not among them.
+    """
+    diagnostics: list[Diagnostic] = []
+    files: list[File] = []
+    # A file that cannot be read may hold any package: then nothing is said about unknown ones.
+    is_whole = True
+    for source in sources:
+        result = parse_file(source)
+        diagnostics.extend(result.diagnostics)
+        if result.file:
+            files.append(result.file)
+            if result.file.package is None and not result.diagnostics:
+                diagnostics.append(_no_package(source))
+        is_whole = is_whole and result.file is not None and result.file.package is not None
+    files += _borrowed(files, library)
+    grouped = _by_package(files)
+    for file in files:
+        diagnostics.extend(_import_problems(file, grouped if is_whole else None))
+    for members in grouped.values():
+        diagnostics.extend(_duplicates(members))
+    order, cycles = _dependency_order(grouped)
+    diagnostics.extend(cycles)
+    packages = {name: Package(name, tuple(grouped[name])) for name in order}
+    program = Program(tuple(files), MappingProxyType(packages), _digest(files))
+    return LoadResult(program, tuple(diagnostics))
+
+
+def _by_package(files: Iterable[File]) -> dict[str, list[File]]:
+    grouped: dict[str, list[File]] = defaultdict(list)
+    for file in files:
+        if file.package:
+            grouped[file.package.text].append(file)
+    return grouped
+
+
+def _borrowed(files: Sequence[File], library: Callable[[], Iterable[Source]]) -> list[File]:
+    """Return the files of the library's packages that are imported, directly or through one another."""
+    known = set(_by_package(files))
+    missing = _imported(files) - known
+    if not missing:
+        return []
+    parsed = (parse_file(source).file for source in library())
+    shelf = _by_package(file for file in parsed if file)
+    borrowed: list[File] = []
+    while missing:
+        found = [file for name in sorted(missing) for file in shelf.get(name, ())]
+        borrowed += found
+        known |= missing
+        missing = _imported(found) - known
+    return borrowed
+
+
+def _imported(files: Iterable[File]) -> set[str]:
+    return {statement.package.text for file in files for statement in file.imports}
+
+
+def _no_package(source: Source) -> Diagnostic:
+    title = f"`{source.path}` does not say which package it belongs to"
+    help_line = "write `package some.name` in the line after `kdsl 1`"
+    return Diagnostic(LangCode.NO_PACKAGE, title, where=source.path, help=(help_line,))
+
+
+def _import_problems(file: File, known: Mapping[str, object] | None) -> Iterator[Diagnostic]:
+    """Report imports of packages that do not exist, and two imports under one name."""
+    taken: dict[str, Import] = {}
+    for statement in file.imports:
+        package = statement.package
+        if known is not None and package.text not in known:
+            title = f"there is no package `{package.text}`"
+            yield Diagnostic(
+                LangCode.UNKNOWN_PACKAGE,
+                title,
+                package.span,
+                label="no file that was loaded says so",
+                help=did_you_mean(package.text, known),
+            )
+        alias = alias_of(statement)
+        if alias in taken:
+            yield Diagnostic(
+                LangCode.DUPLICATE_ALIAS,
+                f"two imports go by the name `{alias}`",
+                (statement.alias or package).span,
+                secondary=(Label(taken[alias].span, "the first one is here"),),
+                help=(f"give one of them another name: `import {package.text} as …`",),
+            )
+        taken.setdefault(alias, statement)
+
+
+def _duplicates(files: Sequence[File]) -> Iterator[Diagnostic]:
+    """Report declarations of one kind and name in a package. A predicate and a score may share a name."""
+    first: dict[tuple[str, str], Declaration] = {}
+    for file in files:
+        for declaration in file.declarations:
+            kind = type(declaration).__name__.lower()
+            earlier = first.setdefault((kind, declaration.name.text), declaration)
+            if earlier is not declaration:
+                yield Diagnostic(
+                    LangCode.DUPLICATE_DECLARATION,
+                    f"{kind} `{declaration.name.text}` is declared twice",
+                    declaration.name.span,
+                    secondary=(Label(earlier.name.span, "first declared here"),),
+                )
+
+
+def _dependency_order(grouped: Mapping[str, Sequence[File]]) -> tuple[list[str], list[Diagnostic]]:
+    """Sort packages so that each comes after those it imports; report every cycle, which is then cut open."""
+    imports: dict[str, dict[str, Import]] = {
+        name: {
+            statement.package.text: statement
+            for file in grouped[name]
+            for statement in file.imports
+            if statement.package.text in grouped
+        }
+        for name in sorted(grouped)
+    }
+    diagnostics: list[Diagnostic] = []
+    while True:
+        try:
+            return list(TopologicalSorter(imports).static_order()), diagnostics
+        except CycleError as error:
+            # graphlib lists what is imported before what imports it.
+            cycle: list[str] = error.args[1][::-1]
+            steps = [imports[importer][imported] for importer, imported in pairwise(cycle)]
+            del imports[cycle[0]][cycle[1]]
+            diagnostics.append(_cycle(cycle, steps))
+
+
+def _cycle(cycle: list[str], steps: Sequence[Import]) -> Diagnostic:
+    shown = " → ".join(f"`{name}`" for name in cycle)
+    others = tuple(
+        Label(step.span, f"`{here}` imports `{step.package.text}`")
+        for here, step in zip(cycle[1:-1], steps[1:], strict=True)
+    )
+    return Diagnostic(
+        LangCode.IMPORT_CYCLE,
+        f"packages import each other: {shown}" if others else f"package `{cycle[0]}` imports itself",
+        steps[0].span,
+        secondary=others,
+        help=("move what both need into a package of its own",) if others else ("remove the import",),
+    )
+
+
+def _digest(files: Iterable[File]) -> str:
+    entries = sorted(
+        (
+            f"{file.package.text if file.package else ''}/{Path(file.span.source.path).name}",
+            file.span.source.text,
+        )
+        for file in files
+    )
+    digest = hashlib.sha256()
+    for name, text in entries:
+        for part in (name, text):
+            content = part.encode("utf-8", "surrogatepass")
+            digest.update(b"%d:" % len(content))
+            digest.update(content)
+    return digest.hexdigest()

@@ -1,0 +1,110 @@
+"""The syntax tree back to text in the canonical style: what `kdsl fmt` writes and `kdsl show` prints.
+
+Two blanks indent, lines hold up to 100 characters where they can, `else` leads the line below its
+condition, one blank line stands between declarations, and single blank lines between statements stay.
+Comments are written where the tree has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kdsl.lang import tree
+from kdsl.lang.expression_printer import format_expr
+from kdsl.lang.layout import render
+from kdsl.lang.statement_printer import statement_doc
+
+__all__ = ["format_declaration", "format_expr", "format_file"]
+
+WIDTH = 100
+_INDENT = 2
+
+
+def format_declaration(declaration: tree.Declaration) -> str:
+    """Write one declaration with its comments, without a line break at the end."""
+    return "\n".join(_lines([declaration], (), 0))
+
+
+def format_file(file: tree.File) -> str:
+    """Write a whole file, which ends with one line break."""
+    lines = [*_comments(file.leading, 0, is_first=True), f"kdsl {file.version}"]
+    if file.package:
+        lines.append(f"package {file.package.text}")
+    lines += _lines(file.imports, (), 0, is_first=False)
+    body = list(_lines(file.declarations, file.dangling, 0))
+    if body:
+        lines += ["", *body]
+    return "\n".join(lines) + "\n"
+
+
+# ---- lines -------------------------------------------------------------------------------------------------
+
+
+def _lines(
+    statements: Sequence[tree.Statement],
+    dangling: Sequence[tree.Comment],
+    indent: int,
+    *,
+    is_first: bool = True,
+) -> Iterator[str]:
+    """Write statements and the comments around them; blank lines in front of the first are dropped."""
+    previous: tree.Statement | None = None
+    for statement in statements:
+        if previous is not None and _stands_apart(previous, statement):
+            yield ""
+            is_first = True
+        yield from _comments(statement.leading, indent, is_first=is_first)
+        is_first = is_first and not statement.leading
+        if statement.blank_before and not is_first:
+            yield ""
+        yield from _statement_lines(statement, indent)
+        previous, is_first = statement, False
+    yield from _comments(dangling, indent, is_first=is_first)
+
+
+def _stands_apart(previous: tree.Statement, statement: tree.Statement) -> bool:
+    """Tell whether a blank line always separates the two: declarations, except one `param` after another."""
+    return isinstance(statement, tree.Declared) or isinstance(previous, tree.Declared)
+
+
+def _comments(comments: Sequence[tree.Comment], indent: int, *, is_first: bool) -> Iterator[str]:
+    for comment in comments:
+        if comment.blank_before and not is_first:
+            yield ""
+        yield f"{' ' * indent}//{comment.text}"
+        is_first = False
+
+
+def _statement_lines(statement: tree.Statement, indent: int) -> Iterator[str]:
+    margin = " " * indent
+    if isinstance(statement, tree.Declared):
+        yield from (f"{margin}/// {line}".rstrip() for line in statement.doc)
+    lines = [margin + render(statement_doc(statement), WIDTH, indent)]
+    body = _body(statement)
+    if body is not None:
+        inner = list(_lines(body, statement.dangling, indent + _INDENT))
+        lines[-1] += " {" if inner else " {}"
+        lines += [*inner, f"{margin}}}"] if inner else []
+    if statement.trailing:
+        lines[-1] += f"  //{statement.trailing.text}"
+    yield from lines
+
+
+def _body(statement: tree.Statement) -> Sequence[tree.Statement] | None:
+    """Return the statements between the braces, or None where there are no braces."""
+    match statement:
+        case tree.ScoreList(scores=scores):
+            return scores
+        case (
+            tree.Predicate(body=body)
+            | tree.Score(body=body)
+            | tree.Queue(body=body)
+            | tree.Device(body=body)
+            | tree.Profile(body=body)
+            | tree.Team(body=body)
+            | tree.ForEach(body=body)
+            | tree.Fit(body=body)
+            | tree.Tighten(body=body)
+        ):
+            return body
+    return None

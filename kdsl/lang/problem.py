@@ -1,0 +1,109 @@
+"""What the parser knows about a place where the text does not fit; `slips.py` finds the words for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lark import Token
+
+from kdsl.base.span import Span
+from kdsl.lang.expression_builder import Locate
+from kdsl.lang.scan import CLOSER, Piece, PieceKind, is_first_on_line
+from kdsl.lang.words import STARTERS, STATEMENTS, SYMBOLS, describe_expected
+
+OPENERS = {terminal: symbol for terminal, symbol in SYMBOLS.items() if symbol in CLOSER}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A place where the text does not fit. `stack` are the tokens of what is half read, outermost first."""
+
+    text: str
+    locate: Locate
+    at: int
+    found: Piece | None
+    tokens: tuple[Token, ...]
+    accepts: frozenset[str]
+    stack: tuple[Token, ...]
+    whole: str
+
+    @property
+    def span(self) -> Span:
+        """What was found; at the end of the text an empty place after the last token."""
+        if self.found:
+            return self.locate(self.found.start, self.found.end)
+        return self.locate(self.end_of_previous, self.end_of_previous)
+
+    @property
+    def end_of_previous(self) -> int:
+        return self.tokens[-1].end_pos or 0 if self.tokens else 0
+
+    @property
+    def previous(self) -> Token | None:
+        return self.tokens[-1] if self.tokens else None
+
+    @property
+    def word(self) -> str:
+        """The word that was found, if it is one."""
+        return self.found.text if self.found and self.found.kind is PieceKind.WORD else ""
+
+    @property
+    def is_at_line_start(self) -> bool:
+        return self.found is None or is_first_on_line(self.text, self.found.start)
+
+    @property
+    def is_at_margin(self) -> bool:
+        """Tell whether what was found stands where declarations usually start: at the very left."""
+        return self.found is not None and (self.at == 0 or self.text[self.at - 1] == "\n")
+
+    @property
+    def described(self) -> str:
+        """What was found, in words."""
+        if self.found is None:
+            return f"the end of the {self.whole}"
+        text = self.found.text if len(self.found.text) <= 40 else f"{self.found.text[:37]}…"
+        return f"`{text}`"
+
+    @property
+    def expected(self) -> str:
+        return describe_expected(self.accepts, self.whole)
+
+    @property
+    def opener(self) -> Token | None:
+        """The innermost bracket that is still open."""
+        return next((token for token in reversed(self.stack) if token.type in OPENERS), None)
+
+    @property
+    def statement(self) -> Token | None:
+        """The keyword of the statement or declaration that is half read, inside the innermost block."""
+        for token in reversed(self.stack):
+            if token.type in STARTERS:
+                return token
+            if token.type == "_LBRACE":
+                return None
+        return None
+
+    @property
+    def block(self) -> str:
+        """The keyword that opened the innermost block of statements, or nothing at the level of the file."""
+        return next((keyword for _, keyword in reversed(self._openers()) if keyword in STATEMENTS), "")
+
+    @property
+    def opener_is_block(self) -> bool:
+        """Tell whether the innermost open bracket holds statements, not a map or arguments."""
+        return any(keyword in STATEMENTS for _, keyword in self._openers()[-1:])
+
+    def _openers(self) -> list[tuple[Token, str]]:
+        """List the open brackets, each with the keyword before it."""
+        openers: list[tuple[Token, str]] = []
+        keyword = ""
+        for token in self.stack:
+            if token.type in STARTERS:
+                keyword = str(token)
+            elif token.type in OPENERS:
+                openers.append((token, keyword if token.type == "_LBRACE" else ""))
+                keyword = ""
+        return openers
+
+    def span_of(self, token: Token) -> Span:
+        return self.locate(token.start_pos or 0, token.end_pos or 0)

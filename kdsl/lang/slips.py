@@ -1,0 +1,327 @@
+"""Says what is wrong where the text does not fit: the likely slip, in the user's words, and its cure.
+
+`SLIPS` is the list of what is recognised, most certain first; what none of them recognises is described by
+what was found and what may stand there. The parser calls `diagnose` once for each root cause.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from kdsl.base.diagnostic import Diagnostic, Edit, Fix, Label, did_you_mean
+from kdsl.base.span import Span
+from kdsl.lang.codes import LangCode
+from kdsl.lang.problem import OPENERS, Problem
+from kdsl.lang.scan import CLOSER, PieceKind, is_first_on_line
+from kdsl.lang.templates import Hole, cut_template, unclosed_hole
+from kdsl.lang.words import DECLARATIONS, HEADER, STARTERS, STATEMENTS, SYMBOLS, TERMINAL_OF_STARTER, word_of
+
+RESERVED_WORDS = """
+    as break const continue else for function if import let loop package namespace return var void while
+    in true false null
+"""
+RESERVED = frozenset(RESERVED_WORDS.split())
+_OPERATOR_SLIPS = {
+    "=": ("==", "`=` gives a name its value, `==` compares"),
+    "&": ("&&", "CEL has no bitwise operators"),
+    "|": ("||", "CEL has no bitwise operators"),
+    "and": ("&&", ""),
+    "or": ("||", ""),
+    "is": ("==", ""),
+}
+_DOUBLED_SLIPS = {
+    ("==", "="): ("==", "there is one equality, `==`"),
+    ("!=", "="): ("!=", "there is one inequality, `!=`"),
+    ("<", ">"): ("!=", ""),
+    ("=", "=="): ("==", "there is one equality, `==`"),
+    ("*", "*"): ("", "there is no power operator"),
+    ("?", "?"): ("", "for a default write `m[?key].orValue(default)`"),
+    ("?", ":"): ("", "for a default write `m[?key].orValue(default)`"),
+    ("+", "+"): ("", "a name keeps its value; write `+ 1`"),
+}
+_CHARACTER_SLIPS = {
+    ";": "statements need no separator: remove the `;`",
+    "#": "a comment starts with `//`",
+    "“": 'write straight quotes: `"`',
+    "”": 'write straight quotes: `"`',
+    "‘": "write straight quotes: `'`",
+    "’": "write straight quotes: `'`",
+    "`": "backticks go around a field name after a dot: `` m.`a-b` ``",
+    "$": "holes `${…}` belong inside a reason in quotes",
+    "\ufeff": "remove the byte order mark",
+    "\u00a0": "replace the non-breaking space by a plain one",
+}
+
+
+def diagnose(problem: Problem) -> Diagnostic:
+    """Describe one syntax error by the first slip that is recognised."""
+    for recognise in SLIPS:
+        if diagnostic := recognise(problem):
+            return diagnostic
+    title = f"expected {problem.expected}, found {problem.described}"
+    return Diagnostic(LangCode.UNEXPECTED, title, problem.span)
+
+
+def _unterminated_string(problem: Problem) -> Diagnostic | None:
+    found = problem.found
+    if found is None or found.kind is not PieceKind.UNTERMINATED:
+        return None
+    match = re.match(r"[bBrR]*(\"\"\"|'''|.)", found.text)
+    quote = match[1] if match else '"'
+    opening = problem.locate(found.start, found.start + len(match[0] if match else ""))
+    long = len(quote) == 3
+    where = "before the end of the text" if long else "on its line"
+    help_lines = () if long else (f"a string over several lines is written {quote * 3}…{quote * 3}",)
+    return Diagnostic(
+        LangCode.UNTERMINATED_STRING,
+        f"this string is not closed {where}",
+        opening if long else problem.span,
+        label=f"expected a closing `{quote}`",
+        help=help_lines,
+    )
+
+
+def _header(problem: Problem) -> Diagnostic | None:
+    if problem.accepts == {"_KDSL"}:
+        place = problem.locate(problem.at, problem.at)
+        fix = Fix("add the header", (Edit(place, "kdsl 1\n"),))
+        title = "the file does not start with `kdsl 1`"
+        return Diagnostic(
+            LangCode.HEADER, title, problem.span, label="expected `kdsl 1` before this", fixes=(fix,)
+        )
+    if problem.previous and problem.previous.type == "_KDSL":
+        title = f"expected the version of the language after `kdsl`, found {problem.described}"
+        return Diagnostic(LangCode.HEADER, title, problem.span, help=("write `kdsl 1`",))
+    return None
+
+
+def _stray_closer(problem: Problem) -> Diagnostic | None:
+    found = problem.found
+    if found is None or found.kind is not PieceKind.CLOSE:
+        return None
+    opener = problem.opener
+    if opener is None:
+        title = f"`{found.text}` closes nothing"
+        return Diagnostic(LangCode.UNBALANCED, title, problem.span)
+    symbol = OPENERS[opener.type]
+    if CLOSER[symbol] == found.text:
+        return None
+    if problem.opener_is_block:
+        return Diagnostic(LangCode.UNBALANCED, f"`{found.text}` closes nothing", problem.span)
+    opened = Label(problem.span_of(opener), f"`{symbol}` is opened here")
+    title = f"expected `{CLOSER[symbol]}`, found `{found.text}`"
+    return Diagnostic(LangCode.UNBALANCED, title, problem.span, secondary=(opened,))
+
+
+def _unclosed(problem: Problem) -> Diagnostic | None:
+    """The text ends, or something starts that cannot stand inside the innermost open bracket."""
+    opener = problem.opener
+    if opener is None:
+        return None
+    symbol = OPENERS[opener.type]
+    terminal = TERMINAL_OF_STARTER.get(problem.word)
+    if problem.found is None:
+        where = "the text ends here"
+    elif terminal in DECLARATIONS and problem.is_at_margin and problem.block:
+        where = "a declaration cannot stand inside a block"
+    elif not problem.opener_is_block and (problem.word == "else" or (problem.is_at_line_start and terminal)):
+        where = f"expected `{CLOSER[symbol]}` before this"
+    else:
+        return None
+    noticed = Label(problem.span, where)
+    title = f"this `{symbol}` is not closed"
+    return Diagnostic(LangCode.UNBALANCED, title, problem.span_of(opener), secondary=(noticed,))
+
+
+def _message_construction(problem: Problem) -> Diagnostic | None:
+    previous = problem.previous
+    if problem.found is None or problem.found.text != "{" or previous is None:
+        return None
+    if previous.type not in ("IDENT", "FIELD") or previous.end_pos != problem.at:
+        return None
+    if not re.match(r"\{\s*(?:\}|[A-Za-z_]\w*\s*:)", problem.text[problem.at : problem.at + 200]):
+        return None
+    return Diagnostic(
+        LangCode.MESSAGE_CONSTRUCTION,
+        f"`{previous}{{…}}` constructs a message, which this language leaves out of CEL",
+        problem.span_of(previous).to(problem.span),
+        help=('write a map with quoted keys, such as {"name": value}, or call a function',),
+    )
+
+
+def _quote_in_hole(problem: Problem) -> Diagnostic | None:
+    """A string that ends inside a `${` hole, because of a quote that was meant for the hole."""
+    previous = problem.previous
+    if previous is None or previous.type != "STRING" or previous.end_pos != problem.at:
+        return None
+    for part in cut_template(str(previous)).parts:
+        if isinstance(part, Hole) and not part.closed:
+            start = (previous.start_pos or 0) + part.offsets[0]
+            return unclosed_hole(problem.locate(start - 2, start))
+    return None
+
+
+def _wrong_operator(problem: Problem) -> Diagnostic | None:
+    found, previous = problem.found, problem.previous
+    if found is None or previous is None:
+        return None
+    adjacent = previous.end_pos == found.start
+    if adjacent and (slip := _DOUBLED_SLIPS.get((str(previous), found.text))):
+        right, help_line = slip
+        return _replace_operator(
+            problem, problem.span_of(previous).to(problem.span), f"{previous}{found.text}", right, help_line
+        )
+    if previous == "not" and previous.type == "IDENT" and not problem.is_at_line_start:
+        return _replace_operator(
+            problem,
+            problem.span_of(previous),
+            "not",
+            "!",
+            "it stands before what it negates: `!a`, `!(a in b)`",
+        )
+    if "AND" not in problem.accepts or (problem.word and problem.is_at_line_start):
+        return None
+    if problem.word == "not":
+        help_line = "write `!(a in b)`"
+        return Diagnostic(
+            LangCode.WRONG_OPERATOR, "`not` is not an operator", problem.span, help=(help_line,)
+        )
+    if slip := _OPERATOR_SLIPS.get(found.text):
+        return _replace_operator(problem, problem.span, found.text, *slip)
+    return None
+
+
+def _replace_operator(problem: Problem, span: Span, wrong: str, right: str, help_line: str) -> Diagnostic:
+    fixes = (Fix(f"write `{right}`", (Edit(span, right),)),) if right else ()
+    title = f"`{wrong}` is not an operator"
+    help_lines = (help_line,) if help_line else ()
+    return Diagnostic(LangCode.WRONG_OPERATOR, title, span, help=help_lines, fixes=fixes)
+
+
+def _missing_else(problem: Problem) -> Diagnostic | None:
+    statement = problem.statement
+    if "_ELSE" not in problem.accepts or statement is None or problem.previous is None:
+        return None
+    found = problem.found
+    reason_follows = found is not None and (
+        found.kind is PieceKind.STRING or found.text in ("unschedulable", "unresolvable", "pending")
+    )
+    if not reason_follows and not (problem.is_at_line_start and _starts_something(problem)):
+        return None
+    title = f"`{statement}` has no `else`"
+    if not reason_follows:
+        end = problem.locate(problem.end_of_previous, problem.end_of_previous)
+        return Diagnostic(LangCode.MISSING_ELSE, title, end, label='expected `else "reason"` here')
+    fix = Fix("write `else` before it", (Edit(problem.locate(problem.at, problem.at), "else "),))
+    return Diagnostic(
+        LangCode.MISSING_ELSE, title, problem.span, label="expected `else` before this", fixes=(fix,)
+    )
+
+
+def _starts_something(problem: Problem) -> bool:
+    """Tell whether what was found can only be the next thing, not a part of an expression."""
+    return problem.found is None or problem.found.text == "}" or problem.word in TERMINAL_OF_STARTER
+
+
+def _swallowed_keyword(problem: Problem) -> Diagnostic | None:
+    """A keyword that was read as a name, because one is missing at the end of the line above."""
+    if len(problem.tokens) < 2:
+        return None
+    before, swallowed = problem.tokens[-2:]
+    if (
+        swallowed.type != "IDENT"
+        or swallowed not in TERMINAL_OF_STARTER
+        or before.type in ("_COMMA", "_LPAR")
+    ):
+        return None
+    if not is_first_on_line(problem.text, swallowed.start_pos or 0):
+        return None
+    title = f"expected a name or an expression after `{before}`, found `{swallowed}`"
+    return Diagnostic(LangCode.UNEXPECTED, title, problem.span_of(swallowed))
+
+
+def _set_without_rule(problem: Problem) -> Diagnostic | None:
+    statement, previous = problem.statement, problem.previous
+    if problem.found is None or problem.found.text != "=" or statement != "set" or previous is None:
+        return None
+    title = f"`set` does not say whose parameter `{previous}` is"
+    help_line = f"write `set Rule.{previous} = …`"
+    return Diagnostic(LangCode.BAD_CLAUSE, title, problem.span_of(previous), help=(help_line,))
+
+
+def _out_of_order(problem: Problem) -> Diagnostic | None:
+    if problem.word not in ("package", "import") or not problem.is_at_line_start or problem.statement:
+        return None
+    if problem.block or not (problem.accepts & DECLARATIONS):
+        return None
+    title = f"`{problem.word}` stands too late"
+    help_line = "the order is `kdsl 1`, `package`, imports, declarations; there is one `package`"
+    return Diagnostic(LangCode.ORDER, title, problem.span, help=(help_line,))
+
+
+def _reserved_word(problem: Problem) -> Diagnostic | None:
+    if problem.word not in RESERVED or not problem.accepts & {"IDENT", "FIELD"}:
+        return None
+    if problem.is_at_line_start or problem.word == "else":
+        return None
+    help_lines = (
+        ('after a dot it may be written in brackets: `m["in"]`',) if "FIELD" in problem.accepts else ()
+    )
+    title = f"`{problem.word}` is a reserved word and cannot be a name"
+    return Diagnostic(LangCode.RESERVED_WORD, title, problem.span, help=help_lines)
+
+
+def _unknown_keyword(problem: Problem) -> Diagnostic | None:
+    """A word where a statement or declaration may start, but none of those that may stand here."""
+    starters = problem.accepts & (STARTERS | HEADER)
+    if not problem.word or len(starters) < 2 or not (problem.is_at_line_start or _is_fresh(problem)):
+        return None
+    where = f"a `{problem.block}` block" if problem.block else "the file level"
+    if terminal := TERMINAL_OF_STARTER.get(problem.word):
+        homes = sorted(block for block, allowed in STATEMENTS.items() if terminal in allowed)
+        if terminal in DECLARATIONS:
+            homes.append("the file level")
+        title = f"`{problem.word}` cannot stand in {where}"
+        help_lines: tuple[str, ...] = (f"it belongs in: {', '.join(homes)}",) if homes else ()
+    else:
+        kind = "statement" if problem.block else "declaration"
+        title = f"`{problem.word}` starts no {kind}"
+        words = sorted(word_of(terminal) for terminal in starters)
+        help_lines = did_you_mean(problem.word, words) or (f"known here: {', '.join(words)}",)
+    return Diagnostic(LangCode.UNKNOWN_KEYWORD, title, problem.span, help=help_lines)
+
+
+def _is_fresh(problem: Problem) -> bool:
+    """Tell whether nothing but a statement or declaration may start here: no expression could go on."""
+    return "PLUS" not in problem.accepts and problem.statement is None
+
+
+def _bad_character(problem: Problem) -> Diagnostic | None:
+    found = problem.found
+    if found is None or found.kind is not PieceKind.OTHER or found.text in SYMBOLS.values():
+        return None
+    if found.text in "&|=":
+        return None
+    help_line = _CHARACTER_SLIPS.get(found.text)
+    shown = found.text if found.text.isprintable() else f"U+{ord(found.text[0]):04X}"
+    title = f"the character `{shown}` has no place here"
+    return Diagnostic(LangCode.BAD_CHARACTER, title, problem.span, help=(help_line,) if help_line else ())
+
+
+SLIPS: tuple[Callable[[Problem], Diagnostic | None], ...] = (
+    _unterminated_string,
+    _header,
+    _swallowed_keyword,
+    _quote_in_hole,
+    _wrong_operator,
+    _message_construction,
+    _stray_closer,
+    _missing_else,
+    _set_without_rule,
+    _unclosed,
+    _out_of_order,
+    _reserved_word,
+    _unknown_keyword,
+    _bad_character,
+)

@@ -1,0 +1,161 @@
+"""Statements to documents in the canonical style, without comments and the content of braces.
+
+`printer.py` adds those. The syntax of each line is in the docstring of its class in `tree.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kdsl.lang import tree
+from kdsl.lang.expression_printer import expression_doc, format_expr, spelling
+from kdsl.lang.layout import Align, Concat, Doc, Fill, Group, HardLine, Line, Nest, Text, concat
+from kdsl.lang.templates import spell_template
+
+
+def statement_doc(statement: tree.Statement) -> Doc:
+    """Describe a statement; of one with a block only the head, up to its opening brace."""
+    match statement:
+        case tree.Import(package, alias):
+            return concat(f"import {package.text}", f" as {alias.text}" if alias else "")
+        case tree.Param(name, type_name, value, final):
+            typed = f": {_type(type_name)}" if type_name else ""
+            return _line(f"{'final ' if final else ''}param {name.text}{typed} =", value)
+        case tree.Fn(params, result, body, name=name):
+            listed = Fill(tuple(Text(f"{param.name.text}: {_type(param.type)}") for param in params))
+            head = concat(f"fn {name.text}(", Align(listed), f"): {_type(result)} =")
+            return Group(concat(head, Nest(2, concat(Line(), expression_doc(body, hanging=True)))))
+        case tree.Predicate(mandatory=mandatory, name=name):
+            return Text(f"{'mandatory ' if mandatory else ''}predicate {name.text}")
+        case tree.Score(name=name):
+            return Text(f"score {name.text}")
+        case tree.Queue(name=name):
+            return Text(f"queue {name.text}")
+        case tree.Device(name=name):
+            return Text(f"device {name.text}")
+        case tree.Profile(extends, name=name):
+            return Text(f"profile {name.text}" + (f" extends {extends.text}" if extends else ""))
+        case tree.Team(name=name):
+            return Text(f"team {name.text}")
+    return _rule_line(statement)
+
+
+def _rule_line(statement: tree.Statement) -> Doc:
+    """Describe a statement of predicates, scores, queues and devices."""
+    match statement:
+        case tree.AppliesWhen(condition):
+            return _line("applies when", condition)
+        case tree.Let(name, value):
+            return _line(f"let {name.text} =", value)
+        case tree.Require(condition, code, reason):
+            return _otherwise("require", condition, code, reason)
+        case tree.Narrow(names, code, reason):
+            return _otherwise("narrow to", names, code, reason)
+        case tree.AdmitWhen(condition, reason):
+            return _otherwise("admit when", condition, None, reason)
+        case tree.ForEach(names, iterable, where):
+            head = concat(f"for {', '.join(name.text for name in names)} in ", expression_doc(iterable))
+            if where is None:
+                return head
+            return Group(concat(head, Nest(4, concat(Line(), "where ", expression_doc(where)))))
+        case tree.Report(everything):
+            return Text(f"report {'all' if everything else 'first'}")
+        case tree.OnError(action, reason):
+            return Text(f"on error {action}{f' {_reason(reason)}' if reason else ''}")
+        case tree.Value(value):
+            return _line("value", value)
+        case tree.Normalize(kind, by):
+            return Text(f"normalize {kind}") if by is None else _line("normalize by", by)
+        case tree.OrderBy(keys):
+            return _order_by(keys)
+        case tree.Backoff(initial, maximum):
+            return concat("backoff ", expression_doc(initial), " to ", expression_doc(maximum))
+        case tree.Resource(name, resource, unit):
+            return Text(f"resource {name.text} = {spelling(resource)}{f' unit {unit.text}' if unit else ''}")
+        case tree.Default(name, value):
+            return _line(f"default {name.text} =", value)
+        case tree.Fit():
+            return Text("fit")
+        case tree.Pick(order, together):
+            lines = [_order_by(order)] if order else []
+            lines += [_line("together by", together)] if together else []
+            return concat("pick", Nest(2, Concat(tuple(concat(HardLine(), line) for line in lines))))
+    return _profile_line(statement)
+
+
+def _profile_line(statement: tree.Statement) -> Doc:
+    """Describe a statement of profiles and teams."""
+    match statement:
+        case tree.SchedulerName(name):
+            return Text(f"scheduler {spelling(name)}")
+        case tree.PredicateList(names):
+            if not names:
+                return Text("predicates {}")
+            listed = Fill(tuple(Text(name.text) for name in names), comma="")
+            return concat("predicates {", Nest(2, concat(HardLine(), listed)), HardLine(), "}")
+        case tree.ScoreList():
+            return Text("scores")
+        case tree.WeightedScore(name, weight):
+            return Text(f"{name.text} weight {weight}")
+        case tree.UseQueue(name):
+            return Text(f"queue {name.text}")
+        case tree.UseDevices(names):
+            return concat("devices ", Align(Fill(tuple(Text(name.text) for name in names))))
+        case tree.Tighten(name):
+            return Text(f"tighten {name.text}")
+        case tree.Reweight(name, weight):
+            return Text(f"reweight {name.text} {weight}")
+        case tree.Disable(kind, name):
+            return Text(f"disable {kind} {name.text}")
+        case tree.AddPredicate(name, placing, anchor):
+            where = f" {placing} {anchor.text}" if placing and anchor else ""
+            return Text(f"add predicate {name.text}{where}")
+        case tree.AddScore(name, weight):
+            return Text(f"add score {name.text} weight {weight}")
+        case tree.SetParam(rule, param, value):
+            return _line(f"set {rule.text}.{param.text} =", value)
+        case tree.Owns(condition):
+            return _line("owns", condition)
+        case tree.Files(pattern):
+            return Text(f"files {spelling(pattern)}")
+        case tree.Contact(address):
+            return Text(f"contact {spelling(address)}")
+        case tree.Priority(value):
+            return Text(f"priority {value}")
+        case tree.May(grants):
+            return concat("may ", Align(Fill(tuple(_grant(grant) for grant in grants))))
+    # INVARIANT: not reached. A test prints every class of statement that the tree has.
+    raise TypeError(f"no syntax for {type(statement).__name__}")
+
+
+def _line(head: str, expr: tree.Expr) -> Doc:
+    return concat(f"{head} ", Nest(2, expression_doc(expr)))
+
+
+def _otherwise(head: str, condition: tree.Expr, code: tree.Code | None, reason: tree.Template) -> Doc:
+    """Describe what must hold, and below it what happens when it does not."""
+    tail = concat(HardLine(), f"else {f'{code} ' if code else ''}{_reason(reason)}")
+    return concat(_line(head, condition), Nest(2, tail))
+
+
+def _order_by(keys: Iterable[tree.SortKey]) -> Doc:
+    parts: list[Doc] = []
+    for key in keys:
+        if parts:
+            parts.append(concat(",", Line()))
+        parts.append(concat(expression_doc(key.value), " desc" if key.descending else ""))
+    return concat("order by ", Align(Group(Concat(tuple(parts)))))
+
+
+def _grant(grant: tree.Grant) -> Doc:
+    bounds = "" if grant.low is None else f" {grant.low} to {grant.high}"
+    return Text(f"{grant.right}{bounds}")
+
+
+def _type(type_name: tree.TypeName) -> str:
+    args = ", ".join(_type(arg) for arg in type_name.args)
+    return f"{type_name.name}({args})" if args else type_name.name
+
+
+def _reason(reason: tree.Template) -> str:
+    return reason.raw or spell_template(reason.parts, format_expr)

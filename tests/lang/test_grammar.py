@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from kdsl.lang import words
+from kdsl.lang.grammar import build_grammar, cache_folder, grammar, grammar_text, load_grammar
+from kdsl.lang.slips import RESERVED
+from lark.exceptions import GrammarError, LexError
+
+SOUND = 'predicate X { require order in ["a"] else "b" }'
+
+
+def kept(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.exists() else []
+
+
+def test_the_grammar_has_no_conflicts_and_no_collisions() -> None:
+    build_grammar(grammar_text(), strict=True)
+
+
+@pytest.mark.parametrize(
+    "rule, broken",
+    [
+        pytest.param(
+            "let: _LET name _ASSIGN expr", "let: _LET name _ASSIGN expr expr", id="juxtaposed operands"
+        ),
+        pytest.param(
+            "| IDENT arguments -> call", '| IDENT arguments -> call | IDENT "{" "}" -> call', id="messages"
+        ),
+        pytest.param(
+            "| IDENT -> ident", "| IDENT -> ident | SHORT -> ident\nSHORT: /[a-c]+/", id="collision"
+        ),
+    ],
+)
+def test_strict_mode_does_find_conflicts(rule: str, broken: str) -> None:
+    text = grammar_text()
+    assert rule in text
+    with pytest.raises((GrammarError, LexError)):
+        build_grammar(text.replace(rule, broken), strict=True)
+
+
+def test_every_terminal_has_words() -> None:
+    for terminal in grammar().terminals:
+        if terminal.name in ("COMMENT", "SPACE") or terminal.name in words.KINDS:
+            continue
+        word = words.word_of(terminal.name)
+        if terminal.name in words.SYMBOLS:
+            assert terminal.pattern.value == word
+        else:
+            assert terminal.pattern.value == rf"{word}\b", "a keyword is its terminal in small letters"
+    assert set(words.KINDS) | set(words.SYMBOLS) <= {terminal.name for terminal in grammar().terminals}
+
+
+def test_every_starter_is_in_the_table() -> None:
+    names = {terminal.name for terminal in grammar().terminals}
+    assert names >= words.STARTERS
+    rules = dict(
+        re.findall(r"^\??(\w+_statement|declaration): (.+(?:\n +\|.+)*)", grammar_text(), re.MULTILINE)
+    )
+    assert {rule.removesuffix("_statement") for rule in rules} == {
+        *(block for block in words.STATEMENTS if block not in ("predicate", "for", "fit", "tighten")),
+        "rule",
+        "declaration",
+    }
+
+
+def test_reserved_words_are_those_of_the_grammar() -> None:
+    pattern = next(terminal.pattern.value for terminal in grammar().terminals if terminal.name == "IDENT")
+    listed = re.search(r"\(\?:([a-z|]+)\)", pattern)
+    assert listed is not None
+    assert set(listed[1].split("|")) == RESERVED
+
+
+@pytest.mark.parametrize(
+    "accepts, text",
+    [
+        ({"_ELSE", *words._OPERATORS}, "`else` or an operator"),
+        ({*words._EXPRESSION, "QUESTION"}, "an expression"),
+        ({"IDENT"}, "a name"),
+        ({"_RBRACE", *words.STATEMENTS["score"]}, "`}` or a statement"),
+        ({words.END, *words.DECLARATIONS}, "the end of the file or a declaration"),
+        (
+            {"STRING", "UNSCHEDULABLE", "UNRESOLVABLE", "PENDING"},
+            "a string in quotes or a code (`unschedulable`, `unresolvable` or `pending`)",
+        ),
+        (set(), "nothing"),
+    ],
+)
+def test_expectations_are_summed_up(accepts: set[str], text: str) -> None:
+    assert words.describe_expected(accepts, "file") == text
+
+
+def test_the_cache_folder() -> None:
+    assert cache_folder({"XDG_CACHE_HOME": "/x", "HOME": "/h"}) == Path("/x/kdsl")
+    assert cache_folder({"HOME": "/h"}) == Path("/h/.cache/kdsl")
+    assert cache_folder({}) is None
+    assert cache_folder({"XDG_CACHE_HOME": "relative"}) is None
+
+
+def test_the_kept_copy_parses_alike(tmp_path: Path) -> None:
+    built, read = load_grammar(tmp_path / "new"), load_grammar(tmp_path / "new")
+    assert len(kept(tmp_path / "new")) == 1
+    text = f"kdsl 1 {SOUND}"
+    assert built.parse(text, start="file") == read.parse(text, start="file")
+    assert load_grammar(None).parse(text, start="file") == built.parse(text, start="file")
+
+
+@pytest.mark.parametrize("content", [b"", b"junk", bytes(32) + b"cos\nsystem\n(S'false'\ntR."])
+def test_a_corrupt_copy_is_replaced(tmp_path: Path, content: bytes) -> None:
+    load_grammar(tmp_path)
+    (path,) = kept(tmp_path)
+    sound = path.read_bytes()
+    path.write_bytes(content)
+    load_grammar(tmp_path).parse("1", start="expression")
+    assert len(path.read_bytes()) > len(sound) // 2
+
+
+def test_a_torn_copy_is_replaced(tmp_path: Path) -> None:
+    load_grammar(tmp_path)
+    (path,) = kept(tmp_path)
+    path.write_bytes(path.read_bytes()[:-1])
+    load_grammar(tmp_path).parse("1", start="expression")
+
+
+def test_an_unwritable_folder_is_no_problem(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    load_grammar(tmp_path / "file" / "kdsl").parse("1", start="expression")
+
+
+def test_many_may_write_at_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        for loaded in pool.map(lambda _: load_grammar(tmp_path), range(4)):
+            loaded.parse("1", start="expression")
+    assert len(kept(tmp_path)) == 1

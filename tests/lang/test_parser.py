@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kdsl.base.span import Source
+from kdsl.lang import tree
+from kdsl.lang.codes import LangCode
+from kdsl.lang.parser import MAX_DEPTH, MAX_ERRORS, parse_expression, parse_file
+from kdsl.report.diagnostics import render
+
+from tests.lang.strategies import SPAN
+
+FOLDER = Path(__file__).parent
+SLIPS = sorted((FOLDER / "slips").glob("*.kdsl"))
+SAMPLES = [path.read_text(encoding="utf-8") for path in sorted((FOLDER / "samples").glob("*.kdsl"))]
+
+
+def read(text: str) -> tree.Expr:
+    expr, diagnostics = parse_expression(Source("e", text))
+    assert expr is not None, diagnostics
+    return expr
+
+
+def name(text: str) -> tree.Ident:
+    return tree.Ident(text, span=SPAN)
+
+
+def number(value: int) -> tree.Literal:
+    return tree.Literal(tree.LiteralKind.INT, value, "", span=SPAN)
+
+
+def binary(left: tree.Expr, op: str, right: tree.Expr) -> tree.Binary:
+    return tree.Binary(op, left, right, span=SPAN)
+
+
+def minus(operand: tree.Expr) -> tree.Unary:
+    return tree.Unary("-", operand, span=SPAN)
+
+
+def call(target: tree.Expr | None, function: str, *args: tree.Expr) -> tree.Call:
+    return tree.Call(function, target, args, span=SPAN)
+
+
+a, b, c = name("a"), name("b"), name("c")
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("a + b * c", binary(a, "+", binary(b, "*", c))),
+        ("a - b - c", binary(binary(a, "-", b), "-", c)),
+        ("a || b && c", binary(a, "||", binary(b, "&&", c))),
+        ("a < b == c", binary(binary(a, "<", b), "==", c)),
+        ("a ? b : c ? a : b", tree.Conditional(a, b, tree.Conditional(c, a, b, span=SPAN), span=SPAN)),
+        ("-a", minus(a)),
+        ("--1", minus(minus(number(1)))),
+        ("-1.f()", call(minus(number(1)), "f")),
+        ("-(1.f())", minus(call(number(1), "f"))),
+        ("-(1).f()", minus(call(number(1), "f"))),
+        ("-a.f()", minus(call(a, "f"))),
+        ("-9223372036854775808", number(-(2**63))),
+        ("1 - 1", binary(number(1), "-", number(1))),
+        ("order.for", tree.Select(name("order"), "for", span=SPAN)),
+        ("f(a)(", None),
+        ("require", name("require")),
+        ("indeed in a", binary(name("indeed"), "in", a)),
+        ("a.b.f(c)", call(tree.Select(a, "b", span=SPAN), "f", c)),
+        (
+            "[a, ?b,]",
+            tree.ListExpr((tree.ListItem(a, span=SPAN), tree.ListItem(b, True, span=SPAN)), span=SPAN),
+        ),
+        ("[,]", tree.ListExpr((), span=SPAN)),
+        ("{a: b,}", tree.MapExpr((tree.MapEntry(a, b, span=SPAN),), span=SPAN)),
+        ("// c\n a // d", a),
+    ],
+)
+def test_expressions(text: str, expected: tree.Expr | None) -> None:
+    assert parse_expression(Source("e", text))[0] == expected
+
+
+def test_the_smallest_int_has_no_positive_twin() -> None:
+    for text in ("9223372036854775808", "-(9223372036854775808)", "--9223372036854775808"):
+        expr, (diagnostic,) = parse_expression(Source("e", text))
+        assert (expr, diagnostic.code) == (None, LangCode.NUMBER_RANGE)
+
+
+def test_spans_cover_what_was_written() -> None:
+    expr = read(" (a) . b ( -1 )[ (c + a) ] ")
+    assert isinstance(expr, tree.Index)
+    assert expr.span.text == "(a) . b ( -1 )[ (c + a) ]"
+    assert expr.index.span.text == "c + a"
+    assert isinstance(expr.operand, tree.Call)
+    assert expr.operand.name_span is not None
+    assert expr.operand.name_span.text == "b"
+    assert expr.operand.args[0].span.text == "-1"
+
+
+def test_statement_spans() -> None:
+    text = "kdsl 1\npackage a . b\n/// Doc.\nmandatory predicate X {\n  require (a)\n    else 'b' // c\n}\n"
+    file = parse_file(Source("f", text)).file
+    assert file is not None
+    assert file.package is not None
+    assert (file.package.text, file.package.span.text) == ("a.b", "a . b")
+    (predicate,) = file.declarations
+    assert predicate.span.text == text[text.index("mandatory") : -1]
+    assert predicate.name.span.line == 4
+    assert isinstance(predicate, tree.Predicate)
+    assert predicate.body[0].span.text == "require (a)\n    else 'b'"
+
+
+def test_set_names_rule_and_parameter() -> None:
+    file = parse_file(Source("f", "kdsl 1 profile p { set a . b . c = 1 }")).file
+    assert file is not None
+    profile = file.declarations[0]
+    assert isinstance(profile, tree.Profile)
+    statement = profile.body[0]
+    assert isinstance(statement, tree.SetParam)
+    assert (statement.rule.text, statement.param.text) == ("a.b", "c")
+    assert (statement.rule.span.text, statement.param.span.text) == ("a . b", "c")
+
+
+@pytest.mark.parametrize(
+    "word", ["order", "queue", "value", "default", "on", "kdsl", "report", "mandatory", "final"]
+)
+def test_keywords_are_soft(word: str) -> None:
+    text = (
+        f"kdsl 1 predicate {word} {{ let {word} = {word}.{word} + {word}({word}) require {word} else 'x' }}"
+    )
+    assert parse_file(Source("f", text)).diagnostics == ()
+
+
+def test_names_in_lists_may_be_keywords() -> None:
+    lists = "predicates { a queue b.set add devices . x } scores { weight weight 1 queue weight 2 }"
+    result = parse_file(Source("f", f"kdsl 1 profile p {{ {lists} }}"))
+    assert result.diagnostics == ()
+    assert result.file is not None
+    profile = result.file.declarations[0]
+    assert isinstance(profile, tree.Profile)
+    listed, scores = profile.body
+    assert isinstance(listed, tree.PredicateList)
+    assert [name.text for name in listed.names] == ["a", "queue", "b.set", "add", "devices.x"]
+    assert isinstance(scores, tree.ScoreList)
+    assert [score.name.text for score in scores.scores] == ["weight", "queue"]
+
+
+def test_keywords_end_at_a_word_boundary() -> None:
+    (diagnostic,) = parse_file(Source("f", "kdsl 1\npredicate X {\n  requires x else 'y'\n}\n")).diagnostics
+    assert diagnostic.span is not None
+    assert diagnostic.span.text == "requires"
+    assert diagnostic.help == ("did you mean `require`?",)
+
+
+# ---- errors ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", SLIPS, ids=lambda path: path.stem)
+def test_slip(path: Path) -> None:
+    result = parse_file(Source(path.name, path.read_text(encoding="utf-8")))
+    assert render(result.diagnostics) + "\n" == path.with_suffix(".txt").read_text(encoding="utf-8")
+
+
+def test_every_syntax_code_has_a_slip() -> None:
+    shown = "".join(path.with_suffix(".txt").read_text(encoding="utf-8") for path in SLIPS)
+    elsewhere = {LangCode.TOO_DEEP, LangCode.TOO_MANY}
+    missing = {code for code in LangCode if code.startswith("K01") and f"[{code}]" not in shown}
+    assert missing == elsewhere
+
+
+def test_what_is_sound_is_kept() -> None:
+    text = "kdsl 1\npredicate A {\n  require a = b else 'c'\n  let x = 1\n}\nscore B {\n  value 1\n}\n"
+    result = parse_file(Source("f", text))
+    assert len(result.diagnostics) == 1
+    assert result.file is not None
+    first, second = result.file.declarations
+    assert isinstance(first, tree.Predicate)
+    assert [type(statement) for statement in first.body] == [tree.Let]
+    assert isinstance(second, tree.Score)
+
+
+def test_errors_are_capped() -> None:
+    text = "kdsl 1\nscore X {\n" + "  value 1 +\n" * 1000 + "}\n"
+    result = parse_file(Source("f", text))
+    assert len(result.diagnostics) == MAX_ERRORS
+    assert result.diagnostics[-1].code == LangCode.TOO_MANY
+
+
+NESTED = [
+    ("(", "1", ")"),
+    ("[", "1", "]"),
+    ("{1: ", "1", "}"),
+    ("f(", "1", ")"),
+    ("a[", "1", "]"),
+    ("!", "a", ""),
+    ("-", "a", ""),
+    ("1 + ", "1", ""),
+    ("a && ", "a", ""),
+    ("a ? b : ", "a", ""),
+    ("a.", "a", ""),
+    ("[", "", ""),
+    ("a ? ", "", ""),
+    ("(", "1 1", ")"),
+]
+
+
+@pytest.mark.parametrize("opening, middle, closing", NESTED)
+@pytest.mark.parametrize("depth", [MAX_DEPTH * 2, 20_000])
+def test_deep_nesting_is_a_diagnostic(opening: str, middle: str, closing: str, depth: int) -> None:
+    text = opening * depth + middle + closing * depth
+    expr, diagnostics = parse_expression(Source("e", text))
+    assert expr is None
+    assert len(diagnostics) == 1
+    result = parse_file(Source("f", f"kdsl 1 score X {{ value {text} }}"))
+    assert result.file is None or middle in ("", "1 1")
+    assert LangCode.TOO_DEEP in {diagnostic.code for diagnostic in result.diagnostics} or middle in (
+        "",
+        "1 1",
+    )
+
+
+def test_the_limit_leaves_room() -> None:
+    depth = MAX_DEPTH // 2 - 5
+    for opening, middle, closing in NESTED[:11]:
+        read(opening * depth + middle + closing * depth)
+
+
+def test_blocks_nest_no_deeper_either() -> None:
+    text = "kdsl 1 predicate X {" + "for a in b {" * 300 + "}" * 301
+    (diagnostic,) = parse_file(Source("f", text)).diagnostics
+    assert diagnostic.code == LangCode.TOO_DEEP
+
+
+PIECES = (
+    '{ } ( ) [ ] , : . ? = == & && | || ! + - * / % < " \' """ ` ${ $$ \\ // /// \x00 é 😬 \ud800 1 1u .5 '
+    "0x 1e9 kdsl in true null package import as predicate score queue param let require else for "
+    "where a b unresolvable"
+)
+pieces = st.sampled_from([*PIECES.split(" "), "\n", "\t", "\r", " "])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(pieces, max_size=40), st.booleans())
+def test_no_text_makes_it_fail(parts: list[str], spaced: bool) -> None:
+    text = (" " if spaced else "").join(parts)
+    for source in (Source("f", text), Source("f", f"kdsl 1\npackage a\npredicate X {{\n{text}\n}}\n")):
+        result = parse_file(source)
+        assert result.file is not None or result.diagnostics
+        assert render(result.diagnostics) or not result.diagnostics
+    expr, diagnostics = parse_expression(Source("e", text))
+    assert (expr is None) == bool(diagnostics)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(SAMPLES), st.floats(0, 1), st.integers(0, 30), pieces)
+def test_broken_samples_are_reported(text: str, place: float, length: int, piece: str) -> None:
+    at = int(place * len(text))
+    result = parse_file(Source("f", f"{text[:at]}{piece}{text[at + length :]}"))
+    assert result.file is not None or result.diagnostics
+    render(result.diagnostics)
