@@ -1,4 +1,4 @@
-"""The checked model: what a folder of rule files means. The checker makes it, back ends compile it, `kdsl show` prints it."""
+"""The checked model: what a folder of rule files means. The checker makes it, back ends compile it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CheckedTemplate:
 
 @dataclass(frozen=True, slots=True)
 class CheckedParam:
-    """A parameter with its value: the default, or what a profile `set`. The value is a constant expression."""
+    """A parameter with its value, a constant expression: the default, or what a profile `set`."""
 
     variable: Var
     value: TypedExpr
@@ -27,7 +27,10 @@ class CheckedParam:
 
 @dataclass(frozen=True, slots=True)
 class CheckedLet:
-    """A name for a value. It is computed where it is first used and at most once per node: an error in it is its user's."""
+    """A name for a value.
+
+    It is computed where it is first used and at most once per node: an error in it is its user's.
+    """
 
     variable: Var
     value: TypedExpr
@@ -68,7 +71,10 @@ class CheckedNarrow:
 
 @dataclass(frozen=True, slots=True)
 class CheckedOnError:
-    """What an error in the rule becomes; without one a predicate rejects the node and a score contributes 0."""
+    """What an error in the rule becomes.
+
+    Without one a predicate rejects the node and a score contributes 0.
+    """
 
     action: ErrorAction
     reason: CheckedTemplate | None
@@ -78,9 +84,9 @@ class CheckedOnError:
 class CheckedPredicate:
     """A predicate as a profile uses it, with its parameters set.
 
-    `applies` are the conditions of `applies when`; `reads` is everything the rule reads. Variables are in scope for all
-    statements after them; `scope` maps the names that the engine fills (`pod`, `node`, `cluster`) to their slots; `slots` is the
-    number of slots a frame needs.
+    `applies` are the conditions of `applies when`; `reads` is everything the rule reads. Variables are in
+    scope for all statements after them; `scope` maps the names that the engine fills (`pod`, `node`,
+    `cluster`) to their slots; `slots` is the number of slots a frame needs.
     """
 
     name: str
@@ -100,7 +106,7 @@ class CheckedPredicate:
 
 @dataclass(frozen=True, slots=True)
 class CheckedNormalize:
-    """`by` is set for `normalize by` and reads `value`, `min` and `max` from their slots in the score's scope."""
+    """`by` is set for `normalize by`; it reads `value`, `min` and `max` from their slots in the score's scope."""
 
     kind: Normalization
     by: TypedExpr | None
@@ -186,7 +192,7 @@ class CheckedProfile:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """All profiles by qualified name, and the functions their rules call. `digest` identifies the text they came from."""
+    """All profiles and the functions their rules call, by qualified name; `digest` identifies their text."""
 
     profiles: Mapping[str, CheckedProfile]
     fns: Mapping[str, CheckedFn]

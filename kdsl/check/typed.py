@@ -1,6 +1,7 @@
-"""The checked form of expressions: names resolved, macros recognised, types known. Back ends compile this, never text.
+"""The checked form of expressions: names resolved, macros recognised, types known. Back ends compile this.
 
-Every node carries its type, its binding time, what it reads (the `reads` words of the views file) and the span it came from.
+Every node carries its type, its binding time, what it reads (the `reads` words of the views file) and the
+span it came from.
 """
 
 from __future__ import annotations
@@ -24,19 +25,24 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class Const(Typed):
-    """A constant: a literal, or a type used as a value. `value` is None, bool, int, float, str, bytes or a `Type`.
+    """A constant: a literal, or a type used as a value.
 
     An uint has type `uint` and a Python int as its value.
     """
 
-    value: None | bool | int | float | str | bytes | Type
+    value: bool | int | float | str | bytes | Type | None
+
+
+UNDECLARED = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Var(Typed):
-    """A variable: `pod`, `node`, `value`, a `let`, a `param`, a loop or macro variable, an argument of a `fn`, or a binding.
+    """A variable: `pod`, `node`, a `let`, a `param`, a loop or macro variable, an argument of a `fn`, a binding.
 
-    `slot` is unique within the rule (or `fn`): two variables of one name never share a slot.
+    `slot` is unique within the rule (or `fn`): two variables of one name never share a slot. `UNDECLARED` as
+    slot is a name that nothing declares, an error when it is read; it arises only where names are looked up
+    at run time.
     """
 
     name: str
@@ -78,9 +84,10 @@ class KeyOf(Typed):
 class CallOf(Typed):
     """A call of a library function, operator or view method.
 
-    `function` is CEL's name: operators are `_+_`, `_==_`, `_&&_`, `!_`, `-_`, `_?_:_`, `_[_]`, `_[?_]`, `@in`; methods of views are
-    `View.method`. A member call has its target as the first argument and `member` set. `overload` is the one overload
-    that the argument types allow, or empty where they are decided at run time.
+    `function` is CEL's name: operators are `_+_`, `_==_`, `_&&_`, `!_`, `-_`, `_?_:_`, `_[_]`, `_[?_]`,
+    `@in`; methods of views are `View.method`. A member call has its target as the first argument and `member`
+    set. `overload` is the one overload that the argument types allow, or empty where they are decided at run
+    time.
     """
 
     function: str
@@ -121,7 +128,10 @@ class MapOf(Typed):
 
 
 class Macro(StrEnum):
-    """Comprehensions. `where` of `map`, `transformList`, `transformMap` and `transformMapEntry` is their optional filter."""
+    """Comprehensions.
+
+    `where` of `map`, `transformList`, `transformMap` and `transformMapEntry` is their optional filter.
+    """
 
     ALL = "all"
     EXISTS = "exists"
@@ -135,8 +145,10 @@ class Macro(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Comprehension(Typed):
-    """A macro over a list or map (or optional `resources`). With one variable it ranges over a list's elements or a map's
-    keys; with two over index and element, or key and value. `body` is the condition or the result.
+    """A macro over a list, a map or `resources`; `body` is its condition or its result.
+
+    With one variable it ranges over a list's elements or a map's keys; with two over index and element, or key
+    and value.
     """
 
     macro: Macro

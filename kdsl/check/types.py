@@ -1,6 +1,8 @@
 """The types of the language: CEL's, plus the opaque and view types that views declare.
 
-`dyn` is assignable to and from everything; `error` is the type of an expression already reported, and stays silent.
+`dyn` is assignable to and from everything; `error` is the type of an expression already reported, and stays
+silent; `nothing` is what an empty list holds: it is assignable to everything and adds nothing to what it is
+joined with.
 """
 
 from __future__ import annotations
@@ -11,7 +13,10 @@ from enum import IntEnum
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type and its arguments: `list(string)` is `Type("list", (STRING,))`. A view type is named as in the views file."""
+    """A type and its arguments.
+
+    `list(string)` is `Type("list", (STRING,))`. A view type is named as in the views file.
+    """
 
     name: str
     args: tuple[Type, ...] = ()
@@ -32,6 +37,7 @@ DURATION = Type("duration")
 TYPE = Type("type")
 DYN = Type("dyn")
 ERROR = Type("error")
+NOTHING = Type("nothing")
 QUANTITY = Type("quantity")
 RESOURCES = Type("resources")
 
@@ -49,7 +55,10 @@ def optional_of(item: Type) -> Type:
 
 
 def parameter(name: str) -> Type:
-    """A type parameter of an overload, such as `T` in `list(T)`; its name is a capital letter behind a `'`."""
+    """A type parameter of an overload, such as `T` in `list(T)`.
+
+    Its name is a capital letter behind a `'`.
+    """
     return Type(f"'{name}")
 
 

@@ -1,0 +1,1 @@
+"""Syntax trees to a checked `RuleSet`: names, types, binding times, read-sets and profiles."""

@@ -1,0 +1,190 @@
+"""What predicates, scores and queues have in common: scope, parameters, `let`s, conditions, reasons.
+
+A `Block` checks one rule. It carries what earlier statements proved and gathers what the rule reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kdsl.base.diagnostic import Diagnostic, Label
+from kdsl.base.span import Span
+from kdsl.check.codes import CheckCode
+from kdsl.check.declarations import Home
+from kdsl.check.functions import Functions
+from kdsl.check.guards import NO_FACTS, Facts, Guards
+from kdsl.check.infer import Inference
+from kdsl.check.macros import declare_variable
+from kdsl.check.model import CheckedLet, CheckedOnError, CheckedParam, CheckedTemplate
+from kdsl.check.names import Place
+from kdsl.check.scope import Frame, Scope
+from kdsl.check.typed import TypedExpr, Var
+from kdsl.check.types import (
+    BOOL,
+    DOUBLE,
+    DURATION,
+    ERROR,
+    INT,
+    QUANTITY,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    BindingTime,
+    Type,
+)
+from kdsl.check.views import Views, scope_time
+from kdsl.lang.tree import AppliesWhen, Expr, Let, OnError, Param, Statement, Template
+
+_PRINTABLE = frozenset({STRING, BOOL, INT, UINT, DOUBLE, QUANTITY, TIMESTAMP, DURATION, ERROR})
+_TIMES = {
+    BindingTime.NODE: "the node",
+    BindingTime.USAGE: "what runs on the node",
+    BindingTime.CLUSTER: "the whole cluster",
+    BindingTime.QUEUE: "the queue",
+    BindingTime.SCORES: "the scores of all nodes",
+}
+
+
+class Block:
+    """The state of checking one rule, from its first statement to its last."""
+
+    def __init__(
+        self,
+        functions: Functions,
+        views: Views,
+        diagnostics: list[Diagnostic],
+        home: Home,
+        place: Place,
+        span: Span,
+    ) -> None:
+        self.frame = Frame()
+        self.scope: dict[str, Var] = {}
+        self.params: list[CheckedParam] = []
+        self.facts: Facts = NO_FACTS
+        self.reads: frozenset[str] = frozenset()
+        self.guards = Guards(diagnostics)
+        self.diagnostics = diagnostics
+        self._functions = functions
+        self._home = home
+        self._place = place
+        scope = Scope(self.frame)
+        for name, type_ in views.scopes[place.name.lower()].items():
+            self.scope[name] = scope.add(name, type_, scope_time(name), frozenset(), span)
+        self.inference = functions.inference(home, place, scope)
+
+    # ---- statements --------------------------------------------------------------------------------------
+
+    def param(self, statement: Param) -> None:
+        """Check a parameter and bring its variable into scope."""
+        value = self._functions.param_value(statement, self._home, self.frame)
+        name = statement.name
+        variable = declare_variable(
+            self.inference, self.inference.scope, name.text, name.span, value.type, value
+        )
+        self.params.append(CheckedParam(variable, value))
+
+    def let(self, statement: Let) -> CheckedLet:
+        """Check a `let` and bring its variable into scope."""
+        value = self.expression(statement.value)
+        name = statement.name
+        variable = declare_variable(
+            self.inference, self.inference.scope, name.text, name.span, value.type, value
+        )
+        self.guards.lets[variable.slot] = value
+        return CheckedLet(variable, value, statement.span)
+
+    def applies(self, statement: AppliesWhen, latest: BindingTime) -> TypedExpr:
+        """Check an `applies when`: what it says holds in all statements after it."""
+        condition = self.condition(statement.condition, "the condition of `applies when`")
+        self.known_by(condition, latest, "`applies when`")
+        self.facts |= self.guards.when(condition, True)
+        return condition
+
+    def on_error(self, statement: OnError) -> CheckedOnError:
+        """Check an `on error`."""
+        reason = None if statement.reason is None else self.template(statement.reason, NO_FACTS)
+        return CheckedOnError(statement.action, reason)
+
+    # ---- expressions -------------------------------------------------------------------------------------
+
+    def expression(self, expr: Expr, wanted: Type | None = None, what: str = "") -> TypedExpr:
+        """Check an expression where it stands; with `wanted` it must have that type."""
+        typed = self.inference.infer(expr)
+        if wanted is not None:
+            typed = self.inference.expect(typed, wanted, what)
+        self.guards.check(typed, self.facts)
+        self.reads |= typed.reads
+        return typed
+
+    def condition(self, expr: Expr, what: str) -> TypedExpr:
+        """Check an expression that must be a bool."""
+        return self.expression(expr, BOOL, what)
+
+    def template(self, template: Template, facts: Facts) -> CheckedTemplate:
+        """Check a reason; `facts` hold where it is written out."""
+        return CheckedTemplate(
+            tuple(part if isinstance(part, str) else self._hole(part, facts) for part in template.parts)
+        )
+
+    def _hole(self, expr: Expr, facts: Facts) -> TypedExpr:
+        typed = self.inference.infer(expr)
+        if typed.type not in _PRINTABLE:
+            self.diagnostics.append(_not_printable(typed))
+        self.guards.check(typed, self.facts | facts)
+        self.reads |= typed.reads
+        return typed
+
+    def known_by(self, expr: TypedExpr, latest: BindingTime, what: str) -> None:
+        """Report an expression that is known only after `latest`."""
+        if expr.time <= latest or expr.type == ERROR:
+            return
+        self.diagnostics.append(
+            Diagnostic(
+                CheckCode.TOO_LATE,
+                f"{what} must be known from the pod alone",
+                expr.span,
+                f"this depends on {_TIMES[expr.time]}",
+            )
+        )
+
+    def within(self, scope: Scope) -> Inference:
+        """Continue in another scope and return the inference that was current."""
+        outer = self.inference
+        self.inference = outer.within(scope)
+        return outer
+
+
+def once(diagnostics: list[Diagnostic], statements: Sequence[Statement], what: str) -> None:
+    """Report every statement after the first of a kind that may stand once."""
+    for statement in statements[1:]:
+        diagnostics.append(
+            Diagnostic(
+                CheckCode.WRITTEN_TWICE,
+                f"`{what}` is written twice",
+                statement.span,
+                "only one can hold",
+                secondary=(Label(statements[0].span, "the first is here"),),
+            )
+        )
+
+
+def incomplete(
+    diagnostics: list[Diagnostic], kind: str, name: str, span: Span, missing: str, why: str
+) -> None:
+    """Report a rule without the statement it is for."""
+    title = f"{kind} `{name}` has no `{missing}`"
+    diagnostics.append(Diagnostic(CheckCode.INCOMPLETE, title, span, why))
+
+
+def not_built(diagnostics: list[Diagnostic], what: str, span: Span, instead: str) -> None:
+    """Report a part of the language that kdsl does not run yet."""
+    title = f"{what} is not built yet"
+    diagnostics.append(Diagnostic(CheckCode.NOT_BUILT, title, span, "kdsl cannot run this", help=(instead,)))
+
+
+def _not_printable(expr: TypedExpr) -> Diagnostic:
+    help_: tuple[str, ...] = ()
+    if expr.type.name == "list" and expr.type.args[0] == STRING:
+        help_ = (f"write `{expr.span.text}.join(', ')`",)
+    title = f"a reason cannot show a value of type `{expr.type}`"
+    return Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, f"this is `{expr.type}`", help=help_)

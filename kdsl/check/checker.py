@@ -1,0 +1,111 @@
+"""The whole check: a loaded program to a `RuleSet`, or everything that is wrong with it at once.
+
+Names and functions come first, then the rules, used or not, then the profiles that are made of them. Used by
+`kdsl check`, by every start of the scheduler and by the tests of rules.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from kdsl.base.diagnostic import Diagnostic, has_errors
+from kdsl.base.span import Span
+from kdsl.check.block import Block, not_built
+from kdsl.check.declarations import Declarations, Home
+from kdsl.check.functions import Functions
+from kdsl.check.model import CheckedPredicate, CheckedProfile, CheckedQueue, CheckedScore, RuleSet
+from kdsl.check.names import Place
+from kdsl.check.predicates import check_predicate
+from kdsl.check.profiles import CheckedRules, Profiles
+from kdsl.check.queues import check_queue
+from kdsl.check.scores import check_score
+from kdsl.check.views import Views, load_views
+from kdsl.lang.loader import Program
+from kdsl.lang.tree import Device, Predicate, Queue, Score, Team
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The rules where there is no error, else None; the diagnostics in the order of the text."""
+
+    rules: RuleSet | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def check_program(program: Program, views: Views | None = None) -> CheckResult:
+    """Check a program against the views of a Kubernetes minor, those of the newest where none are given."""
+    run = _Run(program, views or load_views())
+    profiles = run.check()
+    diagnostics = tuple(sorted(run.diagnostics, key=_in_order(program)))
+    if has_errors(diagnostics):
+        return CheckResult(None, diagnostics)
+    digest = hashlib.sha256(f"{program.digest} views {run.views.minor}".encode()).hexdigest()
+    rules = RuleSet(MappingProxyType(profiles), MappingProxyType(run.functions.fns), digest)
+    return CheckResult(rules, diagnostics)
+
+
+class _Run:
+    """One check: the tables it builds and what it found."""
+
+    def __init__(self, program: Program, views: Views) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self.views = views
+        self.declarations = Declarations(program)
+        self.functions = Functions(self.declarations, views, self.diagnostics)
+
+    def check(self) -> dict[str, CheckedProfile]:
+        """Check everything and return the profiles by qualified name."""
+        self._refuse_not_built()
+        self.functions.check_all()
+        rules = CheckedRules(self._predicates(), self._scores(), self._queues())
+        return Profiles(self.declarations, self.functions, rules, self.diagnostics).check_all()
+
+    def _predicates(self) -> dict[str, CheckedPredicate]:
+        return {
+            located.qualified: check_predicate(
+                located, self._block(located.home, Place.PREDICATE, located.declaration.span)
+            )
+            for located in self.declarations.all(Predicate)
+        }
+
+    def _scores(self) -> dict[str, CheckedScore]:
+        found = {}
+        for located in self.declarations.all(Score):
+            block = self._block(located.home, Place.SCORE, located.declaration.span)
+            score = check_score(located, block, self.functions)
+            if score is not None:
+                found[score.qualified] = score
+        return found
+
+    def _queues(self) -> dict[str, CheckedQueue]:
+        return {
+            located.qualified: check_queue(
+                located, self._block(located.home, Place.QUEUE, located.declaration.span), self.functions.fns
+            )
+            for located in self.declarations.all(Queue)
+        }
+
+    def _block(self, home: Home, place: Place, span: Span) -> Block:
+        return Block(self.functions, self.views, self.diagnostics, home, place, span)
+
+    def _refuse_not_built(self) -> None:
+        for device in self.declarations.all(Device):
+            instead = "remove it: devices are whole numbers of a resource for now"
+            not_built(self.diagnostics, f"device `{device.name}`", device.declaration.name.span, instead)
+        for team in self.declarations.all(Team):
+            instead = "remove it: pods choose a profile by spec.schedulerName for now"
+            not_built(self.diagnostics, f"team `{team.name}`", team.declaration.name.span, instead)
+
+
+def _in_order(program: Program) -> Callable[[Diagnostic], tuple[int, int]]:
+    """Return the sort key that puts diagnostics in the order of the program's files and of their text."""
+    places = {id(file.span.source): at for at, file in enumerate(program.files)}
+
+    def key(diagnostic: Diagnostic) -> tuple[int, int]:
+        span = diagnostic.span
+        return (len(places), 0) if span is None else (places.get(id(span.source), len(places)), span.start)
+
+    return key

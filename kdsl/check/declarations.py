@@ -1,0 +1,76 @@
+"""Which declaration a name in a file means: its own package first, then what the file imports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from kdsl.lang.loader import Program, alias_of
+from kdsl.lang.tree import Declaration
+
+D = TypeVar("D", bound=Declaration)
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where names are looked up from: a package, and what its file imports by the names it gives it."""
+
+    package: str
+    imports: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Located(Generic[D]):
+    """A declaration and where it stands."""
+
+    declaration: D
+    home: Home
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name.text
+
+    @property
+    def qualified(self) -> str:
+        return f"{self.home.package}.{self.name}"
+
+
+class Declarations:
+    """All declarations of a program."""
+
+    def __init__(self, program: Program) -> None:
+        self._packages = {
+            name: [
+                Located(declaration, Home(name, {alias_of(each): each.package.text for each in file.imports}))
+                for file in package.files
+                for declaration in file.declarations
+            ]
+            for name, package in program.packages.items()
+        }
+
+    def all(self, kind: type[D]) -> Iterator[Located[D]]:
+        """List the declarations of a kind, packages in dependency order."""
+        for package in self._packages:
+            yield from self._of(kind, package)
+
+    def find(self, kind: type[D], name: str, home: Home) -> Located[D] | None:
+        """Return what `name` means at `home`: `X` of its package, or `p.X` of an imported package."""
+        qualifier, _, last = name.rpartition(".")
+        package = home.imports.get(qualifier, qualifier) if qualifier else home.package
+        if package != home.package and package not in home.imports.values():
+            return None
+        return next((each for each in self._of(kind, package) if each.name == last), None)
+
+    def visible(self, kind: type[D], home: Home) -> Iterator[str]:
+        """List the names of a kind as they are written at `home`, for suggestions."""
+        for each in self._of(kind, home.package):
+            yield each.name
+        for alias, package in home.imports.items():
+            for each in self._of(kind, package):
+                yield f"{alias}.{each.name}"
+
+    def _of(self, kind: type[D], package: str) -> Iterator[Located[D]]:
+        for located in self._packages.get(package, ()):
+            if isinstance(located.declaration, kind):
+                yield Located(located.declaration, located.home)

@@ -1,0 +1,197 @@
+"""A profile while it is folded: its rules in order, and what is said about names that it does not have.
+
+Entries keep declarations, not checked rules, so that a broken rule does not make its profiles look broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean
+from kdsl.check.codes import CheckCode
+from kdsl.check.declarations import Declarations, Home, Located
+from kdsl.check.mismatch import listing
+from kdsl.check.model import CheckedParam
+from kdsl.lang.tree import (
+    Disable,
+    Name,
+    Param,
+    Predicate,
+    Profile,
+    Queue,
+    RuleKind,
+    SchedulerName,
+    Score,
+    SetParam,
+    Statement,
+)
+
+_KINDS = {RuleKind.PREDICATE: Predicate, RuleKind.SCORE: Score}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A rule of a profile: its declaration, the name that put it there, its weight, and what was `set`.
+
+    `slots` counts the slots that the values of set parameters need beside those of the rule.
+    """
+
+    rule: Located[Predicate] | Located[Score]
+    used: Name
+    weight: int = 0
+    sets: Mapping[str, CheckedParam] = field(default_factory=dict)
+    slots: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.rule.name
+
+    def param(self, name: str) -> Param | None:
+        """Return the rule's parameter of that name."""
+        return next((each for each in self.params() if each.name.text == name), None)
+
+    def params(self) -> list[Param]:
+        """Return the parameters that the rule declares."""
+        return [each for each in self.rule.declaration.body if isinstance(each, Param)]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the statements so far make of a profile; not `is_known` where what it extends was reported."""
+
+    predicates: tuple[Entry, ...] = ()
+    scores: tuple[Entry, ...] = ()
+    scheduler: SchedulerName | None = None
+    queue: Located[Queue] | None = None
+    is_known: bool = True
+
+    def of(self, kind: RuleKind) -> tuple[Entry, ...]:
+        """Return the predicates or the scores."""
+        return self.predicates if kind is RuleKind.PREDICATE else self.scores
+
+    def put(self, kind: RuleKind, entries: tuple[Entry, ...]) -> Draft:
+        """Return the draft with other predicates or scores."""
+        if kind is RuleKind.PREDICATE:
+            return replace(self, predicates=entries)
+        return replace(self, scores=entries)
+
+
+def entry_at(entries: tuple[Entry, ...], name: Name, declarations: Declarations, home: Home) -> int | None:
+    """Return the place of the rule that `name` means: an entry by its bare name, or the declaration `p.X`."""
+    if "." not in name.text:
+        return next((at for at, entry in enumerate(entries) if entry.name == name.text), None)
+    for at, entry in enumerate(entries):
+        found = declarations.find(type(entry.rule.declaration), name.text, home)
+        if found is not None and found.qualified == entry.rule.qualified:
+            return at
+    return None
+
+
+def not_in_profile(draft: Draft, kind: RuleKind, name: Name, verb: str) -> Iterator[Diagnostic]:
+    """Say that a profile has no such rule, if all its rules are known; `verb` is what it was wanted for."""
+    if not draft.is_known:
+        return
+    names = [entry.name for entry in draft.of(kind)]
+    other = RuleKind.SCORE if kind is RuleKind.PREDICATE else RuleKind.PREDICATE
+    if any(entry.name == name.text for entry in draft.of(other)):
+        help_: tuple[str, ...] = (f"`{name.text}` is a {other} of it",)
+    else:
+        help_ = did_you_mean(name.text, names) or listing("it has", names)
+    title = f"the profile has no {kind} `{name.text}` to {verb}"
+    yield Diagnostic(CheckCode.UNKNOWN_RULE, title, name.span, "not a rule of this profile", help=help_)
+
+
+def unknown_rule(declarations: Declarations, kind: RuleKind, name: Name, home: Home) -> Diagnostic:
+    """Say that there is no such rule to add."""
+    known = declarations.visible(_KINDS[kind], home)
+    return undeclared(str(kind), name, list(known), home)
+
+
+def undeclared(kind: str, name: Name, known: list[str], home: Home) -> Diagnostic:
+    """Say that nothing of this kind and name is declared here or imported."""
+    help_ = did_you_mean(name.text, known) or _same_elsewhere(name.text, known)
+    if not help_:
+        imported = ", ".join(f"`{package}`" for package in home.imports.values())
+        help_ = (f"looked in this package{' and in ' + imported if imported else '; it imports none'}",)
+    return Diagnostic(
+        CheckCode.UNKNOWN_RULE, f"unknown {kind} `{name.text}`", name.span, "not declared", help=help_
+    )
+
+
+def _same_elsewhere(name: str, known: list[str]) -> tuple[str, ...]:
+    return tuple(f"did you mean `{each}`?" for each in known if each.rpartition(".")[2] == name)[:1]
+
+
+def used_twice(entry: Entry, name: Name, kind: RuleKind) -> Diagnostic:
+    """Say that a profile has this rule, or one of its name, already."""
+    return Diagnostic(
+        CheckCode.USED_TWICE,
+        f"the profile has a {kind} `{entry.name}` already",
+        name.span,
+        "would run twice, or be mistaken for the other",
+        secondary=(Label(entry.used.span, "it comes from here"),),
+    )
+
+
+def final(param: Param, entry: Entry, statement: Statement) -> Diagnostic:
+    """Say that a parameter is not to be set."""
+    return Diagnostic(
+        CheckCode.FINAL,
+        f"`{entry.name}.{param.name.text}` is final",
+        statement.span,
+        "cannot be set",
+        secondary=(Label(param.name.span, "declared here"),),
+    )
+
+
+def mandatory(rule: Predicate, statement: Disable) -> Diagnostic:
+    """Say that a predicate is not to be disabled."""
+    title = f"predicate `{rule.name.text}` is mandatory"
+    secondary = (Label(rule.name.span, "declared here"),)
+    return Diagnostic(CheckCode.MANDATORY, title, statement.span, "cannot be disabled", secondary=secondary)
+
+
+def no_such_rule(draft: Draft, statement: SetParam) -> Iterator[Diagnostic]:
+    """Say that a profile has no rule of the name that a `set` gives, if all its rules are known."""
+    if draft.is_known:
+        names = sorted({entry.name for entry in (*draft.predicates, *draft.scores)})
+        name = statement.rule
+        help_ = did_you_mean(name.text, names) or listing("it has", names, most=len(names))
+        title = f"the profile has no rule `{name.text}`"
+        yield Diagnostic(CheckCode.UNKNOWN_RULE, title, name.span, "not a rule of this profile", help=help_)
+
+
+def no_such_param(entries: list[Entry], statement: SetParam) -> Diagnostic:
+    """Say that a rule has no such parameter; `entries` are the rules of its name."""
+    known = sorted({param.name.text for entry in entries for param in entry.params()})
+    help_ = listing("it has", known) or ("it has no parameters",)
+    title = f"`{statement.rule.text}` has no parameter `{statement.param.text}`"
+    return Diagnostic(CheckCode.UNKNOWN_RULE, title, statement.param.span, "not a parameter", help=help_)
+
+
+def ambiguous(statement: SetParam) -> Diagnostic:
+    """Say that a `set` could mean two parameters."""
+    title = f"both a predicate and a score `{statement.rule.text}` have a parameter `{statement.param.text}`"
+    return Diagnostic(
+        CheckCode.AMBIGUOUS, title, statement.span, "which one is not said", help=("rename one of them",)
+    )
+
+
+def scheduler_taken(
+    located: Located[Profile], scheduler: SchedulerName, other: Located[Profile], first: SchedulerName
+) -> Diagnostic:
+    """Say that two profiles have one scheduler name; `first` is where it was given first."""
+    name = located.declaration.name
+    names = f"`{other.qualified}` and `{located.qualified}`"
+    title = f"profiles {names} have one scheduler name, {scheduler.name.raw}"
+    inherited = scheduler is first
+    span = name.span if inherited else scheduler.span
+    return Diagnostic(
+        CheckCode.SCHEDULER_TAKEN,
+        title,
+        span,
+        "a pod that asks for it could mean both",
+        secondary=(Label(first.span, "the first claim"),),
+        help=('it is inherited: write a `scheduler "name"` of its own',) if inherited else (),
+    )

@@ -1,0 +1,155 @@
+"""`fn`s and the `param`s of files: checked when first used, so that cycles show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kdsl.base.diagnostic import Diagnostic, Label
+from kdsl.check.codes import CheckCode
+from kdsl.check.declarations import Declarations, Home, Located
+from kdsl.check.environment import FnSignature
+from kdsl.check.guards import NO_FACTS, Guards
+from kdsl.check.infer import Inference
+from kdsl.check.macros import shadowing
+from kdsl.check.model import CheckedFn
+from kdsl.check.names import FileNames, Place
+from kdsl.check.scope import Frame, Scope
+from kdsl.check.typed import Const, TypedExpr
+from kdsl.check.types import ERROR, NOTHING, BindingTime, Type
+from kdsl.check.unify import Unifier
+from kdsl.check.views import Views
+from kdsl.check.written import read_type
+from kdsl.lang.tree import Expr, Fn, Param
+
+_NO_READS: frozenset[str] = frozenset()
+
+
+class Functions:
+    """Checks each function and file parameter once. `fns` holds the checked functions by qualified name."""
+
+    def __init__(self, declarations: Declarations, views: Views, diagnostics: list[Diagnostic]) -> None:
+        self.fns: dict[str, CheckedFn] = {}
+        self._declarations = declarations
+        self._views = views
+        self._diagnostics = diagnostics
+        self._signatures: dict[str, FnSignature] = {}
+        self._constants: dict[str, TypedExpr] = {}
+        self._running: list[Located[Fn] | Located[Param]] = []
+
+    def check_all(self) -> None:
+        """Check every function and file parameter, used or not."""
+        for param in self._declarations.all(Param):
+            self.constant(param)
+        for fn in self._declarations.all(Fn):
+            self.signature(fn)
+
+    def inference(
+        self, home: Home, place: Place, scope: Scope, hidden: frozenset[str] = frozenset()
+    ) -> Inference:
+        """Return the inference for expressions of a place in a file."""
+        names = FileNames(self._declarations, self, home, place, hidden)
+        return Inference(scope, names, self._views, Unifier(self._views, strict=True), self._diagnostics)
+
+    def signature(self, located: Located[Fn]) -> FnSignature:
+        """Return the signature of a function after checking its body; a cycle is reported where it closes."""
+        key = located.qualified
+        if key not in self._signatures:
+            if self._closes_cycle(located):
+                return self._declared(located, [])
+            self._running.append(located)
+            signature = self._fn(located)
+            self._running.pop()
+            self._signatures[key] = signature
+        return self._signatures[key]
+
+    def constant(self, located: Located[Param]) -> TypedExpr:
+        """Return the value of a file parameter."""
+        key = located.qualified
+        if key not in self._constants:
+            if self._closes_cycle(located):
+                name = located.declaration.name
+                return Const(type=ERROR, time=BindingTime.STATIC, reads=_NO_READS, span=name.span, value=None)
+            self._running.append(located)
+            value = self.param_value(located.declaration, located.home, Frame())
+            self._running.pop()
+            self._constants[key] = value
+        return self._constants[key]
+
+    def param_value(self, param: Param, home: Home, frame: Frame) -> TypedExpr:
+        """Type the constant of a `param`; its type is the declared one where it has one."""
+        wanted = None if param.type is None else read_type(param.type, self._views, self._diagnostics)
+        value = self.constant_value(param.value, wanted, param.name.text, home, frame)
+        if wanted is None and _has_nothing(value.type):
+            self._diagnostics.append(_untyped(param))
+        return value
+
+    def constant_value(
+        self, expr: Expr, wanted: Type | None, name: str, home: Home, frame: Frame
+    ) -> TypedExpr:
+        """Type a constant expression that must fit the type of the parameter `name`."""
+        inference = self.inference(home, Place.PARAM, Scope(frame))
+        value = inference.infer(expr)
+        Guards(self._diagnostics).check(value, NO_FACTS)
+        if wanted is None:
+            return value
+        value = inference.expect(value, wanted, f"`{name}`")
+        return value if value.type == ERROR else replace(value, type=wanted)
+
+    def _fn(self, located: Located[Fn]) -> FnSignature:
+        fn = located.declaration
+        declared = self._declared(located, self._diagnostics)
+        frame = Frame()
+        scope = Scope(frame)
+        params = []
+        for param, type_ in zip(fn.params, declared.args, strict=True):
+            name = param.name
+            if name.text in scope.names:
+                self._diagnostics.append(shadowing(name.text, name.span, scope.names[name.text].span))
+            params.append(scope.add(name.text, type_, BindingTime.STATIC, _NO_READS, name.span))
+        inference = self.inference(located.home, Place.FN, scope)
+        body = inference.expect(inference.infer(fn.body), declared.result, f"the result of `{fn.name.text}`")
+        Guards(self._diagnostics).check(body, NO_FACTS)
+        self.fns[located.qualified] = CheckedFn(located.qualified, tuple(params), body, frame.size, fn.span)
+        return FnSignature(located.qualified, declared.args, declared.result, body.reads, body.time)
+
+    def _declared(self, located: Located[Fn], diagnostics: list[Diagnostic]) -> FnSignature:
+        fn = located.declaration
+        args = tuple(read_type(param.type, self._views, diagnostics) for param in fn.params)
+        result = read_type(fn.result, self._views, diagnostics)
+        return FnSignature(located.qualified, args, result, _NO_READS, BindingTime.STATIC)
+
+    def _closes_cycle(self, located: Located[Fn] | Located[Param]) -> bool:
+        for at, each in enumerate(self._running):
+            if each.declaration is located.declaration:
+                self._diagnostics.append(_cycle(self._running[at:]))
+                return True
+        return False
+
+
+def _cycle(running: list[Located[Fn] | Located[Param]]) -> Diagnostic:
+    first, *others = running
+    path = " → ".join(f"`{each.name}`" for each in [*running, first])
+    what = "function" if isinstance(first.declaration, Fn) else "parameter"
+    return Diagnostic(
+        CheckCode.RECURSION,
+        f"{what} `{first.name}` needs itself: {path}",
+        first.declaration.name.span,
+        "the cycle begins here",
+        secondary=tuple(Label(each.declaration.name.span, "and goes through here") for each in others),
+        help=("rules always end, so nothing may recurse; range over a list or map instead",),
+    )
+
+
+def _untyped(param: Param) -> Diagnostic:
+    name = param.name
+    return Diagnostic(
+        CheckCode.UNTYPED_PARAM,
+        f"the type of `{name.text}` cannot be told from an empty value",
+        param.value.span,
+        "empty",
+        help=(f"write its type, such as `param {name.text}: list(string) = {param.value.span.text}`",),
+    )
+
+
+def _has_nothing(type_: Type) -> bool:
+    return type_ == NOTHING or any(map(_has_nothing, type_.args))

@@ -1,0 +1,42 @@
+"""Every function, operator and member that expressions may call, as data.
+
+The checker resolves overloads against it, the evaluator implements each overload by its id, documentation and
+editors list it. Macros are not functions: see `kdsl.check.macros`. What views offer is in the views file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from kdsl.check.library import collections, conversions, numbers, operators, quantities, strings, times
+from kdsl.check.library.declaration import Function, Overload
+from kdsl.check.types import BOOL, BYTES, DOUBLE, DURATION, INT, NULL, STRING, TIMESTAMP, TYPE, UINT, Type
+
+__all__ = ["LIBRARY", "TYPE_NAMES", "Function", "Overload"]
+
+_MODULES = (operators, conversions, times, collections, strings, numbers, quantities)
+
+LIBRARY: Mapping[str, Function] = MappingProxyType(
+    {function.name: function for module in _MODULES for function in module.FUNCTIONS}
+)
+"""All functions by CEL name."""
+
+TYPE_NAMES: Mapping[str, Type] = MappingProxyType(
+    {
+        "bool": BOOL,
+        "int": INT,
+        "uint": UINT,
+        "double": DOUBLE,
+        "string": STRING,
+        "bytes": BYTES,
+        "null_type": NULL,
+        "type": TYPE,
+        "list": Type("list"),
+        "map": Type("map"),
+        "optional_type": Type("optional"),
+        "google.protobuf.Timestamp": TIMESTAMP,
+        "google.protobuf.Duration": DURATION,
+    }
+)
+"""Types that are values in expressions, by name; `type(x)` gives them without arguments."""

@@ -1,0 +1,93 @@
+"""Lists, maps and optionals: sizes, aggregates, search, and what `optional` offers beside its macros."""
+
+from __future__ import annotations
+
+from kdsl.check.library.declaration import Function, declare
+
+_ORDERED = ("int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration", "quantity")
+_SUMMED = ("int", "uint", "double", "duration", "quantity")
+
+FUNCTIONS: tuple[Function, ...] = (
+    declare(
+        "size",
+        "The number of characters, bytes, items, entries, or named resources.",
+        {
+            "size_string": "(string): int",
+            "string_size": "string.(): int",
+            "size_bytes": "(bytes): int",
+            "bytes_size": "bytes.(): int",
+            "size_list": "(list(T)): int",
+            "list_size": "list(T).(): int",
+            "size_map": "(map(K, V)): int",
+            "map_size": "map(K, V).(): int",
+            "size_resources": "(resources): int",
+            "resources_size": "resources.(): int",
+        },
+    ),
+    declare(
+        "sum",
+        "The sum of the items, zero for an empty list.",
+        {f"list_sum_{kind}": f"list({kind}).(): {kind}" for kind in _SUMMED},
+    ),
+    declare(
+        "min",
+        "The smallest item; an empty list is an error.",
+        {f"list_min_{kind}": f"list({kind}).(): {kind}" for kind in _ORDERED},
+    ),
+    declare(
+        "max",
+        "The largest item; an empty list is an error.",
+        {f"list_max_{kind}": f"list({kind}).(): {kind}" for kind in _ORDERED},
+    ),
+    declare(
+        "isSorted",
+        "No item is larger than the next.",
+        {f"list_is_sorted_{kind}": f"list({kind}).(): bool" for kind in _ORDERED},
+    ),
+    declare(
+        "indexOf",
+        "The first place of an item or of a substring, -1 where there is none; of strings from an offset on.",
+        {
+            "list_index_of": "list(T).(T): int",
+            "string_index_of_string": "string.(string): int",
+            "string_index_of_string_int": "string.(string, int): int",
+        },
+    ),
+    declare(
+        "lastIndexOf",
+        "The last place of an item or of a substring, -1 where there is none; of strings up to an offset.",
+        {
+            "list_last_index_of": "list(T).(T): int",
+            "string_last_index_of_string": "string.(string): int",
+            "string_last_index_of_string_int": "string.(string, int): int",
+        },
+    ),
+    declare(
+        "join",
+        "The strings of a list in a row, with a separator between them.",
+        {"list_join": "list(string).(): string", "list_join_string": "list(string).(string): string"},
+    ),
+    declare("optional.of", "An optional that holds the value.", {"optional_of": "(T): optional(T)"}),
+    declare(
+        "optional.ofNonZeroValue",
+        "An optional that holds the value unless it is null, false, zero or empty.",
+        {"optional_ofNonZeroValue": "(T): optional(T)"},
+    ),
+    declare("optional.none", "An optional without a value.", {"optional_none": "(): optional(T)"}),
+    declare("hasValue", "Does the optional hold a value?", {"optional_hasValue": "optional(T).(): bool"}),
+    declare(
+        "value",
+        "The value of the optional; an error where there is none.",
+        {"optional_value": "optional(T).(): T"},
+    ),
+    declare(
+        "or",
+        "The first of two optionals that holds a value.",
+        {"optional_or_optional": "optional(T).(optional(T)): optional(T)"},
+    ),
+    declare(
+        "orValue",
+        "The value of the optional, or the default.",
+        {"optional_orValue_value": "optional(T).(T): T"},
+    ),
+)

@@ -1,0 +1,48 @@
+"""Kubernetes quantities: the functions Kubernetes adds to CEL, and `ratio`. Operators are in `operators`."""
+
+from __future__ import annotations
+
+from kdsl.check.library.declaration import Function, declare
+
+FUNCTIONS: tuple[Function, ...] = (
+    declare(
+        "quantity",
+        'A quantity from its text, such as "1500m" or "2Gi".',
+        {"string_to_quantity": "(string): quantity"},
+    ),
+    declare("isQuantity", "Is the text a quantity?", {"is_quantity_string": "(string): bool"}),
+    declare(
+        "ratio",
+        "The first quantity divided by the second, as a double; a second of zero is an error.",
+        {"ratio_quantity": "(quantity, quantity): double"},
+    ),
+    declare(
+        "asInteger",
+        "The quantity as an int; an error where it is not whole or too large.",
+        {"quantity_as_integer": "quantity.(): int"},
+    ),
+    declare("isInteger", "Would `asInteger` succeed?", {"quantity_is_integer": "quantity.(): bool"}),
+    declare("asApproximateFloat", "The nearest double.", {"quantity_as_float": "quantity.(): double"}),
+    declare("sign", "-1, 0 or 1.", {"quantity_sign": "quantity.(): int"}),
+    declare(
+        "add",
+        "The sum with a quantity or an int.",
+        {"quantity_add": "quantity.(quantity): quantity", "quantity_add_int": "quantity.(int): quantity"},
+    ),
+    declare(
+        "sub",
+        "The difference to a quantity or an int.",
+        {"quantity_sub": "quantity.(quantity): quantity", "quantity_sub_int": "quantity.(int): quantity"},
+    ),
+    declare(
+        "isGreaterThan",
+        "Is greater than the other.",
+        {"quantity_is_greater_than": "quantity.(quantity): bool"},
+    ),
+    declare("isLessThan", "Is less than the other.", {"quantity_is_less_than": "quantity.(quantity): bool"}),
+    declare(
+        "compareTo",
+        "-1, 0 or 1 as it is less, equal or greater.",
+        {"quantity_compare_to": "quantity.(quantity): int"},
+    ),
+)

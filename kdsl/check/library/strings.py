@@ -1,0 +1,49 @@
+"""Strings: CEL's standard functions and its string extension. Offsets count code points."""
+
+from __future__ import annotations
+
+from kdsl.check.library.declaration import Function, declare
+
+FUNCTIONS: tuple[Function, ...] = (
+    declare("contains", "Holds the substring.", {"contains_string": "string.(string): bool"}),
+    declare("startsWith", "Begins with the prefix.", {"starts_with_string": "string.(string): bool"}),
+    declare("endsWith", "Ends with the suffix.", {"ends_with_string": "string.(string): bool"}),
+    declare(
+        "matches",
+        "Some part of the string matches the RE2 pattern.",
+        {"matches": "(string, string): bool", "matches_string": "string.(string): bool"},
+    ),
+    declare(
+        "charAt",
+        "The character at an offset; empty at the end of the string, an error beyond it.",
+        {"string_char_at_int": "string.(int): string"},
+    ),
+    declare("lowerAscii", "ASCII letters in lower case.", {"string_lower_ascii": "string.(): string"}),
+    declare("upperAscii", "ASCII letters in upper case.", {"string_upper_ascii": "string.(): string"}),
+    declare(
+        "replace",
+        "Every occurrence of a substring replaced, or the first n of them.",
+        {
+            "string_replace_string_string": "string.(string, string): string",
+            "string_replace_string_string_int": "string.(string, string, int): string",
+        },
+    ),
+    declare(
+        "split",
+        "The parts between the separators, at most n of them.",
+        {
+            "string_split_string": "string.(string): list(string)",
+            "string_split_string_int": "string.(string, int): list(string)",
+        },
+    ),
+    declare(
+        "substring",
+        "The part from an offset to the end, or to before another offset; out of range is an error.",
+        {
+            "string_substring_int": "string.(int): string",
+            "string_substring_int_int": "string.(int, int): string",
+        },
+    ),
+    declare("trim", "Without white space at both ends.", {"string_trim": "string.(): string"}),
+    declare("reverse", "The characters in reverse order.", {"string_reverse": "string.(): string"}),
+)

@@ -1,0 +1,265 @@
+"""Macros: calls whose arguments are not values but variables and bodies, as `list.exists(x, x > 0)`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kdsl.base.diagnostic import Diagnostic, Label
+from kdsl.base.span import Span
+from kdsl.check import access
+from kdsl.check.codes import CheckCode
+from kdsl.check.scope import Scope
+from kdsl.check.typed import Bind, Comprehension, Macro, TypedExpr, Var
+from kdsl.check.types import (
+    BOOL,
+    DYN,
+    ERROR,
+    INT,
+    NOTHING,
+    QUANTITY,
+    RESOURCES,
+    STRING,
+    Type,
+    list_of,
+    map_of,
+    optional_of,
+)
+from kdsl.lang.tree import Call, Expr, Ident, Select
+
+if TYPE_CHECKING:
+    from kdsl.check.infer import Inference
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A macro with a number of variables, a filter before the body or none."""
+
+    macro: Macro
+    variables: int
+    filtered: bool = False
+
+
+_FORMS = {
+    ("all", 2): _Form(Macro.ALL, 1),
+    ("all", 3): _Form(Macro.ALL, 2),
+    ("exists", 2): _Form(Macro.EXISTS, 1),
+    ("exists", 3): _Form(Macro.EXISTS, 2),
+    ("exists_one", 2): _Form(Macro.EXISTS_ONE, 1),
+    ("exists_one", 3): _Form(Macro.EXISTS_ONE, 2),
+    ("existsOne", 2): _Form(Macro.EXISTS_ONE, 1),
+    ("existsOne", 3): _Form(Macro.EXISTS_ONE, 2),
+    ("filter", 2): _Form(Macro.FILTER, 1),
+    ("map", 2): _Form(Macro.MAP, 1),
+    ("map", 3): _Form(Macro.MAP, 1, filtered=True),
+    ("transformList", 3): _Form(Macro.TRANSFORM_LIST, 2),
+    ("transformList", 4): _Form(Macro.TRANSFORM_LIST, 2, filtered=True),
+    ("transformMap", 3): _Form(Macro.TRANSFORM_MAP, 2),
+    ("transformMap", 4): _Form(Macro.TRANSFORM_MAP, 2, filtered=True),
+    ("transformMapEntry", 3): _Form(Macro.TRANSFORM_MAP_ENTRY, 2),
+    ("transformMapEntry", 4): _Form(Macro.TRANSFORM_MAP_ENTRY, 2, filtered=True),
+}
+_USES = {
+    "all": "x.all(item, condition)",
+    "exists": "x.exists(item, condition)",
+    "exists_one": "x.exists_one(item, condition)",
+    "existsOne": "x.existsOne(item, condition)",
+    "filter": "x.filter(item, condition)",
+    "map": "x.map(item, result)",
+    "transformList": "x.transformList(key, value, result)",
+    "transformMap": "x.transformMap(key, value, result)",
+    "transformMapEntry": "x.transformMapEntry(key, value, {newKey: newValue})",
+    "optMap": "x.optMap(value, result)",
+    "optFlatMap": "x.optFlatMap(value, result)",
+    "has": "has(x.field)",
+    "cel.bind": "cel.bind(name, value, result)",
+}
+_CONDITIONS = frozenset({Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE, Macro.FILTER})
+
+
+def expand(inf: Inference, expr: Call) -> TypedExpr | None:
+    """Return the typed macro, or None where the call is not one."""
+    if expr.target is None:
+        return _has(inf, expr) if expr.function == "has" and not expr.rooted else None
+    if expr.function == "bind" and expr.target == Ident("cel", span=expr.target.span):
+        return _bind(inf, expr)
+    if expr.function in ("optMap", "optFlatMap"):
+        return _optional_map(inf, expr)
+    form = _FORMS.get((expr.function, len(expr.args)))
+    if form is not None:
+        return _comprehension(inf, expr, form)
+    return _misused(inf, expr, expr.function) if expr.function in _USES and inf.strict else None
+
+
+def ranges_over(type_: Type, variables: int) -> tuple[Type, ...] | None:
+    """Return the types of one or two variables that range over a value of the type, or None where none can.
+
+    One variable takes a list's items or a map's keys; two take index and item, or key and value.
+    """
+    match type_:
+        case Type("list", (item,)):
+            pair = (INT, item)
+            return pair if variables == 2 else (item,)
+        case Type("map", (key, value)):
+            return (key, value)[:variables]
+    if type_ == RESOURCES:
+        return (STRING, QUANTITY)[:variables]
+    return (type_,) * variables if type_ in (DYN, NOTHING) else None
+
+
+def declare_variable(
+    inf: Inference, scope: Scope, name: str, span: Span, type_: Type, like: TypedExpr
+) -> Var:
+    """Add a variable to `scope`; in a rule one that hides another is reported."""
+    hidden = scope.lookup(name)
+    if inf.strict and (hidden is not None or name in inf.names.values()):
+        of_engine = any(name in names for names in inf.views.scopes.values())
+        inf.diagnostics.append(shadowing(name, span, None if of_engine or hidden is None else hidden.span))
+    return scope.declare(name, type_, like, span)
+
+
+def shadowing(name: str, span: Span, first: Span | None) -> Diagnostic:
+    """Refuse a variable that hides another of its name; `first` is where that one is written."""
+    title = f"`{name}` is already in scope"
+    secondary = () if first is None else (Label(first, "first used here"),)
+    help_ = ("choose another name",)
+    return Diagnostic(CheckCode.SHADOWING, title, span, "would hide it", secondary=secondary, help=help_)
+
+
+def not_iterable(expr: TypedExpr) -> Diagnostic:
+    """Refuse to range over something that holds no items."""
+    title = f"cannot range over a value of type `{expr.type}`"
+    return Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, "neither a list, a map nor resources")
+
+
+def _has(inf: Inference, expr: Call) -> TypedExpr:
+    match expr.args:
+        case (Select(optional=False) as argument,):
+            return access.presence(inf, argument)
+    return _misused(inf, expr, "has")
+
+
+def _bind(inf: Inference, expr: Call) -> TypedExpr:
+    match expr.args:
+        case (Ident(name=name, rooted=False) as target, value, body):
+            bound = inf.infer(value)
+            inner = inf.scope.child()
+            variable = declare_variable(inf, inner, name, target.span, bound.type, bound)
+            result = inf.within(inner).infer(body)
+            if ERROR in (bound.type, result.type):
+                return inf.error(expr.span)
+            parts = inf.parts([bound, result], expr.span)
+            return Bind(type=result.type, variable=variable, value=bound, body=result, **parts)
+    return _misused(inf, expr, "cel.bind")
+
+
+def _optional_map(inf: Inference, expr: Call) -> TypedExpr:
+    match expr.args:
+        case (Ident(name=name, rooted=False) as target, body):
+            pass
+        case _:
+            return _misused(inf, expr, expr.function)
+    assert expr.target is not None
+    value = inf.infer(expr.target)
+    held = value.type.args[0] if value.type.name == "optional" else value.type
+    if value.type.name != "optional" and value.type not in (DYN, NOTHING, ERROR):
+        held = inf.fail(_needs_optional(value, expr.function)).type if inf.strict else DYN
+    inner = inf.scope.child()
+    variable = declare_variable(inf, inner, name, target.span, held, value)
+    result = inf.within(inner).infer(body)
+    if ERROR in (held, result.type):
+        return inf.error(expr.span)
+    type_ = optional_of(result.type)
+    if expr.function == "optFlatMap":
+        type_ = result.type
+        if inf.strict and not inf.unifier.accepts(optional_of(DYN), type_):
+            return inf.fail(_wrong_result(result, expr.function, "an optional"))
+    parts = inf.parts([value, result], expr.span)
+    return Bind(type=type_, variable=variable, value=value, body=result, macro=expr.function, **parts)
+
+
+def _wrong_result(result: TypedExpr, macro: str, wanted: str) -> Diagnostic:
+    title = f"the result of `{macro}` must be {wanted}, not `{result.type}`"
+    return Diagnostic(CheckCode.WRONG_TYPE, title, result.span, f"this is `{result.type}`")
+
+
+def _needs_optional(value: TypedExpr, macro: str) -> Diagnostic:
+    title = f"`{macro}` needs an optional, not `{value.type}`"
+    return Diagnostic(CheckCode.NOT_OPTIONAL, title, value.span, f"this is `{value.type}`")
+
+
+def _comprehension(inf: Inference, expr: Call, form: _Form) -> TypedExpr:
+    assert expr.target is not None
+    targets = _variable_names(expr.args[: form.variables])
+    if targets is None:
+        return _misused(inf, expr, expr.function)
+    iterable = inf.infer(expr.target)
+    types = (
+        (ERROR,) * form.variables if iterable.type == ERROR else ranges_over(iterable.type, form.variables)
+    )
+    if types is None:
+        types = (inf.fail(not_iterable(iterable)).type if inf.strict else DYN,) * form.variables
+    inner = inf.scope.child()
+    variables = tuple(
+        declare_variable(inf, inner, target.name, target.span, type_, iterable)
+        for target, type_ in zip(targets, types, strict=True)
+    )
+    inside = inf.within(inner)
+    where = None
+    if form.filtered:
+        where = inside.expect(
+            inside.infer(expr.args[form.variables]), BOOL, f"the filter of `{expr.function}`"
+        )
+    body = inside.infer(expr.args[-1])
+    if form.macro in _CONDITIONS:
+        body = inside.expect(body, BOOL, f"the condition of `{expr.function}`")
+    parts = [iterable, body] if where is None else [iterable, where, body]
+    if ERROR in (types[0], *(part.type for part in parts)):
+        return inf.error(expr.span)
+    type_ = _result(form.macro, iterable.type, types, body.type)
+    if type_ is None:
+        return inf.fail(_wrong_result(body, expr.function, "a map of one entry"))
+    return Comprehension(
+        type=type_,
+        macro=form.macro,
+        iterable=iterable,
+        variables=variables,
+        where=where,
+        body=body,
+        **inf.parts(parts, expr.span),
+    )
+
+
+def _variable_names(args: Sequence[Expr]) -> list[Ident] | None:
+    names = [arg for arg in args if isinstance(arg, Ident) and not arg.rooted]
+    return names if len(names) == len(args) and len({name.name for name in names}) == len(names) else None
+
+
+def _result(macro: Macro, iterable: Type, variables: Sequence[Type], body: Type) -> Type | None:
+    """Return the type of the comprehension, or None where its body has a type that it cannot have."""
+    match macro:
+        case Macro.FILTER:
+            return list_of(variables[0])
+        case Macro.MAP | Macro.TRANSFORM_LIST:
+            return list_of(body)
+        case Macro.TRANSFORM_MAP:
+            return map_of(variables[0], body)
+        case Macro.TRANSFORM_MAP_ENTRY:
+            if body in (DYN, NOTHING):
+                return map_of(DYN, DYN)
+            return body if body.name == "map" else None
+        case _:
+            return BOOL
+
+
+def _misused(inf: Inference, expr: Call, name: str) -> TypedExpr:
+    return inf.fail(
+        Diagnostic(
+            CheckCode.MACRO_FORM,
+            f"`{name}` is not used like this",
+            expr.span,
+            "wrong form",
+            help=(f"it is `{_USES[name]}`",),
+        )
+    )

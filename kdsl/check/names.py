@@ -1,0 +1,132 @@
+"""What names mean in a rule file beside its own variables, and why some cannot be used in places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Protocol
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.span import Span
+from kdsl.check.codes import CheckCode
+from kdsl.check.declarations import Declarations, Home, Located
+from kdsl.check.environment import FnSignature, type_constant
+from kdsl.check.library import LIBRARY, TYPE_NAMES, Function
+from kdsl.check.typed import TypedExpr
+from kdsl.lang.tree import Fn, Param
+
+
+class Place(StrEnum):
+    """The places of a rule file that expressions stand in, as diagnostics name them."""
+
+    PREDICATE = "a predicate"
+    SCORE = "a score"
+    QUEUE = "a queue"
+    NORMALIZE = "`normalize by`"
+    FN = "a function"
+    PARAM = "the value of a parameter"
+
+
+class Resolver(Protocol):
+    """Gives the checked form of what files declare for all their rules."""
+
+    def signature(self, located: Located[Fn]) -> FnSignature: ...
+
+    def constant(self, located: Located[Param]) -> TypedExpr: ...
+
+
+_ENGINE_NAMES = frozenset({"pod", "node", "cluster"})
+_AFTER_SCORING = frozenset({"value", "min", "max"})
+_NOT_BUILT = frozenset(
+    {"topology", "sameDomain", "device", "request", "queue", "team", "semver", "ip", "cidr", "isIP", "isCIDR"}
+)
+_WHY_NOT = {
+    Place.QUEUE: ("pods are ordered before any node is looked at", "a queue can read `pod`"),
+    Place.FN: ("a function reads nothing but its arguments", "pass it as an argument"),
+    Place.PARAM: (
+        "a parameter has one value for all pods and nodes",
+        "it can use constants, functions and the parameters of files",
+    ),
+    Place.NORMALIZE: (
+        "scores are normalised when all nodes have theirs",
+        "it can read `value`, `min`, `max` and parameters",
+    ),
+}
+
+
+class FileNames:
+    """The names that a place of a file can use; `hidden` are those of its rule that it does not see."""
+
+    def __init__(
+        self,
+        declarations: Declarations,
+        resolver: Resolver,
+        home: Home,
+        place: Place,
+        hidden: frozenset[str] = frozenset(),
+    ) -> None:
+        self._declarations = declarations
+        self._resolver = resolver
+        self._home = home
+        self._place = place
+        self._hidden = hidden
+
+    def value(self, name: str, rooted: bool, span: Span) -> TypedExpr | None:
+        """Return the file parameter or type of that name; a file parameter is the constant it is set to."""
+        if rooted:
+            return None
+        param = self._declarations.find(Param, name, self._home)
+        if param is not None:
+            return self._resolver.constant(param)
+        return type_constant(name, span) if name in TYPE_NAMES else None
+
+    def fn(self, name: str, rooted: bool) -> FnSignature | None:
+        """Return the function of that name, of this package or an imported one."""
+        found = None if rooted else self._declarations.find(Fn, name, self._home)
+        return None if found is None else self._resolver.signature(found)
+
+    def function(self, name: str, rooted: bool) -> Function | None:
+        """Return the library function of that name."""
+        return LIBRARY.get(name)
+
+    def refusal(self, name: str, span: Span) -> Diagnostic | None:
+        """Say why a name that other places have, or that kdsl does not have yet, cannot be used here."""
+        if name == "now":
+            return self._now(span)
+        if name in _NOT_BUILT:
+            return Diagnostic(
+                CheckCode.NOT_BUILT, f"`{name}` is not built yet", span, "rules cannot use it for now"
+            )
+        if self._place in _WHY_NOT and (name in _ENGINE_NAMES or name in self._hidden):
+            why, help_ = _WHY_NOT[self._place]
+            return Diagnostic(
+                CheckCode.NOT_HERE, f"`{name}` is not known in {self._place}", span, why, help=(help_,)
+            )
+        if self._place is Place.SCORE and name in _AFTER_SCORING:
+            title = f"`{name}` is known in `normalize by` only"
+            return Diagnostic(
+                CheckCode.NOT_HERE, title, span, "nodes are scored one by one, before there is any"
+            )
+        return None
+
+    def _now(self, span: Span) -> Diagnostic:
+        if self._place is Place.QUEUE:
+            return Diagnostic(
+                CheckCode.NOT_BUILT,
+                "`now` is not built yet",
+                span,
+                "an order by it would change while pods wait",
+                help=("order by `pod.queuedAt` or `pod.createdAt`: who came first has waited longest",),
+            )
+        title = f"`now` has no place in {self._place}"
+        why = "an answer by the clock is stale as soon as it is kept"
+        return Diagnostic(CheckCode.NOT_HERE, title, span, why, help=("compare time stamps of pods instead",))
+
+    def values(self) -> Iterator[str]:
+        """List the file parameters that can be named here."""
+        return self._declarations.visible(Param, self._home)
+
+    def functions(self) -> Iterator[str]:
+        """List the functions that can be called here."""
+        yield from self._declarations.visible(Fn, self._home)
+        yield from LIBRARY

@@ -1,0 +1,379 @@
+"""Profiles: what one inherits and what it changes, folded from the root down into lists of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.span import Span
+from kdsl.check.block import not_built, once
+from kdsl.check.codes import CheckCode
+from kdsl.check.declarations import Declarations, Located
+from kdsl.check.draft import (
+    Draft,
+    Entry,
+    ambiguous,
+    entry_at,
+    final,
+    mandatory,
+    no_such_param,
+    no_such_rule,
+    not_in_profile,
+    scheduler_taken,
+    undeclared,
+    unknown_rule,
+    used_twice,
+)
+from kdsl.check.functions import Functions
+from kdsl.check.model import (
+    CheckedParam,
+    CheckedPredicate,
+    CheckedProfile,
+    CheckedQueue,
+    CheckedScore,
+    WeightedRule,
+)
+from kdsl.check.scope import Frame
+from kdsl.check.types import ERROR
+from kdsl.lang.tree import (
+    AddPredicate,
+    AddScore,
+    Disable,
+    Name,
+    Placing,
+    Predicate,
+    PredicateList,
+    Profile,
+    ProfileStatement,
+    Queue,
+    Reweight,
+    RuleKind,
+    SchedulerName,
+    Score,
+    ScoreList,
+    SetParam,
+    Tighten,
+    UseDevices,
+    UseQueue,
+)
+
+MAX_WEIGHT = 2**31 - 1
+"""The largest weight of a score, as in kube-scheduler's configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRules:
+    """The checked rules by qualified name; a rule that is missing has been reported."""
+
+    predicates: Mapping[str, CheckedPredicate]
+    scores: Mapping[str, CheckedScore]
+    queues: Mapping[str, CheckedQueue]
+
+
+class Profiles:
+    """Folds the profiles of a program, each once; what is wrong is reported where it stands."""
+
+    def __init__(
+        self,
+        declarations: Declarations,
+        functions: Functions,
+        rules: CheckedRules,
+        diagnostics: list[Diagnostic],
+    ) -> None:
+        self._declarations = declarations
+        self._functions = functions
+        self._rules = rules
+        self._diagnostics = diagnostics
+        self._drafts: dict[str, Draft] = {}
+        self._running: list[str] = []
+
+    def check_all(self) -> dict[str, CheckedProfile]:
+        """Return the effective profiles by qualified name; only of use where nothing was reported."""
+        found: dict[str, CheckedProfile] = {}
+        schedulers: dict[str, tuple[Located[Profile], SchedulerName]] = {}
+        for located in self._declarations.all(Profile):
+            draft = self._fold(located)
+            self._complete(located, draft)
+            if draft.scheduler is not None:
+                name = str(draft.scheduler.name.value)
+                taken = schedulers.setdefault(name, (located, draft.scheduler))
+                if taken[0] is not located:
+                    self._diagnostics.append(scheduler_taken(located, draft.scheduler, *taken))
+            profile = self._finish(located, draft)
+            if profile is not None:
+                found[profile.qualified] = profile
+        return found
+
+    # ---- folding -----------------------------------------------------------------------------------------
+
+    def _fold(self, located: Located[Profile]) -> Draft:
+        key = located.qualified
+        if key not in self._drafts:
+            self._running.append(key)
+            profile = located.declaration
+            draft = self._base(located)
+            self._check_repeats(profile)
+            for statement in profile.body:
+                draft = self._apply(draft, statement, located)
+            self._running.pop()
+            self._drafts[key] = draft
+        return self._drafts[key]
+
+    def _base(self, located: Located[Profile]) -> Draft:
+        name = located.declaration.extends
+        if name is None:
+            return Draft()
+        base = self._declarations.find(Profile, name.text, located.home)
+        if base is None:
+            known = list(self._declarations.visible(Profile, located.home))
+            self._diagnostics.append(undeclared("profile", name, known, located.home))
+            return Draft(is_known=False)
+        if base.qualified in self._running:
+            cycle = [*self._running[self._running.index(base.qualified) :], base.qualified]
+            path = " → ".join(f"`{each}`" for each in cycle)
+            title = f"profile `{base.name}` extends itself: {path}"
+            self._diagnostics.append(
+                Diagnostic(CheckCode.PROFILE_CYCLE, title, name.span, "closes the cycle")
+            )
+            return Draft()
+        return self._fold(base)
+
+    def _check_repeats(self, profile: Profile) -> None:
+        for kind, what in (
+            (SchedulerName, "scheduler"),
+            (UseQueue, "queue"),
+            (PredicateList, "predicates"),
+            (ScoreList, "scores"),
+        ):
+            once(self._diagnostics, [each for each in profile.body if isinstance(each, kind)], what)
+        params: dict[tuple[str, str], list[SetParam]] = {}
+        for statement in profile.body:
+            if isinstance(statement, SetParam):
+                params.setdefault((statement.rule.text, statement.param.text), []).append(statement)
+        for (rule, param), statements in params.items():
+            once(self._diagnostics, statements, f"set {rule}.{param}")
+
+    def _apply(self, draft: Draft, statement: ProfileStatement, located: Located[Profile]) -> Draft:
+        match statement:
+            case SchedulerName():
+                return replace(draft, scheduler=statement)
+            case UseQueue(name=name):
+                return replace(draft, queue=self._queue(name, located) or draft.queue)
+            case PredicateList(names=names):
+                for name in (
+                    names if self._is_root(located, statement.span, "predicates", "add predicate X") else ()
+                ):
+                    draft = self._add(draft, RuleKind.PREDICATE, name, 0, located, None, None)
+                return draft
+            case ScoreList(scores=scores):
+                for score in (
+                    scores if self._is_root(located, statement.span, "scores", "add score X weight 1") else ()
+                ):
+                    weight = self._weight(score.weight, score.span)
+                    draft = self._add(draft, RuleKind.SCORE, score.name, weight, located, None, None)
+                return draft
+            case AddPredicate(name=name, placing=placing, anchor=anchor):
+                return self._add(draft, RuleKind.PREDICATE, name, 0, located, placing, anchor)
+            case AddScore(name=name):
+                weight = self._weight(statement.weight, statement.span)
+                return self._add(draft, RuleKind.SCORE, name, weight, located, None, None)
+            case Reweight():
+                return self._reweight(draft, statement, located)
+            case Disable():
+                return self._disable(draft, statement, located)
+            case SetParam():
+                return self._set(draft, statement, located)
+            case UseDevices():
+                not_built(
+                    self._diagnostics, "`devices`", statement.span, "leave it out: devices are not shared yet"
+                )
+            case Tighten():
+                instead = "put the `require`s into a predicate of your own and write `add predicate` instead"
+                not_built(self._diagnostics, "`tighten`", statement.span, instead)
+        return draft
+
+    def _is_root(self, located: Located[Profile], span: Span, what: str, instead: str) -> bool:
+        """Tell whether the profile extends none; one that does has no lists of its own, which is reported."""
+        if located.declaration.extends is None:
+            return True
+        title = f"`{what}` is for profiles that extend none"
+        help_ = (f"write `{instead}` for each that is new",)
+        why = "this profile inherits them"
+        self._diagnostics.append(Diagnostic(CheckCode.MISPLACED, title, span, why, help=help_))
+        return False
+
+    # ---- statements --------------------------------------------------------------------------------------
+
+    def _queue(self, name: Name, located: Located[Profile]) -> Located[Queue] | None:
+        queue = self._declarations.find(Queue, name.text, located.home)
+        if queue is None:
+            known = list(self._declarations.visible(Queue, located.home))
+            self._diagnostics.append(undeclared("queue", name, known, located.home))
+        return queue
+
+    def _add(
+        self,
+        draft: Draft,
+        kind: RuleKind,
+        name: Name,
+        weight: int,
+        located: Located[Profile],
+        placing: Placing | None,
+        anchor: Name | None,
+    ) -> Draft:
+        rule: Located[Predicate] | Located[Score] | None
+        if kind is RuleKind.PREDICATE:
+            rule = self._declarations.find(Predicate, name.text, located.home)
+        else:
+            rule = self._declarations.find(Score, name.text, located.home)
+        if rule is None:
+            self._diagnostics.append(unknown_rule(self._declarations, kind, name, located.home))
+            return draft
+        entries = draft.of(kind)
+        same = next((entry for entry in entries if entry.name == rule.name), None)
+        if same is not None:
+            self._diagnostics.append(used_twice(same, name, kind))
+            return draft
+        at = len(entries)
+        if anchor is not None:
+            found = entry_at(entries, anchor, self._declarations, located.home)
+            if found is None:
+                verb = f"put `{rule.name}` {placing}"
+                self._diagnostics.extend(not_in_profile(draft, kind, anchor, verb))
+            else:
+                at = found if placing is Placing.BEFORE else found + 1
+        return draft.put(kind, (*entries[:at], Entry(rule, name, weight), *entries[at:]))
+
+    def _weight(self, weight: int, span: Span) -> int:
+        if 1 <= weight <= MAX_WEIGHT:
+            return weight
+        title = f"a weight is 1 to {MAX_WEIGHT}, not {weight}"
+        help_ = (
+            ("a score that shall not count is left out, or taken out by `disable score`",)
+            if weight == 0
+            else ()
+        )
+        self._diagnostics.append(Diagnostic(CheckCode.WEIGHT_RANGE, title, span, "out of range", help=help_))
+        return 1
+
+    def _reweight(self, draft: Draft, statement: Reweight, located: Located[Profile]) -> Draft:
+        at = entry_at(draft.scores, statement.name, self._declarations, located.home)
+        weight = self._weight(statement.weight, statement.span)
+        if at is None:
+            self._diagnostics.extend(not_in_profile(draft, RuleKind.SCORE, statement.name, "reweight"))
+            return draft
+        return replace(draft, scores=_with(draft.scores, at, replace(draft.scores[at], weight=weight)))
+
+    def _disable(self, draft: Draft, statement: Disable, located: Located[Profile]) -> Draft:
+        entries = draft.of(statement.kind)
+        at = entry_at(entries, statement.name, self._declarations, located.home)
+        if at is None:
+            self._diagnostics.extend(not_in_profile(draft, statement.kind, statement.name, "disable"))
+            return draft
+        rule = entries[at].rule.declaration
+        if isinstance(rule, Predicate) and rule.mandatory:
+            self._diagnostics.append(mandatory(rule, statement))
+            return draft
+        return draft.put(statement.kind, (*entries[:at], *entries[at + 1 :]))
+
+    def _set(self, draft: Draft, statement: SetParam, located: Located[Profile]) -> Draft:
+        """Set a parameter of the one rule of that name that has it: predicate and score may share a name."""
+        places = [
+            (kind, at)
+            for kind in RuleKind
+            if (at := entry_at(draft.of(kind), statement.rule, self._declarations, located.home)) is not None
+        ]
+        if not places:
+            self._diagnostics.extend(no_such_rule(draft, statement))
+            return draft
+        owners = [(kind, at) for kind, at in places if draft.of(kind)[at].param(statement.param.text)]
+        if len(owners) != 1:
+            entries = [draft.of(kind)[at] for kind, at in places]
+            self._diagnostics.append(ambiguous(statement) if owners else no_such_param(entries, statement))
+            return draft
+        ((kind, at),) = owners
+        entry = draft.of(kind)[at]
+        param = entry.param(statement.param.text)
+        assert param is not None
+        if param.final:
+            self._diagnostics.append(final(param, entry, statement))
+            return draft
+        return draft.put(kind, _with(draft.of(kind), at, self._set_in(entry, statement, located)))
+
+    def _set_in(self, entry: Entry, statement: SetParam, located: Located[Profile]) -> Entry:
+        rule = self._rule(entry)
+        name = statement.param.text
+        declared = None
+        if rule is not None:
+            declared = next(param.variable for param in rule.params if param.variable.name == name)
+        # The value may bind variables of its own: they go behind the slots of the rule it is put into.
+        frame = Frame(max(entry.slots, 0 if rule is None else rule.slots))
+        wanted = None if declared is None else declared.type
+        what = f"{entry.name}.{name}"
+        value = self._functions.constant_value(statement.value, wanted, what, located.home, frame)
+        if declared is None or value.type == ERROR:
+            return entry
+        sets = {**entry.sets, name: CheckedParam(declared, value)}
+        return replace(entry, sets=sets, slots=frame.size)
+
+    # ---- the result --------------------------------------------------------------------------------------
+
+    def _complete(self, located: Located[Profile], draft: Draft) -> None:
+        """Report a profile without queue or scheduler name, unless it lacks them by what was reported."""
+        missing = []
+        if draft.scheduler is None:
+            missing.append(("scheduler", 'write `scheduler "name"`: pods ask for it in spec.schedulerName'))
+        if draft.queue is None and not any(isinstance(each, UseQueue) for each in located.declaration.body):
+            missing.append(("queue", "write `queue Name`, or extend a profile that has one"))
+        for what, help_ in missing if draft.is_known else ():
+            title = f"profile `{located.name}` has no {what}"
+            why = "neither here nor in what it extends"
+            span = located.declaration.name.span
+            self._diagnostics.append(Diagnostic(CheckCode.INCOMPLETE, title, span, why, help=(help_,)))
+
+    def _rule(self, entry: Entry) -> CheckedPredicate | CheckedScore | None:
+        if isinstance(entry.rule.declaration, Predicate):
+            return self._rules.predicates.get(entry.rule.qualified)
+        return self._rules.scores.get(entry.rule.qualified)
+
+    def _finish(self, located: Located[Profile], draft: Draft) -> CheckedProfile | None:
+        queue = None if draft.queue is None else self._rules.queues.get(draft.queue.qualified)
+        if queue is None or draft.scheduler is None:
+            return None
+        predicates: list[CheckedPredicate] = []
+        scores: list[WeightedRule] = []
+        for entry in (*draft.predicates, *draft.scores):
+            match self._rule(entry):
+                case CheckedPredicate() as predicate:
+                    params = _params(predicate.params, entry)
+                    slots = max(predicate.slots, entry.slots)
+                    predicates.append(replace(predicate, params=params, slots=slots))
+                case CheckedScore() as score:
+                    params = _params(score.params, entry)
+                    scores.append(
+                        WeightedRule(
+                            replace(score, params=params, slots=max(score.slots, entry.slots)), entry.weight
+                        )
+                    )
+                case None:
+                    return None
+        profile = located.declaration
+        return CheckedProfile(
+            name=located.name,
+            qualified=located.qualified,
+            scheduler=str(draft.scheduler.name.value),
+            queue=queue,
+            predicates=tuple(predicates),
+            scores=tuple(scores),
+            doc=profile.doc,
+            span=profile.span,
+        )
+
+
+def _params(params: tuple[CheckedParam, ...], entry: Entry) -> tuple[CheckedParam, ...]:
+    return tuple(entry.sets.get(param.variable.name, param) for param in params)
+
+
+def _with(entries: tuple[Entry, ...], at: int, entry: Entry) -> tuple[Entry, ...]:
+    return (*entries[:at], entry, *entries[at + 1 :])

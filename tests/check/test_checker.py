@@ -1,0 +1,66 @@
+"""The whole check: the shipped rules, order of diagnostics, digest."""
+
+from __future__ import annotations
+
+from kdsl.base.span import Source
+from kdsl.check.checker import check_program
+from kdsl.check.types import BindingTime
+from kdsl.check.views import time_of
+from kdsl.lang.loader import load_rules, load_sources
+
+from .programs import ROOT, check, rules_of, shipped
+
+
+def test_the_shipped_rules_are_clean() -> None:
+    loaded = load_rules([ROOT / "rules"])
+    result = check_program(loaded.program)
+    assert (loaded.diagnostics, result.diagnostics) == ((), ())
+    rules = rules_of(result)
+    default = rules.profiles["kubernetes.v1_36.default"]
+    assert {each.name: time_of(each.reads) for each in default.predicates} == {
+        "NodeUnschedulable": BindingTime.NODE,
+        "NodeName": BindingTime.NODE,
+        "TaintToleration": BindingTime.NODE,
+        "NodeAffinity": BindingTime.NODE,
+        "NodePorts": BindingTime.USAGE,
+        "NodeResourcesFit": BindingTime.USAGE,
+    }
+    packed = rules.profiles["policies.binpacking.binpacking"]
+    assert packed.scheduler == "binpacking-scheduler"
+    assert "MostAllocated" in [each.score.name for each in packed.scores]
+
+
+def test_what_is_not_used_is_checked_too() -> None:
+    result = check('predicate Unused { require node.nme == "" else "x" }\nfn unused(n: int): string = n\n')
+    assert result.rules is None
+    assert [diagnostic.code for diagnostic in result.diagnostics] == ["K0302", "K0203"]
+
+
+def test_diagnostics_come_in_the_order_of_the_text() -> None:
+    first = Source("b.kdsl", 'kdsl 1\npackage b\npredicate P { require x else "x" }\nfn f(): int = y\n')
+    second = Source("a.kdsl", "kdsl 1\npackage a\nfn f(): int = z\n")
+    result = check_program(load_sources([first, second]).program)
+    assert [str(diagnostic.span) for diagnostic in result.diagnostics] == [
+        "b.kdsl:3:23",
+        "b.kdsl:4:15",
+        "a.kdsl:3:15",
+    ]
+
+
+def test_a_broken_rule_does_not_make_its_profile_look_broken() -> None:
+    text = """
+    predicate Broken { param limit = 1 require node.nme == "" else "x" }
+    queue Q { order by pod.priority }
+    profile p { scheduler "s" queue Q predicates { Broken } }
+    profile q extends p { scheduler "t" set Broken.limit = 2 }
+    """
+    assert [diagnostic.code for diagnostic in check(text).diagnostics] == ["K0302"]
+
+
+def test_the_digest_follows_the_text() -> None:
+    text = shipped().text
+    digests = {
+        rules_of(check_program(load_sources([Source("x", each)]).program)).digest
+        for each in (text, text, text.replace("weight 3", "weight 4"))
+    }
+    assert len(digests) == 2
