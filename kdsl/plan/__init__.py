@@ -1,0 +1,1 @@
+"""Checked rules to hook implementations: the scalar back end and the memo it derives from read-sets."""

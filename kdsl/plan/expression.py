@@ -1,0 +1,30 @@
+"""Loose expressions, outside any rule: for `kdsl eval`, rule tests and the conformance suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kdsl.check.typed import TypedExpr
+from kdsl.check.walk import frame_size
+from kdsl.plan.scope import Functions, RuleScope
+from kdsl.plan.values import Value
+
+Expression = Callable[[Sequence[Value]], Value]
+
+
+def compile_expression(expr: TypedExpr) -> Expression:
+    """Compile an expression that was checked in an `Environment`, through the passes that rules go through.
+
+    The result takes the values of the environment's variables in their order; EvalError where it has no
+    value.
+    """
+    scope = RuleScope({}, (), frame_size(expr), Functions.of({}))
+    closure = scope.compile(expr)
+    blank = scope.new_frame()
+
+    def evaluate(values: Sequence[Value]) -> Value:
+        frame = blank.copy()
+        frame[: len(values)] = values
+        return closure(frame)
+
+    return evaluate

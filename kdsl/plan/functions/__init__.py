@@ -1,0 +1,22 @@
+"""What the declared functions do: one implementation per overload id of `kdsl.check.library`.
+
+A test holds the two lists equal. Implementations take and return values of `kdsl.plan.values`, raise nothing
+but `EvalError`, and trust the types their overload declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kdsl.plan.functions import collections, conversions, numbers, operators, quantities, strings, times
+from kdsl.plan.values import Value
+
+__all__ = ["IMPLEMENTATIONS"]
+
+_MODULES = (operators, conversions, times, collections, strings, numbers, quantities)
+
+IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
+    overload: implementation
+    for module in _MODULES
+    for overload, implementation in module.IMPLEMENTATIONS.items()
+}

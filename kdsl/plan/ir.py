@@ -1,0 +1,75 @@
+"""What the passes add to checked expressions, and the two walks they share.
+
+A plan has no second tree: the passes rewrite `kdsl.check.typed` into itself. `Known` is the only new node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from kdsl.check.typed import (
+    Bind,
+    CallFn,
+    CallOf,
+    Comprehension,
+    Const,
+    FieldOf,
+    HasField,
+    KeyOf,
+    ListOf,
+    MapOf,
+    TypedEntry,
+    TypedExpr,
+    TypedItem,
+    Var,
+)
+from kdsl.check.walk import walk
+from kdsl.plan.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Known(Const):
+    """A constant that was computed: of any type, quantities, lists and maps included."""
+
+    value: Value
+
+
+def map_children(expr: TypedExpr, change: Callable[[TypedExpr], TypedExpr]) -> TypedExpr:
+    """Return the expression with `change` applied to each of its direct parts."""
+    match expr:
+        case Const() | Var():
+            return expr
+        case FieldOf(operand=operand) | HasField(operand=operand) | KeyOf(operand=operand):
+            return replace(expr, operand=change(operand))
+        case CallOf(args=args) | CallFn(args=args):
+            return replace(expr, args=tuple(map(change, args)))
+        case ListOf(items=items):
+            return replace(expr, items=tuple(TypedItem(change(item.value), item.optional) for item in items))
+        case MapOf(entries=entries):
+            changed = (TypedEntry(change(each.key), change(each.value), each.optional) for each in entries)
+            return replace(expr, entries=tuple(changed))
+        case Comprehension(iterable=iterable, where=where, body=body):
+            condition = None if where is None else change(where)
+            return replace(expr, iterable=change(iterable), where=condition, body=change(body))
+        case Bind(value=value, body=body):
+            return replace(expr, value=change(value), body=change(body))
+
+
+def free_slots(*exprs: TypedExpr | None) -> frozenset[int]:
+    """Return the slots that expressions read and do not bind themselves."""
+    read: set[int] = set()
+    bound: set[int] = set()
+    for expr in exprs:
+        for part in walk(expr) if expr is not None else ():
+            match part:
+                case Var(slot=slot):
+                    read.add(slot)
+                case Comprehension(variables=variables):
+                    bound.update(variable.slot for variable in variables)
+                case Bind(variable=variable):
+                    bound.add(variable.slot)
+                case _:
+                    pass
+    # INVARIANT: no two variables of a rule share a slot, so a bound slot is read nowhere outside its binder.
+    return frozenset(read - bound)

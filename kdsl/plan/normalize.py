@@ -1,0 +1,79 @@
+"""Raw scores to 0..100: kube-scheduler's formulas in its arithmetic, vectorised where that is exact.
+
+`max` and `reverse` are DefaultNormalizeScore (int64, truncating), `minmax` is InterPodAffinity's (float64).
+Scores that are doubles go through the same formulas in float64 and are truncated.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.lang.tree import Normalization
+from kdsl.plan.values import INT_MAX, INT_MIN
+
+Scores: TypeAlias = NDArray[np.int64 | np.float64]
+
+MAX_SCORE = 100
+
+
+def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
+    """Normalise the scores of all feasible nodes; `normalize by` is not among the kinds handled here."""
+    if not len(raw):
+        return raw.astype(np.int64)
+    match kind:
+        case Normalization.NONE:
+            return truncate(raw)
+        case Normalization.MINMAX:
+            return _between(raw)
+        case Normalization.MAX | Normalization.REVERSE:
+            return _of_maximum(raw, reverse=kind is Normalization.REVERSE)
+    raise ValueError(f"no formula for {kind}")
+
+
+def truncate(values: Scores) -> NDArray[np.int64]:
+    """Return the whole parts, held within int64."""
+    if values.dtype == np.int64:
+        return values.astype(np.int64, copy=False)
+    # The float just below 2**63: the next one up is out of range.
+    return np.clip(np.trunc(values), INT_MIN, np.nextafter(2.0**63, 0)).astype(np.int64)
+
+
+def _of_maximum(raw: Scores, reverse: bool) -> NDArray[np.int64]:
+    """Return `100 * s / max`, or 100 minus that; with no score above 0, the scores as they are, or 100 for
+    all.
+    """
+    highest = max(0, raw.max().item())
+    if highest == 0:
+        return np.full(len(raw), MAX_SCORE, dtype=np.int64) if reverse else truncate(raw)
+    if raw.dtype != np.int64:
+        scaled = truncate(MAX_SCORE * raw / highest)
+    elif highest <= INT_MAX // MAX_SCORE and raw.min() >= INT_MIN // MAX_SCORE:
+        products = MAX_SCORE * np.abs(raw)
+        scaled = np.sign(raw) * (products // highest)
+    else:
+        scaled = _clipped([_scaled(score, highest) for score in raw.tolist()])
+    return MAX_SCORE - scaled if reverse else scaled
+
+
+def _scaled(score: int, highest: int) -> int:
+    quotient = MAX_SCORE * abs(score) // highest
+    return quotient if score >= 0 else -quotient
+
+
+def _clipped(values: list[int]) -> NDArray[np.int64]:
+    # One short of the lowest, so that 100 minus it does not wrap either: it is far out of range in any case.
+    return np.array([max(INT_MIN + MAX_SCORE + 1, value) for value in values], dtype=np.int64)
+
+
+def _between(raw: Scores) -> NDArray[np.int64]:
+    """Return `100 * ((s - min) / (max - min))` truncated, 0 for all where they are equal."""
+    lowest, highest = raw.min().item(), raw.max().item()
+    span = highest - lowest
+    if span == 0:
+        return np.zeros(len(raw), dtype=np.int64)
+    if raw.dtype == np.int64 and span > INT_MAX:
+        return np.array([int(100.0 * ((score - lowest) / span)) for score in raw.tolist()], dtype=np.int64)
+    return truncate(100.0 * ((raw - lowest).astype(np.float64) / span))

@@ -1,0 +1,18 @@
+"""The way from a checked expression to the one that is compiled, as one tuple."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kdsl.check.typed import TypedExpr
+from kdsl.plan.passes.fold import fold_constants
+from kdsl.plan.passes.hoist import hoist_pod_time
+
+if TYPE_CHECKING:
+    from kdsl.plan.scope import RuleScope
+
+Pass = Callable[[TypedExpr, "RuleScope"], TypedExpr]
+
+PASSES: tuple[Pass, ...] = (fold_constants, hoist_pod_time)
+"""What happens to every expression of a rule, in order."""

@@ -1,0 +1,140 @@
+"""Predicates as programs: what is known from the pod alone at PreFilter, the rest for every node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from kdsl.check.model import CheckedLet, CheckedNarrow, CheckedPredicate, CheckedRequire
+from kdsl.check.types import BindingTime
+from kdsl.hooks.specs import Narrowed
+from kdsl.hooks.status import Code, Status
+from kdsl.lang.tree import Code as RuleCode
+from kdsl.plan.scalar import Frame
+from kdsl.plan.scope import Functions, RuleScope, holds
+from kdsl.plan.statements import CODES, Block, Step
+from kdsl.plan.template import compile_template, text_in
+from kdsl.plan.values import EvalError, Optional, Value
+from kdsl.plan.verdicts import Failure, Verdicts, compile_on_error, status_of
+
+SKIP = Status(Code.SKIP)
+
+
+class PredicateProgram:
+    """A compiled predicate. It never changes; frames carry what is known of one pod.
+
+    Conditions of `applies when` that read the node, and everything in a predicate that has such conditions,
+    are decided node by node; the others once, in `decide`.
+    """
+
+    def __init__(self, rule: CheckedPredicate, functions: Functions) -> None:
+        self.rule = rule
+        scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
+        self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
+        self._pod_applies = [scope.compile(each) for each in rule.applies if each.time <= BindingTime.POD]
+        self._node_applies = [scope.compile(each) for each in rule.applies if each.time > BindingTime.POD]
+        self._on_error = compile_on_error(rule.name, rule.on_error, scope)
+        self._block = Block(scope, self._on_error, rule.report_all)
+        self._narrow = None if rule.narrow is None else _Narrow(rule.narrow, scope)
+        if self._narrow is not None and self._node_applies:
+            self._block.steps.append(self._stay_narrow(self._narrow))
+        self._early: list[Step] = []
+        may_be_early = not rule.report_all and not self._node_applies
+        for statement in rule.body:
+            may_be_early = may_be_early and _is_early(statement)
+            if may_be_early and isinstance(statement, CheckedRequire):
+                self._early.append(self._block.require(statement))
+            else:
+                self._block.add(statement)
+        self._blank = scope.new_frame()
+
+    def begin(self, pod: Value, cluster: Value) -> Frame:
+        """Return the frame of one pod."""
+        frame = self._blank.copy()
+        frame[self._pod], frame[self._cluster] = pod, cluster
+        return frame
+
+    def decide(self, frame: Frame) -> Status | Narrowed | None:
+        """Decide what the pod alone decides: skip, reject the pod everywhere, narrow the candidates, or go
+        on.
+        """
+        if not all(holds(condition, frame) for condition in self._pod_applies):
+            return SKIP
+        failures: list[Failure] = []
+        if any(step(frame, failures) for step in self._early):
+            return status_of(tuple(failures))
+        if self._narrow is None or self._node_applies:
+            return None
+        try:
+            names = self._narrow.names(frame)
+        except EvalError as error:
+            return status_of((self._on_error(error, self._narrow.span, frame),))
+        if names is None:
+            return None
+        return Narrowed(names) if names else status_of((self._narrow.failure(frame),))
+
+    def judge(self, frame: Frame, nodes: Iterable[Value], verdicts: Verdicts) -> Iterator[int]:
+        """Yield the number in `verdicts` of the status of each node. `frame` must not be in use elsewhere."""
+        failures: list[Failure] = []
+        run, node_slot = self._block.run, self._node
+        for node in nodes:
+            frame[node_slot] = node
+            if self._node_applies and not all(holds(condition, frame) for condition in self._node_applies):
+                yield 0
+            elif run(frame, failures):
+                yield verdicts.id_of(tuple(failures))
+                failures.clear()
+            else:
+                yield 0
+
+    def _stay_narrow(self, narrow: _Narrow) -> Step:
+        """Return a step that rejects nodes which `narrow` does not name: for rules that do not apply to all
+        nodes.
+        """
+        node_slot = self._node
+
+        def step(frame: Frame, failures: list[Failure]) -> bool:
+            try:
+                names = narrow.names(frame)
+            except EvalError as error:
+                failures.append(self._on_error(error, narrow.span, frame))
+                return True
+            if names is None or frame[node_slot].name in names:
+                return False
+            failures.append(narrow.failure(frame))
+            return True
+
+        return step
+
+
+class _Narrow:
+    """A compiled `narrow to`."""
+
+    def __init__(self, narrow: CheckedNarrow, scope: RuleScope) -> None:
+        self._names = scope.compile(narrow.names)
+        self._reason = compile_template(narrow.reason, scope)
+        # PreFilter rejects a pod or lets it pass, it does not keep it pending.
+        self._code = Code.UNSCHEDULABLE if narrow.code is RuleCode.PENDING else CODES[narrow.code]
+        self.span = narrow.span
+
+    def names(self, frame: Frame) -> tuple[str, ...] | None:
+        """Return the only candidates; None for all nodes."""
+        names: Optional = self._names(frame)
+        return tuple(names.value) if names.present else None
+
+    def failure(self, frame: Frame) -> Failure:
+        return Failure(self._code, text_in(self._reason, frame), self.span.site)
+
+
+def _is_early(statement: object) -> bool:
+    """Tell whether a statement can be decided before any node is looked at; a `let` does not stand in the
+    way.
+
+    What makes a pod pending must wait for its nodes: PreFilter has no such answer.
+    """
+    if isinstance(statement, CheckedLet):
+        return True
+    if not isinstance(statement, CheckedRequire) or statement.code is RuleCode.PENDING:
+        return False
+    holes = (part for part in statement.reason.parts if not isinstance(part, str))
+    return all(expr.time <= BindingTime.POD for expr in chain((statement.condition,), holes))

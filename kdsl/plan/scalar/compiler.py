@@ -1,0 +1,140 @@
+"""Checked expressions to closures: the one place that knows every kind of node.
+
+It expects expressions as the passes left them, but works on any checked one. A level of nesting costs three
+Python frames at most, here and in the modules it calls: the parser admits 250 levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kdsl.check.model import CheckedFn
+from kdsl.check.typed import (
+    UNDECLARED,
+    Bind,
+    CallFn,
+    CallOf,
+    Comprehension,
+    Const,
+    FieldOf,
+    HasField,
+    KeyOf,
+    ListOf,
+    MapOf,
+    TypedExpr,
+    Var,
+)
+from kdsl.check.types import UINT
+from kdsl.plan.functions import IMPLEMENTATIONS
+from kdsl.plan.functions.dispatch import dispatcher
+from kdsl.plan.scalar.access import compile_field, compile_key, compile_list, compile_map, compile_presence
+from kdsl.plan.scalar.comprehensions import compile_comprehension
+from kdsl.plan.scalar.fast import compile_fast
+from kdsl.plan.scalar.frame import UNSET, Closure, Frame, apply, constant, failing, lazy_reader, slot_reader
+from kdsl.plan.scalar.logic import LAZY
+from kdsl.plan.values import NONE, EvalError, Optional, UInt, Value, kind_of
+from kdsl.plan.views import VIEW_FUNCTIONS, method_of
+
+
+class Compiler:
+    """Compiles the expressions of one rule or function, which share a frame.
+
+    `lazy` says how to fill the slots of lazy variables: `let`, `cel.bind` and hoisted parts. `fns` are the
+    functions of the rule files by qualified name; `bodies` caches their compiled bodies and is shared by all
+    rules.
+    """
+
+    def __init__(self, fns: Mapping[str, CheckedFn], bodies: dict[str, Closure]) -> None:
+        self.lazy: dict[int, Closure] = {}
+        self._fns = fns
+        self._bodies = bodies
+
+    def compile(self, expr: TypedExpr) -> Closure:
+        """Compile an expression to a closure over a frame of values."""
+        match expr:
+            case CallOf():
+                return self._call(expr)
+            case Const(value=value):
+                return constant(UInt(value) if isinstance(value, int) and expr.type == UINT else value)
+            case Var():
+                return self._variable(expr)
+            case FieldOf():
+                return compile_field(expr, self.compile, self.lazy)
+            case HasField():
+                return compile_presence(expr, self.compile)
+            case KeyOf():
+                return compile_key(expr, self.compile)
+            case CallFn():
+                return self._fn_call(expr)
+            case ListOf():
+                return compile_list(expr, self.compile)
+            case MapOf():
+                return compile_map(expr, self.compile)
+            case Comprehension():
+                return compile_comprehension(expr, self.compile)
+            case Bind():
+                return self._bind(expr)
+
+    def _variable(self, expr: Var) -> Closure:
+        if expr.slot == UNDECLARED:
+            return failing(f"undeclared reference to `{expr.name}`")
+        compute = self.lazy.get(expr.slot)
+        return slot_reader(expr.slot) if compute is None else lazy_reader(expr.slot, compute)
+
+    def _call(self, expr: CallOf) -> Closure:
+        if expr.function in LAZY:
+            return LAZY[expr.function](expr, self.compile)
+        implementation = IMPLEMENTATIONS.get(expr.overload)
+        if implementation is not None:
+            fast = compile_fast(expr, self.compile)
+            if fast is not None:
+                return fast
+        elif expr.function in VIEW_FUNCTIONS:
+            implementation = VIEW_FUNCTIONS[expr.function]
+        else:
+            implementation = method_of(expr.function) or dispatcher(expr.function, expr.member)
+        return apply(implementation, [self.compile(arg) for arg in expr.args])
+
+    def _fn_call(self, expr: CallFn) -> Closure:
+        """Call a function of a rule file: on a frame of its own, with all arguments evaluated."""
+        fn = self._fns[expr.fn]
+        args = [(param.slot, self.compile(arg)) for param, arg in zip(fn.params, expr.args, strict=True)]
+        body = self._bodies.get(fn.qualified)
+        if body is None:
+            # INVARIANT: functions do not call each other in circles; the checker sees to it.
+            body = self._bodies[fn.qualified] = Compiler(self._fns, self._bodies).compile(fn.body)
+        blank: Frame = [UNSET] * fn.slots
+
+        def call(frame: Frame) -> Value:
+            inner = blank.copy()
+            for slot, arg in args:
+                inner[slot] = arg(frame)
+            return body(inner)
+
+        return call
+
+    def _bind(self, expr: Bind) -> Closure:
+        """Compile `cel.bind`, whose value is computed when it is first needed, `optMap` and `optFlatMap`."""
+        slot, value = expr.variable.slot, self.compile(expr.value)
+        if expr.macro == "bind":
+            self.lazy[slot] = value
+            body = self.compile(expr.body)
+
+            def bind(frame: Frame) -> Value:
+                frame[slot] = UNSET
+                return body(frame)
+
+            return bind
+        body = self.compile(expr.body)
+        is_flat = expr.macro == "optFlatMap"
+
+        def map_optional(frame: Frame) -> Value:
+            optional = value(frame)
+            if optional.__class__ is not Optional:
+                raise EvalError(f"no such overload: {kind_of(optional)} is not an optional")
+            if not optional.present:
+                return NONE
+            frame[slot] = optional.value
+            return body(frame) if is_flat else Optional(body(frame))
+
+        return map_optional

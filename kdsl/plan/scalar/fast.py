@@ -1,0 +1,119 @@
+"""Calls whose types are known, without the detour through an implementation: what rules do for every node.
+
+Each form gives what `kdsl.plan.functions` gives; a test holds them equal.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+
+from kdsl.check.typed import CallOf, Const, TypedExpr
+from kdsl.check.types import BOOL, BYTES, DURATION, INT, STRING, TIMESTAMP, UINT
+from kdsl.plan.ir import Known
+from kdsl.plan.scalar.amounts import compile_on_amounts
+from kdsl.plan.scalar.frame import Closure, Compile, Frame
+from kdsl.plan.values import INT_MAX, INT_MIN, EvalError, Value, equals
+
+_PLAIN_EQUALITY = frozenset((BOOL, INT, UINT, STRING, BYTES, TIMESTAMP, DURATION))
+"""Types whose values are equal in CEL exactly where Python says so, among themselves."""
+
+
+def compile_fast(expr: CallOf, compile: Compile) -> Closure | None:
+    """Compile a call in a special form, or return None where there is none."""
+    on_amounts = compile_on_amounts(expr, compile)
+    if on_amounts is not None or len(expr.args) != 2:
+        return on_amounts
+    left, right = expr.args
+    word = expr.overload.partition("_")[0]
+    match expr.overload:
+        case "add_int64" | "subtract_int64" | "multiply_int64":
+            return _arithmetic(word, compile(left), compile(right))
+        case "equals" | "not_equals":
+            return _equality(expr.overload == "equals", left, right, compile)
+        case "in_list":
+            return _member(left, right, compile)
+        case "in_map" if left.type == STRING:
+            return _contains(compile(left), compile(right))
+        case "index_map" if left.type.args[0] == right.type == STRING:
+            return _look_up(compile(left), compile(right))
+    if word in ("less", "greater") and left.type == right.type:
+        return _comparison(expr.function, compile(left), right, compile)
+    return None
+
+
+def _arithmetic(word: str, left: Closure, right: Closure) -> Closure:
+    def add(frame: Frame) -> Value:
+        result = left(frame) + right(frame)
+        if INT_MIN <= result <= INT_MAX:
+            return result
+        raise EvalError("integer overflow")
+
+    def subtract(frame: Frame) -> Value:
+        result = left(frame) - right(frame)
+        if INT_MIN <= result <= INT_MAX:
+            return result
+        raise EvalError("integer overflow")
+
+    def multiply(frame: Frame) -> Value:
+        result = left(frame) * right(frame)
+        if INT_MIN <= result <= INT_MAX:
+            return result
+        raise EvalError("integer overflow")
+
+    return {"add": add, "subtract": subtract, "multiply": multiply}[word]
+
+
+def _comparison(function: str, left: Closure, right: TypedExpr, compile: Compile) -> Closure:
+    if isinstance(right, Const):
+        bound: Value = right.value
+        return {
+            "_<_": lambda frame: left(frame) < bound,
+            "_<=_": lambda frame: left(frame) <= bound,
+            "_>_": lambda frame: left(frame) > bound,
+            "_>=_": lambda frame: left(frame) >= bound,
+        }[function]
+    other = compile(right)
+    return {
+        "_<_": lambda frame: left(frame) < other(frame),
+        "_<=_": lambda frame: left(frame) <= other(frame),
+        "_>_": lambda frame: left(frame) > other(frame),
+        "_>=_": lambda frame: left(frame) >= other(frame),
+    }[function]
+
+
+def _equality(wanted: bool, left: TypedExpr, right: TypedExpr, compile: Compile) -> Closure:
+    first = compile(left)
+    if left.type != right.type or left.type not in _PLAIN_EQUALITY:
+        second = compile(right)
+        return lambda frame: equals(first(frame), second(frame)) is wanted
+    compare: Callable[[Value, Value], Value] = operator.eq if wanted else operator.ne
+    if isinstance(right, Const):
+        value: Value = right.value
+        return lambda frame: compare(first(frame), value)
+    second = compile(right)
+    return lambda frame: compare(first(frame), second(frame))
+
+
+def _member(value: TypedExpr, items: TypedExpr, compile: Compile) -> Closure | None:
+    """Look a string or int up in a hash set where the list is constant."""
+    if not isinstance(items, Known) or value.type not in (STRING, INT) or items.type.args != (value.type,):
+        return None
+    members = frozenset(items.value)
+    first = compile(value)
+    return lambda frame: first(frame) in members
+
+
+def _contains(key: Closure, entries: Closure) -> Closure:
+    return lambda frame: key(frame) in entries(frame)
+
+
+def _look_up(entries: Closure, key: Closure) -> Closure:
+    def read(frame: Frame) -> Value:
+        name = key(frame)
+        try:
+            return entries(frame)[name]
+        except KeyError:
+            raise EvalError(f"no such key: {name}") from None
+
+    return read

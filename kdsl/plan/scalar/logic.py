@@ -1,0 +1,119 @@
+"""Operators that do not always evaluate every argument: `&&`, `||`, `?:`, and `or` and `orValue` of
+optionals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kdsl.check.typed import CallOf, TypedExpr
+from kdsl.check.types import BOOL
+from kdsl.plan.scalar.frame import Closure, Compile, Frame
+from kdsl.plan.values import EvalError, Optional, Value, kind_of
+
+
+def truth(expr: TypedExpr, compile: Compile) -> Closure:
+    """Compile a condition: its value is a bool, or reading it is an error."""
+    condition = compile(expr)
+    if expr.type == BOOL:
+        return condition
+
+    def checked(frame: Frame) -> Value:
+        value = condition(frame)
+        if value is True or value is False:
+            return value
+        raise EvalError(f"no such overload: a condition of type {kind_of(value)}")
+
+    return checked
+
+
+def _operands(expr: CallOf, compile: Compile) -> list[Closure]:
+    """Compile the operands of `a && b && …`, however they are grouped."""
+    operands: list[Closure] = []
+    pending = list(reversed(expr.args))
+    while pending:
+        operand = pending.pop()
+        if isinstance(operand, CallOf) and operand.function == expr.function:
+            pending += reversed(operand.args)
+        else:
+            operands.append(truth(operand, compile))
+    return operands
+
+
+def _and(expr: CallOf, compile: Compile) -> Closure:
+    operands = _operands(expr, compile)
+
+    def evaluate(frame: Frame) -> Value:
+        error: EvalError | None = None
+        for operand in operands:
+            try:
+                if not operand(frame):
+                    return False
+            except EvalError as caught:
+                error = error or caught
+        if error is not None:
+            raise error
+        return True
+
+    return evaluate
+
+
+def _or(expr: CallOf, compile: Compile) -> Closure:
+    operands = _operands(expr, compile)
+
+    def evaluate(frame: Frame) -> Value:
+        error: EvalError | None = None
+        for operand in operands:
+            try:
+                if operand(frame):
+                    return True
+            except EvalError as caught:
+                error = error or caught
+        if error is not None:
+            raise error
+        return False
+
+    return evaluate
+
+
+def _conditional(expr: CallOf, compile: Compile) -> Closure:
+    condition = truth(expr.args[0], compile)
+    then, otherwise = compile(expr.args[1]), compile(expr.args[2])
+    return lambda frame: then(frame) if condition(frame) else otherwise(frame)
+
+
+def _optional(closure: Closure, frame: Frame) -> Optional:
+    value = closure(frame)
+    if value.__class__ is Optional:
+        return value
+    raise EvalError(f"no such overload: {kind_of(value)} is not an optional")
+
+
+def _first_present(expr: CallOf, compile: Compile) -> Closure:
+    left, right = compile(expr.args[0]), compile(expr.args[1])
+
+    def evaluate(frame: Frame) -> Value:
+        found = _optional(left, frame)
+        return found if found.present else _optional(right, frame)
+
+    return evaluate
+
+
+def _or_value(expr: CallOf, compile: Compile) -> Closure:
+    left, right = compile(expr.args[0]), compile(expr.args[1])
+
+    def evaluate(frame: Frame) -> Value:
+        found = _optional(left, frame)
+        return found.value if found.present else right(frame)
+
+    return evaluate
+
+
+LAZY: Mapping[str, Callable[[CallOf, Compile], Closure]] = {
+    "_&&_": _and,
+    "_||_": _or,
+    "_?_:_": _conditional,
+    "or": _first_present,
+    "orValue": _or_value,
+}
+"""How to compile each of these functions."""

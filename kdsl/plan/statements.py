@@ -1,0 +1,157 @@
+"""The body of a predicate as steps: `require`, `let` and `for`, under `report first` or `report all`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from kdsl.check.model import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement
+from kdsl.hooks.status import Code
+from kdsl.lang.tree import Code as RuleCode
+from kdsl.plan.scalar import UNSET, Frame
+from kdsl.plan.scalar.comprehensions import elements_of, pairs_of
+from kdsl.plan.scope import RuleScope
+from kdsl.plan.template import compile_template, text_in
+from kdsl.plan.values import EvalError, Value
+from kdsl.plan.verdicts import Failure, OnError
+
+Step = Callable[[Frame, list[Failure]], bool]
+"""Runs one statement; appends what failed and tells whether anything did."""
+
+CODES = {
+    RuleCode.UNSCHEDULABLE: Code.UNSCHEDULABLE,
+    RuleCode.UNRESOLVABLE: Code.UNRESOLVABLE,
+    RuleCode.PENDING: Code.PENDING,
+}
+
+Chosen = tuple[Value, EvalError | None]
+"""An item of a loop (one value, or a pair for two variables), and why its `where` failed if it did."""
+
+
+class Block:
+    """Compiles the statements of one block in order. `resets` are the slots to clear before it runs."""
+
+    def __init__(self, scope: RuleScope, on_error: OnError, report_all: bool) -> None:
+        self._scope = scope
+        self._on_error = on_error
+        self._report_all = report_all
+        self.resets: list[int] = []
+        self.steps: list[Step] = []
+
+    def add(self, statement: CheckedStatement) -> None:
+        """Compile one more statement."""
+        match statement:
+            case CheckedLet():
+                slot = self._scope.let(statement)
+                if slot is not None:
+                    self.resets.append(slot)
+            case CheckedRequire():
+                self.steps.append(self.require(statement))
+            case CheckedForEach():
+                self.steps.append(self._for_each(statement))
+
+    def run(self, frame: Frame, failures: list[Failure]) -> bool:
+        """Run the block for one node: up to the first failure, or all of it under `report all`."""
+        for slot in self.resets:
+            frame[slot] = UNSET
+        failed = False
+        for step in self.steps:
+            if step(frame, failures):
+                failed = True
+                if not self._report_all:
+                    break
+        return failed
+
+    def run_item(self, frame: Frame, failures: list[Failure]) -> bool:
+        """Run the block for one loop item: up to the first failure in any case."""
+        for slot in self.resets:
+            frame[slot] = UNSET
+        return any(step(frame, failures) for step in self.steps)
+
+    def require(self, statement: CheckedRequire) -> Step:
+        """Compile a `require`."""
+        condition = self._scope.compile(statement.condition)
+        reason = compile_template(statement.reason, self._scope)
+        code, span = CODES[statement.code], statement.span
+        fixed = Failure(code, reason, span.site) if isinstance(reason, str) else None
+        on_error = self._on_error
+
+        def step(frame: Frame, failures: list[Failure]) -> bool:
+            try:
+                if condition(frame):
+                    return False
+            except EvalError as error:
+                failures.append(on_error(error, statement.condition.span, frame))
+                return True
+            failures.append(fixed or Failure(code, text_in(reason, frame), span.site))
+            return True
+
+        return step
+
+    def _for_each(self, statement: CheckedForEach) -> Step:
+        choose = self._chosen_items(statement)
+        bind = _binder(tuple(variable.slot for variable in statement.variables))
+        block = Block(self._scope, self._on_error, self._report_all)
+        for inner in statement.body:
+            block.add(inner)
+        on_error, report_all = self._on_error, self._report_all
+        where_span = (statement.where or statement.iterable).span
+
+        def step(frame: Frame, failures: list[Failure]) -> bool:
+            failed = False
+            try:
+                for item, error in choose(frame):
+                    bind(frame, item)
+                    if error is not None:
+                        failures.append(on_error(error, where_span, frame))
+                        failed = True
+                    elif block.run_item(frame, failures):
+                        failed = True
+                    if failed and not report_all:
+                        break
+            except EvalError as error:
+                failures.append(on_error(error, statement.iterable.span, frame))
+                failed = True
+            return failed
+
+        return step
+
+    def _chosen_items(self, statement: CheckedForEach) -> Callable[[Frame], Iterable[Chosen]]:
+        """Return what lists the items of a loop that pass its `where`; once per pod where that is all it
+        takes.
+        """
+        scope, slots = self._scope, tuple(variable.slot for variable in statement.variables)
+        is_lasting = scope.is_lasting(statement.iterable) and scope.is_lasting(statement.where, bound=slots)
+        iterable = scope.compile(statement.iterable)
+        where = None if statement.where is None else scope.compile(statement.where)
+        items_of = (elements_of if len(slots) == 1 else pairs_of)(statement.iterable.type)
+        bind = _binder(slots)
+
+        def choose(frame: Frame) -> Iterator[Chosen]:
+            for item in items_of(iterable(frame)):
+                try:
+                    if where is not None:
+                        bind(frame, item)
+                        if not where(frame):
+                            continue
+                except EvalError as error:
+                    yield item, error
+                else:
+                    yield item, None
+
+        return scope.once(lambda frame: list(choose(frame))) if is_lasting else choose
+
+
+def _binder(slots: Sequence[int]) -> Callable[[Frame, Value], None]:
+    if len(slots) == 1:
+        (slot,) = slots
+
+        def bind_one(frame: Frame, item: Value) -> None:
+            frame[slot] = item
+
+        return bind_one
+    first, second = slots
+
+    def bind_two(frame: Frame, item: Value) -> None:
+        frame[first], frame[second] = item
+
+    return bind_two

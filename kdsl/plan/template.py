@@ -1,0 +1,37 @@
+"""Reasons: text with `${…}` holes, filled only when something was rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kdsl.check.model import CheckedTemplate
+from kdsl.plan.functions.conversions import text_of
+from kdsl.plan.scalar import Closure, Frame
+from kdsl.plan.scope import RuleScope
+from kdsl.plan.values import EvalError
+
+Text = Callable[[Frame], str]
+
+
+def compile_template(template: CheckedTemplate, scope: RuleScope) -> str | Text:
+    """Return the text itself where it has no holes, else a function that fills them.
+
+    A hole shows its value as `string(value)` does. A hole that fails shows its error in angle brackets: the
+    reason is wanted all the same.
+    """
+    parts = [part if isinstance(part, str) else scope.compile(part) for part in template.parts]
+    if all(isinstance(part, str) for part in parts):
+        return "".join(part for part in parts if isinstance(part, str))
+    return lambda frame: "".join(part if isinstance(part, str) else _shown(part, frame) for part in parts)
+
+
+def text_in(text: str | Text, frame: Frame) -> str:
+    """Return the text of a compiled template."""
+    return text if isinstance(text, str) else text(frame)
+
+
+def _shown(hole: Closure, frame: Frame) -> str:
+    try:
+        return text_of(hole(frame))
+    except EvalError as error:
+        return f"<{error.message}>"

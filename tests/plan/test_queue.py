@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+from kdsl.cluster.pod import PodInfo
+from kdsl.hooks.specs import QueuedPod
+from kdsl.hooks.status import Code
+from kdsl.plan.hookimpls import QueuePlugin
+
+from tests.plan.lab import compile_rules
+
+
+def queue(body: str) -> QueuePlugin:
+    return compile_rules(f'queue R {{\n{body}\n}}\nprofile p {{ scheduler "t" queue R }}').queue
+
+
+def order(plugin: QueuePlugin, *queued: tuple[PodInfo, int]) -> list[str]:
+    entries = [QueuedPod(pod, at, number) for number, (pod, at) in enumerate(queued)]
+    return [entry.pod.name for entry in sorted(entries, key=plugin.queue_sort)]
+
+
+def test_keys_in_order_and_descending() -> None:
+    plugin = queue("order by pod.priority desc, pod.queuedAt")
+    low, high = PodInfo("low"), PodInfo("high", priority=5)
+    late = PodInfo("late", priority=5)
+    assert order(plugin, (low, 1), (late, 9), (high, 3)) == ["high", "late", "low"]
+
+
+def test_descending_texts_and_times() -> None:
+    plugin = queue("order by pod.namespace desc, pod.createdAt desc")
+    pods = [
+        (PodInfo("a", "x", created_at=1), 0),
+        (PodInfo("b", "y"), 0),
+        (PodInfo("c", "x", created_at=2), 0),
+    ]
+    assert order(plugin, *pods) == ["b", "c", "a"]
+
+
+def test_equal_pods_keep_the_order_of_arrival() -> None:
+    plugin = queue("order by pod.priority desc")
+    assert order(plugin, (PodInfo("second"), 2), (PodInfo("first"), 1)) == ["second", "first"]
+
+
+def test_lets_are_computed_for_every_pod() -> None:
+    plugin = queue("let where = pod.namespace\norder by where")
+    assert order(plugin, (PodInfo("b", "y"), 0), (PodInfo("a", "x"), 0)) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("pod", "reason"),
+    [
+        (PodInfo("p", scheduling_gates=("x", "y")), "gates [x y]"),
+        (PodInfo("p", priority=1), "rule R failed: division by zero (t.kdsl:5:12)"),
+    ],
+)
+def test_a_pod_that_is_not_admitted(pod: PodInfo, reason: str) -> None:
+    plugin = queue(
+        "admit when pod.schedulingGates.size() == 0 else \"gates [${pod.schedulingGates.join(' ')}]\"\n"
+        'admit when 1 / (pod.priority - 1) < 5 else "never"\n'
+        "order by pod.priority"
+    )
+    status = plugin.pre_enqueue(pod)
+    assert status is not None
+    assert (status.code, status.reasons) == (Code.UNRESOLVABLE, (reason,))
+    assert plugin.pre_enqueue(PodInfo("q")) is None

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import dataclasses
+import inspect
+
+import pytest
+from kdsl.check.views import Field, Method, load_views
+from kdsl.cluster.images import NodeImage
+from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.ports import HostPort
+from kdsl.cluster.selectors import NodeSelector, PreferredNodeTerm
+from kdsl.cluster.taints import Taint, Toleration
+from kdsl.plan.queue import QueuedView
+from kdsl.plan.values import NONE, Timestamp
+from kdsl.plan.views import EMPTY_VIEWS, VIEW_FUNCTIONS, ClusterView, attribute_of, wrapper_of
+
+VIEWS = load_views()
+CLASSES = {
+    "Pod": PodInfo,
+    "Node": NodeInfo,
+    "NodeImage": NodeImage,
+    "Cluster": ClusterView,
+    "Taint": Taint,
+    "Toleration": Toleration,
+    "NodeSelector": NodeSelector,
+    "PreferredNodeTerm": PreferredNodeTerm,
+    "HostPort": HostPort,
+}
+"""What is behind the views; `QueuedPod` is a pod with `QueuedView` around it."""
+MEMBERS = [
+    pytest.param(view, member, id=f"{view}.{member.name}")
+    for view, declared in VIEWS.types.items()
+    for member in [*declared.fields.values(), *declared.methods.values()]
+]
+
+
+@pytest.mark.parametrize(("view", "member"), MEMBERS)
+def test_every_member_has_an_accessor(view: str, member: Field | Method) -> None:
+    name = attribute_of(member.name)
+    if view == "QueuedPod":
+        assert hasattr(QueuedView(PodInfo("p"), 0), name)
+        return
+    cls = CLASSES[view]
+    is_field = name in {field.name for field in dataclasses.fields(cls)}
+    if isinstance(member, Method):
+        assert len(inspect.signature(getattr(cls, name)).parameters) == len(member.args) + 1
+    else:
+        assert is_field or isinstance(getattr(cls, name), property)
+
+
+def test_classes_functions_and_empty_views_are_those_declared() -> None:
+    assert {*CLASSES, "QueuedPod"} == VIEWS.types.keys()
+    assert VIEW_FUNCTIONS.keys() == VIEWS.functions.keys()
+    optional = {
+        field.type.name for view in VIEWS.types.values() for field in view.fields.values() if field.optional
+    }
+    assert optional == EMPTY_VIEWS.keys()
+
+
+def test_a_view_is_only_wrapped_at_the_top() -> None:
+    types = [field.type for view in VIEWS.types.values() for field in view.fields.values()]
+    inner = [arg for type_ in types if type_.name != "optional" for arg in type_.args]
+    assert not [type_ for type_ in inner if wrapper_of(type_)]
+
+
+def test_wrapping() -> None:
+    pod = VIEWS.types["Pod"].fields
+    selector = VIEWS.types["NodeSelector"].fields
+    created, affinity = wrapper_of(pod["createdAt"].type), wrapper_of(pod["requiredNodeAffinity"].type)
+    names = wrapper_of(selector["nodeNames"].type)
+    assert created is not None and affinity is not None and names is not None
+    assert created(5) == Timestamp(5)
+    assert affinity(None) is EMPTY_VIEWS["NodeSelector"]
+    assert names(None) is NONE and names(("a",)).value == ("a",)
+    assert wrapper_of(pod["name"].type) is None
