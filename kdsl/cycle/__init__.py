@@ -1,0 +1,1 @@
+"""One scheduling cycle over a snapshot: from a queued pod to a `Decision`."""

@@ -1,0 +1,81 @@
+"""The phases after a node is reserved: Permit, PreBind, Bind and PostBind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kdsl.cycle.attempt import Attempt
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.specs import Wait
+from kdsl.hooks.status import Code, Status
+
+MINUTE = 60 * 10**9
+MAX_WAIT = 15 * MINUTE
+WAITING = "one or more plugins asked to wait and no plugin rejected pod"
+NOT_BOUND = "no bind plugin took the pod"
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """What Permit came to: a rejection, or who asks to wait and for how long (nanoseconds), or neither."""
+
+    rejection: Status | None = None
+    waits: dict[str, int] = field(default_factory=dict)
+
+
+def run_permits(attempt: Attempt, node: str) -> Permission:
+    """Run the Permit hooks until one rejects; raise PluginError where one goes wrong.
+
+    Nobody waits longer than 15 minutes.
+    """
+    waits: dict[str, int] = {}
+    for plugin, call in attempt.table.permits:
+        try:
+            answer = call(attempt.state, attempt.pod, node)
+        except Exception as cause:
+            raise PluginError.raised(plugin, "permit", cause) from cause
+        if isinstance(answer, Wait):
+            waits[plugin] = min(answer.timeout, MAX_WAIT)
+        elif answer is None or answer.code is Code.SUCCESS:
+            continue
+        elif answer.code.is_rejection:
+            return Permission(rejection=answer.by(plugin))
+        else:
+            raise PluginError.answered(plugin, "permit", answer)
+    return Permission(waits=waits)
+
+
+def run_binding(attempt: Attempt, node: str) -> Status | None:
+    """Run PreBind and Bind; raise PluginError where a plugin does not succeed.
+
+    The first Bind hook that does not answer SKIP has the last word. Returns an error status where all pass
+    the pod on.
+    """
+    for plugin, call in attempt.table.pre_binds:
+        try:
+            status = call(attempt.state, attempt.pod, node)
+        except Exception as cause:
+            raise PluginError.raised(plugin, "pre_bind", cause) from cause
+        if status is not None and status.code not in (Code.SUCCESS, Code.SKIP):
+            raise PluginError.answered(plugin, "pre_bind", status)
+    for plugin, call in attempt.table.binds:
+        try:
+            status = call(attempt.state, attempt.pod, node)
+        except Exception as cause:
+            raise PluginError.raised(plugin, "bind", cause) from cause
+        if status is None or status.code is Code.SUCCESS:
+            return None
+        if status.code is not Code.SKIP:
+            raise PluginError.answered(plugin, "bind", status)
+    return Status(Code.ERROR, (NOT_BOUND,))
+
+
+def run_post_binds(attempt: Attempt, node: str) -> list[PluginError]:
+    """Tell the PostBind hooks that the pod is bound; return what went wrong: the pod stays bound."""
+    faults: list[PluginError] = []
+    for plugin, call in attempt.table.post_binds:
+        try:
+            call(attempt.state, attempt.pod, node)
+        except Exception as cause:  # noqa: BLE001 - a plugin may raise anything, the pod is bound
+            faults.append(PluginError.raised(plugin, "post_bind", cause))
+    return faults

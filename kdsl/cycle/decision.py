@@ -1,0 +1,130 @@
+"""The product of a scheduling attempt: everything that was decided and why, without any timing.
+
+Two equal runs give equal decisions. `summary` decisions carry the totals; `full` ones one entry for every
+node as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kdsl.hooks.status import Status
+
+
+class Detail(StrEnum):
+    """How much a decision holds: `summary` on the hot path, `full` for explaining, tests and simulation."""
+
+    SUMMARY = "summary"
+    FULL = "full"
+
+
+class Outcome(StrEnum):
+    """What an attempt came to.
+
+    `skipped`: there was nothing to decide, since the pod is being deleted, is on a node already, or asks
+    for a scheduler that is not here.
+    """
+
+    PLACED = "placed"
+    UNSCHEDULABLE = "unschedulable"
+    GATED = "gated"
+    WAITING = "waiting"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+
+class TieBreak(StrEnum):
+    """How one of several nodes with the highest total is chosen.
+
+    `heap` is kube-scheduler 1.35 and 1.36: the top of a binary heap built from the feasible list. `first` is
+    the first in visiting order. `random` draws with the seed.
+    """
+
+    HEAP = "heap"
+    FIRST = "first"
+    RANDOM = "random"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """How many nodes one rule rejected with one reason."""
+
+    plugin: str
+    code: str
+    reason: str
+    site: str
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilter:
+    """What was settled before any node was looked at.
+
+    `status` is the rejection of the pod, if any; `skipped` the plugins with nothing to do; `narrowed_by`
+    those that narrowed the candidates to `candidates` (None: all nodes).
+    """
+
+    status: Status | None = None
+    skipped: tuple[str, ...] = ()
+    narrowed_by: tuple[str, ...] = ()
+    candidates: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreCell:
+    """One score of one node: `raw` as the rule gave it, `normalized` in 0..100, `weighted` as it counts."""
+
+    plugin: str
+    raw: int | float
+    normalized: int
+    weight: int
+
+    @property
+    def weighted(self) -> int:
+        return self.normalized * self.weight
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVerdict:
+    """What happened to one node. Neither `status` nor `feasible`: the search ended before it was visited."""
+
+    node: str
+    feasible: bool
+    status: Status | None = None
+    scores: tuple[ScoreCell, ...] = ()
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer for one pod.
+
+    `pod` is `namespace/name`. `evaluated` counts the nodes with a verdict, `feasible` those that passed; they
+    are kube-scheduler's EvaluatedNodes and FeasibleNodes. `start` is the index in visiting order at which the
+    search began, `sampled` how many feasible nodes were looked for. `tied` counts the nodes that shared the
+    highest `total`. `message` is the FitError or error text of a pod that was not placed; `faults` are errors
+    of plugins that came too late to change the outcome (`unreserve`, `post_bind`).
+    """
+
+    pod: str
+    profile: str
+    outcome: Outcome
+    node: str = ""
+    message: str = ""
+    faults: tuple[str, ...] = ()
+    evaluated: int = 0
+    feasible: int = 0
+    nodes: int = 0
+    start: int = 0
+    sampled: int = 0
+    prefilter: PreFilter = PreFilter()
+    rejections: tuple[Rejection, ...] = ()
+    total: int | None = None
+    tied: int = 0
+    tie_break: TieBreak = TieBreak.HEAP
+    nominated: str = ""
+    victims: tuple[str, ...] = ()
+    rules: str = ""
+    snapshot: int = 0
+    verdicts: tuple[NodeVerdict, ...] = ()

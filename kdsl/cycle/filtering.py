@@ -1,0 +1,94 @@
+"""The Filter phase: visits candidates in order until enough feasible ones are found.
+
+The outcome is that of one worker going from node to node: the search ends at the first feasible node beyond
+the number wanted, which itself counts as not visited. Nodes are judged in runs, perhaps several at once;
+whatever a run says about nodes beyond the end is dropped, so parallelism and the size of the runs change
+nothing but time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cycle.judging import Judge, Judged
+from kdsl.cycle.verdicts import StatusTable, Verdicts
+from kdsl.cycle.workers import Workers
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.status import StatusColumn
+
+_SMALLEST_RUN = 64  # below this a call costs more than its columns
+
+
+def find_feasible(
+    judge: Judge, rows: NDArray[np.int32], wanted: int, workers: Workers, run_length: int | None = None
+) -> Verdicts:
+    """Judge `rows`, given in visiting order, until `wanted` feasible nodes are found and one more is met.
+
+    `run_length` fixes how many nodes are judged at once; by default one run holds just the nodes that are
+    needed if all pass.
+    """
+    search = _Search(wanted)
+    runs = _runs(rows, wanted, workers, run_length)
+    with closing(workers.map(lambda run: (run, judge.judge(run)), runs)) as judged:
+        for run, answers in judged:
+            if search.add(run, answers):
+                break
+    return search.verdicts()
+
+
+def _runs(
+    rows: NDArray[np.int32], wanted: int, workers: Workers, run_length: int | None
+) -> Iterator[NDArray[np.int32]]:
+    """Cut `rows` into runs.
+
+    They are equal for several workers; for one they double, so that few are needed however many nodes fail.
+    """
+    growth = 1
+    if run_length is None:
+        share = (wanted + workers.parallelism) // workers.parallelism
+        run_length = max(share, _SMALLEST_RUN)
+        growth = 2 if workers.parallelism == 1 else 1
+    begin = 0
+    while begin < len(rows):
+        yield rows[begin : begin + run_length]
+        begin += run_length
+        run_length *= growth
+
+
+@dataclass(slots=True)
+class _Search:
+    """Merges runs in visiting order and knows where the search ends."""
+
+    wanted: int
+    found: int = 0
+    error: PluginError | None = None
+    table: StatusTable = field(default_factory=StatusTable)
+    rows: list[NDArray[np.int32]] = field(default_factory=list)
+    ids: list[NDArray[np.int32]] = field(default_factory=list)
+
+    def add(self, run: NDArray[np.int32], judged: Judged) -> bool:
+        """Take the next run; tell whether the search is over."""
+        ids = judged.ids
+        passed = np.flatnonzero(ids == 0)
+        room = self.wanted - self.found
+        is_over = len(passed) > room
+        if is_over:
+            ids = ids[: passed[room]]
+        elif judged.error is not None:
+            self.error, is_over = judged.error, True
+        self.found += min(len(passed), room)
+        self.rows.append(run[: len(ids)])
+        self.ids.append(self.table.translate(ids, judged.statuses))
+        return is_over
+
+    def verdicts(self) -> Verdicts:
+        if not self.rows:
+            return Verdicts.empty()
+        return Verdicts(
+            np.concatenate(self.rows), StatusColumn(np.concatenate(self.ids), self.table.statuses), self.error
+        )

@@ -1,0 +1,174 @@
+"""Judges a run of nodes through all filters, column by column, as a node-by-node search would.
+
+`filtering` deals the nodes out in runs and merges the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.cycle.attempt import Attempt
+from kdsl.cycle.verdicts import StatusTable
+from kdsl.hooks.adapter import Filter
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.state import CycleState
+from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.hooks.table import AddPod, Calls
+
+Contested = Mapping[int, Sequence[PodInfo]]
+"""The nominated pods that must be taken into account on a node, by row."""
+
+
+class Judged(NamedTuple):
+    """Answers for the first `len(ids)` nodes of a run; an `error` ends them before its node."""
+
+    ids: NDArray[np.int32]
+    statuses: Sequence[Status]
+    error: PluginError | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """The filters that are not skipped, for one pod over one snapshot. Safe to use from several threads."""
+
+    state: CycleState
+    pod: PodInfo
+    snapshot: Snapshot
+    filters: Calls[Filter]
+    add_pods: Calls[AddPod]
+    contested: Contested
+
+    @classmethod
+    def of(cls, attempt: Attempt, contested: Contested) -> Judge:
+        """Return the judge of an attempt whose PreFilter phase is over."""
+        table, skipped = attempt.table, attempt.state.skipped_filters
+        return cls(
+            state=attempt.state,
+            pod=attempt.pod,
+            snapshot=attempt.snapshot,
+            filters=tuple(entry for entry in table.filters if entry[0] not in skipped),
+            add_pods=tuple(entry for entry in table.add_pods if entry[0] not in skipped),
+            # Without filters nothing can reject, whatever is nominated.
+            contested=contested if table.filters else {},
+        )
+
+    def judge(self, rows: NDArray[np.int32]) -> Judged:
+        """Judge nodes: the first filter that rejects one answers for it, and later ones never see it."""
+        known = StatusTable()
+        ids = np.zeros(len(rows), dtype=np.int32)
+        error: PluginError | None = None
+        if self.contested:
+            ids, error = self._judge_contested(rows, known)
+        alive = np.flatnonzero(ids == 0)
+        for plugin, call in self.filters:
+            if not len(alive):
+                break
+            asked = rows if len(alive) == len(rows) else rows[alive]
+            answers, failed = self._ask(plugin, call, asked, known)
+            if failed is not None:
+                # Nodes from the failing one on are out; earlier ones go on to the other filters.
+                error, ids, alive = failed, ids[: alive[len(answers)]], alive[: len(answers)]
+            if answers.any():
+                ids[alive] = answers
+                alive = alive[answers == 0]
+        return Judged(ids, known.statuses, error)
+
+    def _judge_contested(
+        self, rows: NDArray[np.int32], known: StatusTable
+    ) -> tuple[NDArray[np.int32], PluginError | None]:
+        """Give the nodes with nominated pods their first pass; the other nodes pass it unasked."""
+        ids = np.zeros(len(rows), dtype=np.int32)
+        for at in np.flatnonzero(np.isin(rows, list(self.contested))):
+            row = int(rows[at])
+            try:
+                status = self._with_nominated(row, self.contested[row])
+            except PluginError as error:
+                return ids[:at], error
+            if status is not None:
+                ids[at] = known.number(status)
+        return ids, None
+
+    def _with_nominated(self, row: int, nominated: Sequence[PodInfo]) -> Status | None:
+        """Judge one node as if the nominated pods ran on it; None where it passes."""
+        state = self.state.clone()
+        node = self.snapshot.info(row)
+        for pod in nominated:
+            added = pod.on(node.name)
+            node = node.with_pod(added)
+            for plugin, add_pod in self.add_pods:
+                try:
+                    status = add_pod(state, self.pod, added, node)
+                except Exception as cause:
+                    raise PluginError.raised(plugin, "add_pod", cause) from cause
+                if status is not None and status.code is not Code.SUCCESS:
+                    raise PluginError.answered(plugin, "add_pod", status)
+        what_if = replace(self, state=state, snapshot=self.snapshot.overlay(row, node), contested={})
+        judged = what_if.judge(np.array([row], dtype=np.int32))
+        if judged.error is not None:
+            raise judged.error
+        return judged.statuses[judged.ids[0]] if judged.ids[0] else None
+
+    def _ask(
+        self, plugin: str, call: Filter, rows: NDArray[np.int32], known: StatusTable
+    ) -> tuple[NDArray[np.int32], PluginError | None]:
+        """Return the answers of one filter, up to the first node on which it goes wrong."""
+        try:
+            column = call(self.state, self.pod, NodeSet(self.snapshot, rows))
+            if column is None:
+                return np.zeros(len(rows), dtype=np.int32), None
+            if len(column.ids) != len(rows):
+                raise ValueError(f"{len(column.ids)} answers for {len(rows)} nodes")
+            return _read(plugin, column, known)
+        except Exception as cause:  # noqa: BLE001 - a plugin may raise anything
+            error = PluginError.raised(plugin, "filter", cause)
+            error.__cause__ = cause
+            return self._locate(plugin, call, rows, known, error)
+
+    def _locate(
+        self, plugin: str, call: Filter, rows: NDArray[np.int32], known: StatusTable, error: PluginError
+    ) -> tuple[NDArray[np.int32], PluginError]:
+        """Find by halving the first of `rows` on which the filter raises; those before it are answered.
+
+        Without this the outcome would depend on how many nodes were asked about at once.
+        """
+        nothing = np.zeros(0, dtype=np.int32)
+        if len(rows) == 1:
+            return nothing, error
+        half = len(rows) // 2
+        left, failed = self._ask(plugin, call, rows[:half], known)
+        if failed is not None:
+            return left, failed
+        right, failed = self._ask(plugin, call, rows[half:], known)
+        if failed is not None:
+            return np.concatenate((left, right)), failed
+        # It raises for all nodes but for neither half: no node can be blamed, so none is answered.
+        return nothing, error
+
+
+def _read(
+    plugin: str, column: StatusColumn, known: StatusTable
+) -> tuple[NDArray[np.int32], PluginError | None]:
+    """Renumber a plugin's answers and stamp them, up to the first that is neither success nor a rejection."""
+    ids = column.ids
+    if not ids.any():
+        return ids, None
+    used = np.bincount(ids).nonzero()[0]
+    numbers = np.zeros(int(used[-1]) + 1, dtype=np.int32)
+    end, error = len(ids), None
+    for number in used.tolist():
+        status = column.table[number]
+        if status.code.is_rejection:
+            numbers[number] = known.number(status.by(plugin))
+        elif status.code is not Code.SUCCESS:
+            first = int(np.argmax(ids == number))
+            if first < end:
+                end, error = first, PluginError.answered(plugin, "filter", status)
+    return numbers[ids[:end]], error

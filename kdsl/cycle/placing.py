@@ -1,0 +1,84 @@
+"""Takes a chosen node to a bound pod: assume, reserve, permit, bind; or takes everything back.
+
+Every change goes through a `Statement`. Whatever fails, the pod loses its nomination, as in kube-scheduler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kdsl.base.clock import Clock
+from kdsl.cycle.attempt import Attempt
+from kdsl.cycle.binding import WAITING, run_binding, run_permits, run_post_binds
+from kdsl.cycle.decision import Decision, Outcome
+from kdsl.cycle.fit_error import single_node_message
+from kdsl.cycle.nominator import Nominator
+from kdsl.cycle.ports import ClusterSource
+from kdsl.cycle.statement import Statement
+from kdsl.cycle.waiting import WaitingPods
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.status import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A pod with a node set aside for it, and the decision that stands unless something fails on the way."""
+
+    attempt: Attempt
+    decision: Decision
+    statement: Statement
+
+    @property
+    def node(self) -> str:
+        return self.decision.node
+
+
+@dataclass(frozen=True, slots=True)
+class Placer:
+    """The phases that change the cluster, for one engine."""
+
+    cluster: ClusterSource
+    clock: Clock
+    nominator: Nominator
+    waiting: WaitingPods[Reserved]
+
+    def place(self, attempt: Attempt, decision: Decision) -> Decision:
+        """Set the decision's node aside, ask for permission, and bind unless a plugin asks to wait."""
+        reserved = Reserved(attempt, decision, Statement(self.cluster))
+        reserved.statement.assume(attempt, reserved.node)
+        self.nominator.delete(attempt.pod)
+        try:
+            rejection = reserved.statement.reserve(attempt, reserved.node)
+            if rejection is not None:
+                return self.turn_away(reserved, rejection)
+            permission = run_permits(attempt, reserved.node)
+        except PluginError as error:
+            return self._give_back(reserved, Outcome.ERROR, str(error))
+        if permission.rejection is not None:
+            return self.turn_away(reserved, permission.rejection)
+        if permission.waits:
+            self.waiting.hold(attempt.pod.key, permission.waits, self.clock.now(), reserved)
+            return replace(decision, outcome=Outcome.WAITING, message=WAITING)
+        return self.bind(reserved)
+
+    def bind(self, reserved: Reserved) -> Decision:
+        """Bind a pod that nothing holds any more."""
+        try:
+            failure = run_binding(reserved.attempt, reserved.node)
+        except PluginError as error:
+            return self._give_back(reserved, Outcome.ERROR, str(error))
+        if failure is not None:
+            return self._give_back(reserved, Outcome.ERROR, failure.message)
+        reserved.statement.commit()
+        faults = run_post_binds(reserved.attempt, reserved.node)
+        return replace(reserved.decision, faults=tuple(map(str, faults))) if faults else reserved.decision
+
+    def turn_away(self, reserved: Reserved, rejection: Status) -> Decision:
+        """Give everything back because a plugin refused the pod on this node."""
+        return self._give_back(reserved, Outcome.UNSCHEDULABLE, single_node_message(rejection))
+
+    def _give_back(self, reserved: Reserved, outcome: Outcome, message: str) -> Decision:
+        reserved.statement.discard()
+        self.nominator.clear(reserved.attempt.pod)
+        faults = tuple(map(str, reserved.statement.faults))
+        return replace(reserved.decision, outcome=outcome, node="", message=message, faults=faults)

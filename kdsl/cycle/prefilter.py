@@ -1,0 +1,96 @@
+"""The PreFilter phase: rejects a pod before any node is looked at, narrows the candidates, and finds filters
+with nothing to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.cycle.attempt import Attempt
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.specs import Narrowed
+from kdsl.hooks.status import Code, Status
+from kdsl.hooks.table import PreFilterHook
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterResult:
+    """The pod's rejection, or the names of the candidates (None: all nodes) and who narrowed them."""
+
+    rejection: Status | None = None
+    names: frozenset[str] | None = None
+    narrowed_by: tuple[str, ...] = ()
+
+    @property
+    def absent(self) -> Status:
+        """What the nodes that are not candidates are answered."""
+        if self.rejection is not None:
+            return self.rejection
+        if self.names is None:
+            return Status(Code.UNRESOLVABLE)
+        return Status(
+            Code.UNRESOLVABLE, (f"node(s) didn't satisfy plugin(s) [{' '.join(self.narrowed_by)}]",)
+        )
+
+
+def run_pre_filters(attempt: Attempt) -> PreFilterResult:
+    """Run the PreFilter hooks in profile order and merge their answers; raise PluginError for an error.
+
+    A plugin that answers SKIP enters `state.skipped_filters`. UNRESOLVABLE ends the phase; of several
+    UNSCHEDULABLE answers the last counts, after all plugins ran. Narrowings intersect; nothing left is a
+    rejection.
+    """
+    rejection: Status | None = None
+    names: frozenset[str] | None = None
+    narrowed_by: list[str] = []
+    nodes = attempt.all_nodes
+    for plugin, call in attempt.table.pre_filters:
+        answer = _ask(plugin, call, attempt, nodes)
+        if isinstance(answer, Narrowed):
+            narrowed_by.append(plugin)
+            names = frozenset(answer.names) if names is None else names.intersection(answer.names)
+            if not names:
+                return PreFilterResult(_nothing_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
+            continue
+        if answer is None:
+            continue
+        match answer.code:
+            case Code.SUCCESS:
+                continue
+            case Code.SKIP:
+                attempt.state.skipped_filters.add(plugin)
+            case Code.UNRESOLVABLE:
+                return PreFilterResult(answer.by(plugin))
+            case Code.UNSCHEDULABLE:
+                rejection = answer.by(plugin)
+            case _:
+                raise PluginError.answered(plugin, "pre_filter", answer)
+    return PreFilterResult(rejection, names, tuple(sorted(narrowed_by)))
+
+
+def candidate_rows(snapshot: Snapshot, names: frozenset[str] | None) -> NDArray[np.int32]:
+    """Return the rows of the named nodes that exist, in the order of the snapshot; all rows for None."""
+    if names is None:
+        return snapshot.order
+    rows = [row for row in map(snapshot.row_of, names) if row is not None]
+    return snapshot.order[np.isin(snapshot.order, rows)]
+
+
+def _ask(plugin: str, call: PreFilterHook, attempt: Attempt, nodes: NodeSet) -> Status | Narrowed | None:
+    try:
+        return call(attempt.state, attempt.pod, nodes)
+    except Exception as cause:
+        raise PluginError.raised(plugin, "pre_filter", cause) from cause
+
+
+def _nothing_left(plugins: list[str]) -> Status:
+    if len(plugins) == 1:
+        return Status(Code.UNRESOLVABLE, (f"node(s) didn't satisfy plugin {plugins[0]}",))
+    return Status(
+        Code.UNRESOLVABLE, (f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously",)
+    )

@@ -1,0 +1,142 @@
+"""Writes a decision: gathers what the phases found and condenses it to the level of detail asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kdsl.cycle.attempt import Attempt
+from kdsl.cycle.decision import (
+    Decision,
+    Detail,
+    NodeVerdict,
+    Outcome,
+    PreFilter,
+    Rejection,
+    ScoreCell,
+    TieBreak,
+)
+from kdsl.cycle.fit_error import Diagnosis, rejections
+from kdsl.cycle.postfilter import statuses_of_all
+from kdsl.cycle.scoring import Scores
+from kdsl.cycle.search import Search
+from kdsl.cycle.selection import Choice
+from kdsl.cycle.verdicts import Verdicts
+from kdsl.hooks.specs import Nominated
+from kdsl.hooks.status import Code
+
+
+@dataclass(slots=True)
+class Record:
+    """What is known about an attempt so far; a phase that was not reached leaves its field empty."""
+
+    attempt: Attempt
+    detail: Detail
+    tie_break: TieBreak
+    rules: str
+    search: Search | None = None
+    scores: Scores | None = None
+    choice: Choice | None = None
+    nominated: Nominated | None = None
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """What every node was answered, so far as it was asked."""
+        nodes = len(self.attempt.snapshot.order)
+        if self.search is None:
+            return Diagnosis(nodes, Verdicts.empty())
+        return self.search.diagnosis(nodes)
+
+    def decision(self, outcome: Outcome, *, node: str = "", message: str = "") -> Decision:
+        """Write the decision."""
+        attempt, choice = self.attempt, self.choice
+        return Decision(
+            pod=attempt.pod.key,
+            profile=attempt.table.profile,
+            outcome=outcome,
+            node=node,
+            message=message,
+            nodes=len(attempt.snapshot.order),
+            prefilter=self._prefilter(),
+            rejections=self._rejections(),
+            total=choice.total if choice else None,
+            tied=choice.tied if choice else 0,
+            tie_break=self.tie_break,
+            nominated=self.nominated.node if self.nominated else "",
+            victims=self.nominated.victims if self.nominated else (),
+            rules=self.rules,
+            snapshot=attempt.snapshot.version,
+            verdicts=self._verdicts() if self.detail is Detail.FULL else (),
+            **self._counts(),
+        )
+
+    def _counts(self) -> dict[str, Any]:
+        if self.search is None:
+            return {}
+        verdicts = self.search.verdicts
+        return {
+            "evaluated": len(verdicts.rows),
+            "feasible": len(verdicts.rows) - verdicts.rejected,
+            "start": self.search.start,
+            "sampled": self.search.wanted,
+        }
+
+    def _prefilter(self) -> PreFilter:
+        skipped = tuple(
+            plugin
+            for plugin, _ in self.attempt.table.pre_filters
+            if plugin in self.attempt.state.skipped_filters
+        )
+        if self.search is None:
+            return PreFilter(skipped=skipped)
+        found = self.search.prefilter
+        candidates = None if found.names is None else tuple(sorted(found.names))
+        return PreFilter(found.rejection, skipped, found.narrowed_by, candidates)
+
+    def _rejections(self) -> tuple[Rejection, ...]:
+        if self.search is None:
+            return ()
+        is_complete = self.search.verdicts.error is None and not len(self.search.feasible)
+        # Where the search ended early, a node without a verdict was not rejected.
+        return rejections(self.diagnosis.counted() if is_complete else self.diagnosis.explicit())
+
+    def _verdicts(self) -> tuple[NodeVerdict, ...]:
+        """Return one entry for every node of the snapshot, in its order."""
+        if self.search is None:
+            return ()
+        order = self.attempt.snapshot.order.tolist()
+        nodes = self.attempt.all_nodes.names()
+        statuses = statuses_of_all(self.attempt, self.diagnosis)
+        visited = set(self.search.verdicts.rows.tolist())
+        candidates = self.search.prefilter.names
+        is_rejected = self.search.prefilter.rejection is not None
+        scored = self._scored(self.search)
+        found: list[NodeVerdict] = []
+        for at, (row, node) in enumerate(zip(order, nodes, strict=True)):
+            status = statuses[at]
+            if row in visited:
+                feasible = status.code is Code.SUCCESS
+                cells, total = scored.get(row, ((), None))
+                found.append(NodeVerdict(node, feasible, None if feasible else status, cells, total))
+            elif is_rejected or (candidates is not None and node not in candidates):
+                found.append(NodeVerdict(node, False, status))
+            else:
+                found.append(NodeVerdict(node, False))
+        return tuple(found)
+
+    def _scored(self, search: Search) -> dict[int, tuple[tuple[ScoreCell, ...], int]]:
+        """Return the score cells and the total of each scored node by row."""
+        if self.scores is None:
+            return {}
+        columns = [
+            [
+                ScoreCell(column.plugin, raw, normalized, column.weight)
+                for raw, normalized in zip(column.raw.tolist(), column.normalized.tolist(), strict=True)
+            ]
+            for column in self.scores.columns
+        ]
+        totals = self.scores.totals.tolist()
+        return {
+            row: (tuple(column[at] for column in columns), totals[at])
+            for at, row in enumerate(search.feasible.tolist())
+        }

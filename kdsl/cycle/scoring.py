@@ -1,0 +1,111 @@
+"""The scoring phases: PreScore, Score, NormalizeScore and weights, over any set of feasible nodes.
+
+The cycle scores only where there is a choice; conformance runs, `explain` and simulations score any set, also
+a single node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cycle.attempt import Attempt
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.status import Code
+from kdsl.hooks.table import MAX_NODE_SCORE, ScoreHook
+
+if TYPE_CHECKING:
+    from kdsl.hooks.table import RawScores
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreColumn:
+    """One plugin's scores: as it gave them and in 0..100, one per feasible node."""
+
+    plugin: str
+    weight: int
+    raw: RawScores
+    normalized: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The scores of a feasible set in its order; `totals` are weighted sums over the columns."""
+
+    columns: tuple[ScoreColumn, ...]
+    totals: NDArray[np.int64]
+
+
+def score_nodes(attempt: Attempt, nodes: NodeSet) -> Scores:
+    """Score `nodes`; raise PluginError where a plugin goes wrong. Without score plugins each totals 1."""
+    table, skipped = attempt.table, attempt.state.skipped_scores
+    if not table.scores:
+        return Scores((), np.ones(len(nodes.rows), dtype=np.int64))
+    _run_pre_scores(attempt, nodes)
+    columns = tuple(_score(hook, attempt, nodes) for hook in table.scores if hook.plugin not in skipped)
+    totals = np.zeros(len(nodes.rows), dtype=np.int64)
+    for column in columns:
+        # INVARIANT: no overflow: the sum of the weights was checked when the table was frozen.
+        totals += column.normalized * column.weight
+    return Scores(columns, totals)
+
+
+def _run_pre_scores(attempt: Attempt, nodes: NodeSet) -> None:
+    for plugin, call in attempt.table.pre_scores:
+        try:
+            status = call(attempt.state, attempt.pod, nodes)
+        except Exception as cause:
+            raise PluginError.raised(plugin, "pre_score", cause) from cause
+        if status is None:
+            continue
+        match status.code:
+            case Code.SUCCESS:
+                continue
+            case Code.SKIP:
+                attempt.state.skipped_scores.add(plugin)
+            case _:
+                raise PluginError.answered(plugin, "pre_score", status)
+
+
+def _score(hook: ScoreHook, attempt: Attempt, nodes: NodeSet) -> ScoreColumn:
+    state, pod, length = attempt.state, attempt.pod, len(nodes.rows)
+    try:
+        raw = _column(hook.score(state, pod, nodes), length)
+        if hook.normalize is None:
+            normalized = _integers(raw)
+    except Exception as cause:
+        raise PluginError.raised(hook.plugin, "score", cause) from cause
+    if hook.normalize is not None:
+        try:
+            normalized = _integers(_column(hook.normalize(state, pod, nodes, raw), length))
+        except Exception as cause:
+            raise PluginError.raised(hook.plugin, "normalize_score", cause) from cause
+    if length and (normalized.min() < 0 or normalized.max() > MAX_NODE_SCORE):
+        outside = normalized[(normalized < 0) | (normalized > MAX_NODE_SCORE)]
+        raise PluginError(hook.plugin, "score_range", str(outside[0]))
+    return ScoreColumn(hook.plugin, hook.weight, raw, normalized)
+
+
+def _column(scores: RawScores, length: int) -> RawScores:
+    """Check the shape and type of a plugin's answer; return it read-only: a normaliser must not change it."""
+    column: NDArray[Any] = np.asarray(scores)
+    if column.shape != (length,):
+        raise ValueError(f"scores of shape {column.shape} for {length} nodes")
+    if column.dtype.kind not in "if":
+        raise TypeError(f"scores of type {column.dtype}")
+    if column.dtype.kind == "i":
+        column = column.astype(np.int64, copy=False)
+    column = column.view()
+    column.flags.writeable = False
+    return column
+
+
+def _integers(scores: RawScores) -> NDArray[np.int64]:
+    """Return final scores, which must be integers."""
+    if scores.dtype.kind == "f":
+        raise TypeError("scores that are not normalised further must be integers")
+    return scores.astype(np.int64, copy=False)

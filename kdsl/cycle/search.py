@@ -1,0 +1,112 @@
+"""Finds the nodes a pod fits on: PreFilter, the nominated node, then Filter over the sampled candidates.
+
+Reads the snapshot and changes nothing; the engine, `explain` and what-if simulation all search this way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.attempt import Attempt
+from kdsl.cycle.filtering import find_feasible
+from kdsl.cycle.fit_error import Diagnosis
+from kdsl.cycle.judging import Judge
+from kdsl.cycle.prefilter import PreFilterResult, candidate_rows, run_pre_filters
+from kdsl.cycle.sampling import next_start, num_feasible_nodes_to_find, rotate
+from kdsl.cycle.verdicts import Verdicts
+from kdsl.cycle.workers import Workers
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """How to search; `percentage` (0: adaptive) is for profiles without their own."""
+
+    workers: Workers
+    percentage: int = 0
+    run_length: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.run_length is not None and self.run_length < 1:
+            raise ValueError("run_length must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a search found. `start` is the index at which it began, `next_start` where the next one begins.
+
+    `nominated` tells that the pod's nominated node took it, without a look at any other. `wanted` is how many
+    feasible nodes were looked for.
+    """
+
+    prefilter: PreFilterResult
+    verdicts: Verdicts
+    start: int
+    next_start: int
+    wanted: int = 0
+    nominated: bool = False
+
+    @property
+    def feasible(self) -> NDArray[np.int32]:
+        """The rows of the feasible nodes in visiting order."""
+        return self.verdicts.feasible
+
+    def diagnosis(self, nodes: int) -> Diagnosis:
+        """Say why none of the snapshot's `nodes` is feasible."""
+        rejection = self.prefilter.rejection
+        return Diagnosis(
+            nodes,
+            self.verdicts,
+            self.prefilter.absent,
+            prefilter_message=rejection.message if rejection else "",
+        )
+
+
+def search(
+    attempt: Attempt,
+    settings: SearchSettings,
+    *,
+    start: int = 0,
+    nominated_node: str = "",
+    rivals: Mapping[str, Sequence[PodInfo]] | None = None,
+) -> Search:
+    """Search for feasible nodes; raise PluginError where PreFilter goes wrong.
+
+    `rivals` are the nominated pods to leave room for, by node. An error of a filter is in the verdicts: the
+    search so far counts for where the next one starts.
+    """
+    snapshot = attempt.snapshot
+    prefilter = run_pre_filters(attempt)
+    if prefilter.rejection is not None:
+        return Search(prefilter, Verdicts.empty(), start, start)
+    judge = Judge.of(attempt, _by_row(attempt, rivals or {}))
+    nominated = Verdicts.empty()
+    row = snapshot.row_of(nominated_node) if nominated_node else None
+    if row is not None:
+        nominated = find_feasible(judge, np.array([row], dtype=np.int32), 1, settings.workers)
+        # An error on the nominated node is not the end: the node is met again in the search below.
+        if nominated.error is None and len(nominated.feasible):
+            return Search(prefilter, nominated, start, start, wanted=1, nominated=True)
+    candidates = candidate_rows(snapshot, prefilter.names)
+    wanted = _wanted(attempt, len(candidates), settings.percentage)
+    found = find_feasible(judge, rotate(candidates, start), wanted, settings.workers, settings.run_length)
+    verdicts = found.including(nominated)
+    return Search(
+        prefilter, verdicts, start, next_start(start, len(verdicts.rows), len(snapshot.order)), wanted
+    )
+
+
+def _wanted(attempt: Attempt, candidates: int, percentage: int) -> int:
+    if not attempt.table.scores:
+        return min(1, candidates)  # nothing tells feasible nodes apart: the first will do
+    own = attempt.table.percentage
+    return num_feasible_nodes_to_find(candidates, percentage if own is None else own)
+
+
+def _by_row(attempt: Attempt, rivals: Mapping[str, Sequence[PodInfo]]) -> dict[int, Sequence[PodInfo]]:
+    rows = {node: attempt.snapshot.row_of(node) for node in rivals}
+    return {row: rivals[node] for node, row in rows.items() if row is not None}

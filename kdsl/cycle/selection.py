@@ -1,0 +1,55 @@
+"""Chooses one of the nodes with the highest total."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cycle.decision import TieBreak
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`index` into the feasible list, its `total` (None: not scored), and how many nodes shared it."""
+
+    index: int
+    total: int | None = None
+    tied: int = 1
+
+
+def select(totals: NDArray[np.int64], tie_break: TieBreak, random: Random) -> Choice:
+    """Choose among at least one total, given in visiting order."""
+    highest = totals.max()
+    ties = np.flatnonzero(totals == highest)
+    match tie_break:
+        case TieBreak.FIRST:
+            index = ties[0]
+        case TieBreak.RANDOM:
+            index = ties[random.randrange(len(ties))]
+        case TieBreak.HEAP:
+            index = heap_top(ties)
+    return Choice(int(index), int(highest), len(ties))
+
+
+def heap_top(ties: NDArray[np.intp]) -> int:
+    """Return which of the maximum's indices is on top of a binary heap built as by Go's `heap.Init`.
+
+    Heapify works from the last parent to the root; sifting down replaces an element by a child only if the
+    child is strictly greater, and prefers the left child unless the right one is strictly greater. So the top
+    of the subtree at i is element i where it equals the subtree's maximum, else the top of the left subtree
+    where that one holds the maximum, else of the right: the first maximum in pre-order. What a sift-down
+    moves below i never changes the top of i.
+
+    The path from the root to index i is the binary form of i + 1 without its leading one (0 left, 1 right),
+    and pre-order is the lexicographic order of paths, a prefix first. Aligned to the left, paths compare as
+    numbers, then by depth.
+    """
+    if ties[0] == 0:
+        return 0
+    places = ties.astype(np.int64) + 1
+    depths = np.frexp(places.astype(np.float64))[1].astype(np.int64)
+    aligned = places << (int(depths.max()) - depths)
+    return int(ties[np.lexsort((depths, aligned))[0]])

@@ -1,0 +1,87 @@
+"""Tentative changes that can be taken back: the only way in which the cycle changes anything.
+
+Every step records how it is undone. A gang or a preemption takes checkpoints between pods and rolls back to
+one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kdsl.cycle.attempt import Attempt
+from kdsl.cycle.ports import ClusterSource
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.status import Code, Status
+
+
+class Statement:
+    """A log of undo steps. It ends with `commit` (keep all) or `discard` (undo all, last first).
+
+    `faults` collects what went wrong while undoing: by then nothing else can be done about it.
+    """
+
+    def __init__(self, cluster: ClusterSource) -> None:
+        self._cluster = cluster
+        self._undo: list[Callable[[], None]] = []
+        self._is_open = True
+        self.faults: list[PluginError] = []
+
+    def checkpoint(self) -> int:
+        """Return a mark for `rollback`."""
+        return len(self._undo)
+
+    def rollback(self, mark: int) -> None:
+        """Undo everything since `mark`, last first."""
+        while len(self._undo) > mark:
+            self._undo.pop()()
+
+    def commit(self) -> None:
+        """Keep the changes; the statement is over."""
+        self._undo.clear()
+        self._is_open = False
+
+    def discard(self) -> None:
+        """Undo the changes; the statement is over."""
+        self.rollback(0)
+        self._is_open = False
+
+    def assume(self, attempt: Attempt, node: str) -> None:
+        """Count the pod on `node` before it is bound there."""
+        self._require_open()
+        self._cluster.assume(attempt.pod, node)
+        self._undo.append(lambda: self._forget(attempt))
+
+    def reserve(self, attempt: Attempt, node: str) -> Status | None:
+        """Run the Reserve hooks in order; return the rejection that stopped them, if any.
+
+        Raises PluginError for an error.
+
+        Undoing runs every Unreserve hook in reverse order, also of plugins that were not reached.
+        """
+        self._require_open()
+        self._undo.append(lambda: self._unreserve(attempt, node))
+        for plugin, call in attempt.table.reserves:
+            try:
+                status = call(attempt.state, attempt.pod, node)
+            except Exception as cause:
+                raise PluginError.raised(plugin, "reserve", cause) from cause
+            if status is None or status.code is Code.SUCCESS:
+                continue
+            if status.code.is_rejection:
+                return status.by(plugin)
+            raise PluginError.answered(plugin, "reserve", status)
+        return None
+
+    def _forget(self, attempt: Attempt) -> None:
+        self._cluster.forget(attempt.pod.key)
+
+    def _unreserve(self, attempt: Attempt, node: str) -> None:
+        for plugin, call in attempt.table.unreserves:
+            try:
+                call(attempt.state, attempt.pod, node)
+            except Exception as cause:  # noqa: BLE001 - the other plugins must be undone all the same
+                self.faults.append(PluginError.raised(plugin, "unreserve", cause))
+
+    def _require_open(self) -> None:
+        if not self._is_open:
+            raise RuntimeError("the statement is over")

@@ -1,0 +1,79 @@
+"""What filtering found out: which nodes were visited, in which order, and what each was answered.
+
+Columns throughout: nothing here loops over nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.status import SUCCESS, Status, StatusColumn
+
+
+class StatusTable:
+    """Gives every distinct status a number; 0 is success. It only grows."""
+
+    __slots__ = ("_numbers", "statuses")
+
+    def __init__(self) -> None:
+        self.statuses: list[Status] = [SUCCESS]
+        self._numbers: dict[Status, int] = {SUCCESS: 0}
+
+    def number(self, status: Status) -> int:
+        """Return the number of `status`, giving it one if need be."""
+        found = self._numbers.setdefault(status, len(self.statuses))
+        if found == len(self.statuses):
+            self.statuses.append(status)
+        return found
+
+    def translate(self, ids: NDArray[np.int32], statuses: Iterable[Status]) -> NDArray[np.int32]:
+        """Renumber `ids`, which index `statuses`, by this table."""
+        numbers = np.fromiter((self.number(status) for status in statuses), dtype=np.int32)
+        return numbers[ids]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """The visited nodes up to the end of the search.
+
+    `rows` are rows of the snapshot in visiting order; `column` answers for them, every rejection stamped with
+    its plugin. `error` ended the search; the node it happened on is not among the rows.
+    """
+
+    rows: NDArray[np.int32]
+    column: StatusColumn
+    error: PluginError | None = None
+
+    @classmethod
+    def empty(cls) -> Verdicts:
+        return cls(np.empty(0, dtype=np.int32), StatusColumn(np.empty(0, dtype=np.int32), (SUCCESS,)))
+
+    @property
+    def feasible(self) -> NDArray[np.int32]:
+        """The rows of the nodes that passed, in visiting order."""
+        return self.rows[self.column.passed]
+
+    @property
+    def rejected(self) -> int:
+        """How many nodes have a status of their own."""
+        return int(np.count_nonzero(self.column.ids))
+
+    def including(self, other: Verdicts) -> Verdicts:
+        """Return these verdicts with the rejections of `other` on nodes that were not visited here."""
+        if not len(other.rows):
+            return self
+        extra = (other.column.ids != 0) & ~np.isin(other.rows, self.rows)
+        if not extra.any():
+            return self
+        table = StatusTable()
+        ids = (
+            table.translate(self.column.ids, self.column.table),
+            table.translate(other.column.ids, other.column.table)[extra],
+        )
+        rows = np.concatenate((self.rows, other.rows[extra]))
+        return Verdicts(rows, StatusColumn(np.concatenate(ids), table.statuses), self.error)

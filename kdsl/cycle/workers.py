@@ -1,0 +1,57 @@
+"""Runs pieces of work at most so many at a time and hands the results back in the order of the pieces.
+
+With one worker there is no pool and no thread: a piece is computed when its result is asked for.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from types import TracebackType
+from typing import Self, TypeVar
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class Workers:
+    """A pool of `parallelism` threads (none for 1). Close it, or use it as a context manager."""
+
+    def __init__(self, parallelism: int = 1) -> None:
+        if parallelism < 1:
+            raise ValueError("parallelism must be at least 1")
+        self.parallelism = parallelism
+        self._pool = ThreadPoolExecutor(parallelism, thread_name_prefix="kdsl") if parallelism > 1 else None
+
+    def map(self, function: Callable[[P], R], pieces: Iterable[P]) -> Generator[R, None, None]:
+        """Yield `function(piece)` for each piece, in order.
+
+        Pieces are drawn as workers become free. Closing the generator early cancels what has not begun and
+        waits for what has, so that nothing runs on behind the caller.
+        """
+        if self._pool is None:
+            yield from map(function, pieces)
+            return
+        pending: deque[Future[R]] = deque()
+        try:
+            for piece in pieces:
+                pending.append(self._pool.submit(function, piece))
+                if len(pending) > self.parallelism:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            wait([future for future in pending if not future.cancel()])
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

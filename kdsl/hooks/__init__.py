@@ -1,0 +1,30 @@
+"""The extension points: hook specifications, the plugin manager and the frozen `HookTable`. The only importer
+of pluggy.
+
+A plugin needs nothing but this package: `hookimpl` to mark its methods, the answers they may give, and
+`PluginContext`.
+"""
+
+from kdsl.hooks.context import Binder, Permits, PluginContext
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.specs import Narrowed, Nominated, QueuedPod, SchedulingHooks, Wait, hookimpl
+from kdsl.hooks.state import CycleState
+from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
+
+__all__ = [
+    "SUCCESS",
+    "Binder",
+    "Code",
+    "CycleState",
+    "Narrowed",
+    "Nominated",
+    "Permits",
+    "PluginContext",
+    "PluginError",
+    "QueuedPod",
+    "SchedulingHooks",
+    "Status",
+    "StatusColumn",
+    "Wait",
+    "hookimpl",
+]

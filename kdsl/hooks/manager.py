@@ -1,0 +1,200 @@
+"""Registers plugins and checks that they are what they claim to be. The composition root owns one manager.
+
+Compiled rules and third-party plugins pass through the same `register`. Whatever is wrong with a plugin is a
+diagnostic of the range K10 that names it; the plugin is then left out and the others stay:
+
+K1001 not installed, K1002 cannot be imported, K1003 unusable argument schema, K1004 argument does not fit,
+K1005 cannot be built, K1006 unknown hook, K1007 wrong arguments of a hook, K1008 hook wrapper, K1009
+registered twice, K1010 no hooks, K1011 offered by several distributions, K1016 an ordering option that has no
+effect. `table` adds K1012 to K1015.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import pluggy
+
+from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
+from kdsl.hooks.context import PluginContext
+from kdsl.hooks.installed import InstalledPlugin, check_args, installed_plugins
+from kdsl.hooks.specs import PROJECT, SchedulingHooks
+
+Hook = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A plugin that passed: `key` is unique, `name` is what verdicts show.
+
+    `hooks` take their arguments by position, in the order of the specs.
+    """
+
+    key: str
+    name: str
+    hooks: Mapping[str, Hook]
+
+
+@dataclass(frozen=True, slots=True)
+class PluginDescription:
+    """One line of `kdsl plugins list`. A compiled rule comes from no `distribution`."""
+
+    name: str
+    distribution: str
+    version: str
+    target: str
+    active: bool
+    hooks: tuple[str, ...]
+
+
+class PluginManager:
+    """The plugins of one scheduler, in the order of their registration."""
+
+    def __init__(self) -> None:
+        self._pluggy = pluggy.PluginManager(PROJECT)
+        self._pluggy.add_hookspecs(SchedulingHooks)
+        self._registrations: dict[str, Registration] = {}
+
+    def register(self, plugin: object, name: str, *, key: str = "") -> tuple[Diagnostic, ...]:
+        """Register a plugin under `key` (by default its name); a diagnostic that is an error keeps it out."""
+        key = key or name
+        if key in self._registrations:
+            return (_diagnostic("K1009", name, "is registered twice"),)
+        try:
+            found = tuple(self._check(plugin, name))
+            if not has_errors(found):
+                self._pluggy.register(plugin, key)
+        except Exception as cause:  # noqa: BLE001 - reading a plugin's attributes runs its code
+            return (_diagnostic("K1007", name, f"cannot be registered: {cause}"),)
+        if has_errors(found):
+            return found
+        self._registrations[key] = Registration(key, name, MappingProxyType(self._hooks_of(plugin)))
+        return found
+
+    def load(self, name: str, args: Mapping[str, Any], context: PluginContext) -> tuple[Diagnostic, ...]:
+        """Import, configure and register the installed plugin `name`; raise nothing of what it raises."""
+        installed = installed_plugins()
+        offers = [plugin for plugin in installed if plugin.name == name]
+        if not offers:
+            help_ = did_you_mean(name, (plugin.name for plugin in installed))
+            return (_diagnostic("K1001", name, "is not installed", help_),)
+        if len(offers) > 1:
+            rivals = " and ".join(f"`{plugin.distribution}`" for plugin in offers)
+            return (_diagnostic("K1011", name, f"is offered by {rivals}"),)
+        (chosen,) = offers
+        try:
+            factory = chosen.entry_point.load()
+        except (Exception, SystemExit) as cause:  # noqa: BLE001 - an import may raise anything
+            return (_diagnostic("K1002", name, f"cannot be imported: {type(cause).__name__}: {cause}"),)
+        misfits = check_args(chosen, args)
+        if misfits:
+            return misfits
+        try:
+            plugin = factory(args, context)
+        except Exception as cause:  # noqa: BLE001 - a constructor may raise anything
+            return (_diagnostic("K1005", name, f"cannot be built: {type(cause).__name__}: {cause}"),)
+        return self.register(plugin, name)
+
+    def get(self, key: str) -> Registration | None:
+        return self._registrations.get(key)
+
+    def registered(self) -> tuple[str, ...]:
+        """Return the keys of all registered plugins in the order of registration."""
+        return tuple(self._registrations)
+
+    def describe(self) -> tuple[PluginDescription, ...]:
+        """List what is registered, in order, then what is installed but not active, by name."""
+        offers: dict[str, InstalledPlugin] = {plugin.name: plugin for plugin in installed_plugins()}
+        active = [
+            _describe(entry.name, offers.get(entry.key), entry) for entry in self._registrations.values()
+        ]
+        idle = [
+            _describe(name, offer, None) for name, offer in offers.items() if name not in self._registrations
+        ]
+        return (*active, *idle)
+
+    def _check(self, plugin: object, name: str) -> Iterator[Diagnostic]:
+        marked = [
+            (attribute, self._pluggy.parse_hookimpl_opts(plugin, attribute)) for attribute in dir(plugin)
+        ]
+        hooks = [(attribute, options) for attribute, options in marked if options is not None]
+        if not hooks:
+            yield _diagnostic("K1010", name, "has no hooks", ("mark its methods with `kdsl.hooks.hookimpl`",))
+        for attribute, options in hooks:
+            point = options.get("specname") or attribute
+            caller = getattr(self._pluggy.hook, point, None)
+            if caller is None:
+                yield _diagnostic(
+                    "K1006", name, f"implements the unknown hook `{point}`", did_you_mean(point, hook_names())
+                )
+                continue
+            if options.get("wrapper") or options.get("hookwrapper"):
+                yield _diagnostic("K1008", name, f"wraps the hook `{point}`, which kdsl does not support")
+                continue
+            if options.get("tryfirst") or options.get("trylast"):
+                title = f"asks for a place in the order of `{point}`, which only the profile decides"
+                yield _diagnostic("K1016", name, title, severity=Severity.WARNING)
+            yield from _check_arguments(name, point, getattr(plugin, attribute))
+
+    def _hooks_of(self, plugin: object) -> dict[str, Hook]:
+        found: dict[str, Hook] = {}
+        for caller in self._pluggy.get_hookcallers(plugin) or ():
+            impl = next(impl for impl in caller.get_hookimpls() if impl.plugin is plugin)
+            found[caller.name] = _positional(impl.function, tuple(impl.argnames), hook_arguments(caller.name))
+        return found
+
+
+def hook_names() -> tuple[str, ...]:
+    """Return the names of all hooks in the order a pod meets them."""
+    return tuple(name for name in vars(SchedulingHooks) if not name.startswith("_"))
+
+
+def hook_arguments(point: str) -> tuple[str, ...]:
+    """Return the names of a hook's arguments in order."""
+    return tuple(inspect.signature(getattr(SchedulingHooks, point)).parameters)[1:]
+
+
+def _check_arguments(name: str, point: str, function: Hook) -> Iterator[Diagnostic]:
+    expected = hook_arguments(point)
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    takes = f"the hook may take {', '.join(f'`{argument}`' for argument in expected)}"
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name not in expected:
+            title = f"declares an argument `{parameter.name}` that the hook `{point}` does not have"
+            help_ = (*did_you_mean(parameter.name, expected), takes)
+            yield _diagnostic("K1007", name, title, help_)
+        elif parameter.kind not in positional or parameter.default is not inspect.Parameter.empty:
+            # pluggy would never pass it, and the plugin would work with its default for good.
+            title = f"declares the argument `{parameter.name}` of hook `{point}` as optional or keyword-only"
+            yield _diagnostic("K1007", name, title, (f"write `{parameter.name}` alone",))
+
+
+def _positional(function: Hook, declared: tuple[str, ...], expected: tuple[str, ...]) -> Hook:
+    """Return `function` taking all expected arguments in order: pluggy lets a plugin leave some out."""
+    if declared == expected:
+        return function
+    places = tuple(expected.index(argument) for argument in declared)
+    return lambda *values: function(*(values[place] for place in places))
+
+
+def _describe(name: str, offer: InstalledPlugin | None, entry: Registration | None) -> PluginDescription:
+    return PluginDescription(
+        name=name,
+        distribution=offer.distribution if offer else "",
+        version=offer.version if offer else "",
+        target=offer.target if offer else "",
+        active=entry is not None,
+        hooks=tuple(hook for hook in hook_names() if hook in entry.hooks) if entry else (),
+    )
+
+
+def _diagnostic(
+    code: str, plugin: str, title: str, help_: tuple[str, ...] = (), *, severity: Severity = Severity.ERROR
+) -> Diagnostic:
+    return Diagnostic(
+        code, f"plugin `{plugin}` {title}", severity=severity, where=f"plugins.{plugin}", help=help_
+    )

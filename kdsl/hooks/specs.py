@@ -1,0 +1,148 @@
+"""Every extension point of the scheduling framework, in the order a pod meets them.
+
+A plugin is an object with any of these methods, each marked with `kdsl.hooks.hookimpl`. Compiled rules are
+plugins like any other. The order in which plugins run is the profile's, never pluggy's. `None` always means
+success. Nodes come as a `NodeSet`; a column answers for its nodes in its order. Exceptions end the attempt
+with an error that names the plugin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+from kdsl.hooks.state import CycleState
+from kdsl.hooks.status import Status, StatusColumn
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kdsl.cluster.node import NodeInfo
+    from kdsl.cluster.nodeset import NodeSet
+    from kdsl.cluster.pod import PodInfo
+
+PROJECT = "kdsl"
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """A PreFilter answer: only these nodes are candidates."""
+
+    names: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Nominated:
+    """A PostFilter answer: the pod may run on `node` once `victims` (keys `namespace/name`) are gone."""
+
+    node: str
+    victims: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A Permit answer: hold the pod for at most `timeout` nanoseconds."""
+
+    timeout: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedPod:
+    """A pod in the queue. `queued_at` is in nanoseconds since the epoch, `sequence` counts arrivals."""
+
+    pod: PodInfo
+    queued_at: int
+    sequence: int
+
+
+class SchedulingHooks:
+    """The hook specifications. `Any` in a signature stands for a value that Python can compare."""
+
+    @hookspec
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        """Refuse a pod before it enters the queue; a refused pod is gated."""
+
+    @hookspec
+    def queue_sort(self, queued: QueuedPod) -> Any:
+        """Return the sort key of a queued pod: the smallest key is scheduled next. One plugin per profile."""
+
+    @hookspec
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
+        """Prepare for filtering `pod` over all `nodes`.
+
+        The answer may reject the pod everywhere, narrow the candidates, or, with code SKIP, leave this
+        plugin's filter out of the attempt.
+        """
+
+    @hookspec
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status | None:
+        """Account in `state` for `added` as if it ran on `node`, which already has it. PreFilter ran."""
+
+    @hookspec
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status | None:
+        """Account in `state` for `removed` as if it left `node`, which no longer has it. PreFilter ran."""
+
+    @hookspec
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
+        """Judge each of `nodes`. Called for disjoint sets in an attempt, perhaps from several threads."""
+
+    @hookspec
+    def filter_node(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """Judge one node: for plugins that cannot judge columns. Ignored where the plugin has `filter`."""
+
+    @hookspec
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, column: StatusColumn
+    ) -> Status | Nominated | None:
+        """Make room after no node was found; `column` holds what rejected each of `nodes`."""
+
+    @hookspec
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
+        """Prepare for scoring the feasible `nodes`; code SKIP leaves this plugin's score out."""
+
+    @hookspec
+    def score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet
+    ) -> NDArray[np.int64] | NDArray[np.float64]:
+        """Return one raw score per node, in any range. Floating point is for plugins that normalise."""
+        raise NotImplementedError
+
+    @hookspec
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, scores: NDArray[np.int64] | NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """Map this plugin's raw scores to 0..100 (higher is better)."""
+        raise NotImplementedError
+
+    @hookspec
+    def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+        """Set aside what the pod needs on the chosen node."""
+
+    @hookspec
+    def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
+        """Give back what `reserve` took.
+
+        Called in reverse order for every plugin, also those not reached, so it must be idempotent.
+        """
+
+    @hookspec
+    def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
+        """Allow, refuse or hold the pod before it is bound."""
+
+    @hookspec
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+        """Do what must be done before the pod can run on the node."""
+
+    @hookspec
+    def bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+        """Bind the pod to the node; code SKIP passes it on to the next plugin."""
+
+    @hookspec
+    def post_bind(self, state: CycleState, pod: PodInfo, node: str) -> None:
+        """Learn that the pod was bound."""

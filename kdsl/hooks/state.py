@@ -1,0 +1,47 @@
+"""What plugins remember within one scheduling attempt."""
+
+from __future__ import annotations
+
+from typing import Protocol, Self, runtime_checkable
+
+
+@runtime_checkable
+class Cloneable(Protocol):
+    """State that must not be shared between what-if evaluations brings its own `clone`."""
+
+    def clone(self) -> Self: ...
+
+
+class CycleState:
+    """Per-attempt storage: one value per key, and the plugins that are skipped in this attempt.
+
+    Cloned before pods are added to or removed from a node tentatively; values with a `clone` method are
+    cloned with it, the others are shared.
+    """
+
+    __slots__ = ("_values", "skipped_filters", "skipped_scores")
+
+    def __init__(self) -> None:
+        self._values: dict[str, object] = {}
+        self.skipped_filters: set[str] = set()
+        self.skipped_scores: set[str] = set()
+
+    def write(self, key: str, value: object) -> None:
+        self._values[key] = value
+
+    def read(self, key: str) -> object:
+        """Return the value under `key`; KeyError where nothing was written."""
+        return self._values[key]
+
+    def get(self, key: str) -> object | None:
+        return self._values.get(key)
+
+    def clone(self) -> CycleState:
+        other = CycleState()
+        other._values = {
+            key: value.clone() if isinstance(value, Cloneable) else value
+            for key, value in self._values.items()
+        }
+        other.skipped_filters = set(self.skipped_filters)
+        other.skipped_scores = set(self.skipped_scores)
+        return other

@@ -1,0 +1,104 @@
+"""What a rule or plugin answers: a `Status` for one question, a `StatusColumn` for many nodes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Code(IntEnum):
+    """The scheduling framework's status codes, with its numbers."""
+
+    SUCCESS = 0
+    ERROR = 1
+    UNSCHEDULABLE = 2
+    UNRESOLVABLE = 3
+    WAIT = 4
+    SKIP = 5
+    PENDING = 6
+
+    @property
+    def is_rejection(self) -> bool:
+        """Tell whether the code says no, as opposed to going wrong."""
+        return self in (Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING)
+
+    @property
+    def label(self) -> str:
+        """The framework's spelling: `UnschedulableAndUnresolvable` and the like."""
+        return _LABELS[self]
+
+
+_LABELS = {
+    Code.SUCCESS: "Success",
+    Code.ERROR: "Error",
+    Code.UNSCHEDULABLE: "Unschedulable",
+    Code.UNRESOLVABLE: "UnschedulableAndUnresolvable",
+    Code.WAIT: "Wait",
+    Code.SKIP: "Skip",
+    Code.PENDING: "Pending",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One answer. The cycle stamps `plugin`; `sites` are the `file:line` behind the reasons."""
+
+    code: Code
+    reasons: tuple[str, ...] = ()
+    plugin: str = ""
+    sites: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        return ", ".join(self.reasons)
+
+    def by(self, plugin: str) -> Status:
+        """Return the status stamped with the plugin that gave it."""
+        return Status(self.code, self.reasons, plugin, self.sites)
+
+
+SUCCESS = Status(Code.SUCCESS)
+
+
+@dataclass(frozen=True, slots=True)
+class StatusColumn:
+    """Answers for a set of nodes, dictionary-encoded.
+
+    `ids` has one entry per node of the asked `NodeSet`, in its order, and indexes `table`; `table[0]` is
+    success. A table may hold more than the column uses, and is never changed under a reader (it may grow at
+    its end).
+    """
+
+    ids: NDArray[np.int32]
+    table: Sequence[Status]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, index: int) -> Status:
+        return self.table[int(self.ids[index])]
+
+    @property
+    def passed(self) -> NDArray[np.bool_]:
+        passed: NDArray[np.bool_] = self.ids == 0
+        return passed
+
+    @classmethod
+    def of(cls, statuses: Iterable[Status | None]) -> StatusColumn:
+        """Encode one status per node; None is success."""
+        table = [SUCCESS]
+        known: dict[Status, int] = {SUCCESS: 0}
+        ids: list[int] = []
+        for status in statuses:
+            if status is None or status.code is Code.SUCCESS:
+                ids.append(0)
+                continue
+            if status not in known:
+                known[status] = len(table)
+                table.append(status)
+            ids.append(known[status])
+        return cls(np.array(ids, dtype=np.int32), table)

@@ -1,0 +1,1 @@
+"""First-party plugins, registered through the same entry-point group as anybody's."""

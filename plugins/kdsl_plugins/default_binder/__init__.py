@@ -1,0 +1,1 @@
+"""The plugin that binds pods through the scheduler's `Binder` port."""

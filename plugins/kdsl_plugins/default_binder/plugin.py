@@ -1,0 +1,25 @@
+"""Binds pods through the `Binder` port. Every profile that places pods needs one plugin with a `bind` hook;
+usually this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kdsl.hooks import CycleState, PluginContext, Status, hookimpl
+
+if TYPE_CHECKING:
+    from kdsl.cluster.pod import PodInfo
+
+
+class DefaultBinder:
+    """Hands each binding to the port. It takes no arguments."""
+
+    def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
+        self._binder = context.binder
+
+    @hookimpl
+    def bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+        """Bind the pod, whatever it is."""
+        return self._binder.bind(pod, node)

@@ -1,0 +1,68 @@
+"""Who is promised which node, and who must leave room for whom."""
+
+from __future__ import annotations
+
+from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.nominator import Nominator
+
+from tests.cycle.world import pod
+
+
+def rivals(nominator: Nominator, of: PodInfo) -> dict[str, list[str]]:
+    return {node: [other.name for other in pods] for node, pods in nominator.rivals(of).items()}
+
+
+def test_rivals_have_at_least_the_priority_and_are_other_pods() -> None:
+    nominator = Nominator()
+    for name, node, priority in (("a", "n0", 5), ("b", "n0", 3), ("c", "n0", 9), ("d", "n1", 1)):
+        nominator.add(pod(name, priority=priority), node)
+    assert rivals(nominator, pod("p", priority=5)) == {"n0": ["a", "c"]}
+    assert rivals(nominator, pod("a", priority=5)) == {"n0": ["c"]}
+    assert rivals(nominator, pod("p", priority=10)) == {}
+
+
+def test_the_status_of_the_pod_is_where_it_starts() -> None:
+    nominator = Nominator()
+    waiting = pod("a", nominated_node_name="n1")
+    assert nominator.node_of(waiting) == "n1"
+    nominator.add(waiting)
+    assert rivals(nominator, pod()) == {"n1": ["a"]}
+
+
+def test_an_update_without_a_node_keeps_the_nomination() -> None:
+    nominator = Nominator()
+    nominator.add(pod("a"), "n1")
+    nominator.add(pod("a", labels={}))
+    assert rivals(nominator, pod()) == {"n1": ["a"]}
+
+
+def test_a_new_node_replaces_the_old_one() -> None:
+    nominator = Nominator()
+    nominator.add(pod("a"), "n1")
+    nominator.add(pod("a"), "n2")
+    assert rivals(nominator, pod()) == {"n2": ["a"]}
+    assert nominator.node_of(pod("a")) == "n2"
+
+
+def test_clear_outlives_what_the_status_says() -> None:
+    nominator = Nominator()
+    waiting = pod("a", nominated_node_name="n1")
+    nominator.add(waiting)
+    nominator.clear(waiting)
+    assert nominator.node_of(waiting) == ""
+    assert rivals(nominator, pod()) == {}
+
+
+def test_bound_and_deleted_pods_are_not_nominated() -> None:
+    nominator = Nominator()
+    nominator.add(pod("a", node_name="n0"), "n1")
+    nominator.add(pod("b"), "n1")
+    nominator.delete(pod("b"))
+    assert rivals(nominator, pod()) == {}
+
+
+def test_pods_without_uid_are_told_apart_by_key() -> None:
+    nominator = Nominator()
+    nominator.add(PodInfo("a"), "n0")
+    nominator.add(PodInfo("b"), "n0")
+    assert rivals(nominator, PodInfo("a")) == {"n0": ["b"]}

@@ -1,0 +1,76 @@
+"""Held pods: let go by every plugin, sent back by one, or out of time."""
+
+from __future__ import annotations
+
+import pytest
+from kdsl.cycle.waiting import WaitingPods, go_duration
+from kdsl.hooks.status import Code, Status
+
+SECOND = 10**9
+
+
+def held(**timeouts: int) -> WaitingPods[str]:
+    pods = WaitingPods[str]()
+    pods.hold("ns/p", timeouts, 100 * SECOND, "ticket")
+    return pods
+
+
+def test_every_plugin_must_allow() -> None:
+    pods = held(A=SECOND, B=SECOND)
+    assert pods.allow("ns/p", "A")
+    assert pods.take_settled() == []
+    assert pods.allow("ns/p", "B")
+    assert pods.take_settled() == [("ticket", None)]
+    assert "ns/p" not in pods
+
+
+def test_one_rejection_is_enough_and_the_first_counts() -> None:
+    pods = held(A=SECOND, B=SECOND)
+    assert pods.reject("ns/p", "B", "no")
+    assert not pods.reject("ns/p", "A", "too late")
+    assert pods.take_settled() == [("ticket", Status(Code.UNSCHEDULABLE, ("no",), "B"))]
+
+
+def test_what_is_not_held_cannot_be_settled() -> None:
+    pods = held(A=SECOND)
+    assert not pods.allow("ns/other", "A")
+    assert not pods.allow("ns/p", "B")
+    assert not pods.reject("ns/other", "A", "no")
+    assert len(pods) == 1
+
+
+def test_time_runs_out_at_the_deadline_for_the_most_impatient_plugin() -> None:
+    pods = held(A=20 * SECOND, B=10 * SECOND)
+    pods.expire(110 * SECOND - 1)
+    assert pods.take_settled() == []
+    pods.expire(110 * SECOND)
+    (settled,) = pods.take_settled()
+    assert settled == (
+        "ticket",
+        Status(Code.UNSCHEDULABLE, ("rejected due to timeout after waiting 10s at plugin B",), "B"),
+    )
+
+
+def test_a_plugin_that_allowed_does_not_time_out() -> None:
+    pods = held(A=20 * SECOND, B=10 * SECOND)
+    pods.allow("ns/p", "B")
+    pods.expire(115 * SECOND)
+    assert pods.take_settled() == []
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (0, "0s"),
+        (1, "1ns"),
+        (1_500, "1.5µs"),
+        (100 * 10**6, "100ms"),
+        (2_500 * 10**6, "2.5s"),
+        (60 * SECOND, "1m0s"),
+        (15 * 60 * SECOND, "15m0s"),
+        (3_600 * SECOND, "1h0m0s"),
+        (3_661 * SECOND + 5 * 10**6, "1h1m1.005s"),
+    ],
+)
+def test_durations_are_written_as_go_writes_them(nanoseconds: int, text: str) -> None:
+    assert go_duration(nanoseconds) == text

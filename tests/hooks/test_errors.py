@@ -1,0 +1,22 @@
+"""The texts of plugin errors."""
+
+from __future__ import annotations
+
+from kdsl.hooks.errors import _TEXTS, PluginError
+from kdsl.hooks.manager import hook_names
+from kdsl.hooks.status import Code, Status
+
+
+def test_every_extension_point_has_a_text() -> None:
+    assert set(hook_names()) - set(_TEXTS) == {"filter_node"}  # it speaks as `filter`
+
+
+def test_an_error_is_a_status_of_its_plugin() -> None:
+    error = PluginError.answered("X", "permit", Status(Code.ERROR, ("a", "b")))
+    assert error.status == Status(Code.ERROR, ('running Permit plugin "X": a, b',), "X")
+
+
+def test_a_status_without_reasons_is_named_by_its_code() -> None:
+    assert str(PluginError.answered("X", "reserve", Status(Code.WAIT))) == (
+        'running Reserve plugin "X": unexpected status Wait'
+    )

@@ -1,0 +1,209 @@
+"""Plugins of installed distributions: found without an import, loaded only when named, contained when
+broken.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kdsl.base.clock import ManualClock
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.cycle.waiting import WaitingPods
+from kdsl.hooks.context import PluginContext
+from kdsl.hooks.installed import installed_plugins
+from kdsl.hooks.manager import PluginManager
+from kdsl.hooks.status import Status
+
+PLUGIN = """
+from kdsl.hooks import hookimpl
+
+class Plugin:
+    def __init__(self, args, context):
+        self.args = args
+        if args.get("explode"):
+            raise RuntimeError("boom")
+
+    @hookimpl
+    def permit(self, pod):
+        return self.args
+"""
+SCHEMA = """{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "type": "object",
+  "properties": {"explode": {"type": "boolean"}, "sizes": {"type": "array", "items": {"type": "integer"}}},
+  "additionalProperties": false
+}"""
+
+
+class NoBinder:
+    def bind(self, pod: Any, node: str) -> Status | None:
+        raise AssertionError("nothing is bound here")
+
+
+CONTEXT = PluginContext(NoBinder(), ManualClock(), WaitingPods[Any]())
+
+
+class Site:
+    """A folder on `sys.path` in which distributions can be installed."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def install(self, name: str, *, distribution: str = "", files: Mapping[str, str] | None = None) -> None:
+        """Install a distribution whose entry point `name` is `Plugin` in the module `plugin` of a package."""
+        distribution = distribution or f"kdsl-{name}"
+        package = distribution.replace("-", "_")
+        info = self.root / f"{package}-1.2.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n")
+        (info / "entry_points.txt").write_text(f"[kdsl]\n{name} = {package}.plugin:Plugin\n")
+        contents = {"__init__.py": "", "plugin.py": PLUGIN, "args.schema.json": SCHEMA} | dict(files or {})
+        (self.root / package).mkdir()
+        for file, text in contents.items():
+            (self.root / package / file).write_text(text)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = set(sys.modules)
+    yield Site(tmp_path)
+    for name in set(sys.modules) - before:
+        if name.partition(".")[0].startswith("kdsl_"):
+            del sys.modules[name]
+
+
+def load(name: str, **args: Any) -> tuple[Diagnostic, ...]:
+    return PluginManager().load(name, args, CONTEXT)
+
+
+def test_installed_plugins_are_found_without_an_import(site: Site) -> None:
+    site.install("here")
+    (found,) = (plugin for plugin in installed_plugins() if plugin.name == "here")
+    assert (found.distribution, found.version, found.target) == (
+        "kdsl-here",
+        "1.2",
+        "kdsl_here.plugin:Plugin",
+    )
+    assert "kdsl_here.plugin" not in sys.modules
+
+
+def test_a_named_plugin_is_built_with_its_arguments(site: Site) -> None:
+    site.install("here")
+    manager = PluginManager()
+    assert manager.load("here", {"sizes": [1, 2]}, CONTEXT) == ()
+    entry = manager.get("here")
+    assert entry is not None
+    assert entry.hooks["permit"]("state", "pod", "node") == {"sizes": [1, 2]}
+
+
+def test_describe_lists_active_and_idle_plugins(site: Site) -> None:
+    site.install("active")
+    site.install("idle")
+    manager = PluginManager()
+    manager.load("active", {}, CONTEXT)
+    lines = {line.name: line for line in manager.describe()}
+    assert (lines["active"].active, lines["active"].hooks) == (True, ("permit",))
+    assert (lines["idle"].active, lines["idle"].hooks) == (False, ())
+    assert (lines["idle"].distribution, lines["idle"].version) == ("kdsl-idle", "1.2")
+    assert "kdsl_idle.plugin" not in sys.modules
+
+
+def test_an_unknown_name_gets_a_suggestion(site: Site) -> None:
+    site.install("here")
+    (found,) = load("heer")
+    assert (found.code, found.title) == ("K1001", "plugin `heer` is not installed")
+    assert found.help == ("did you mean `here`?",)
+
+
+def test_two_distributions_may_not_offer_one_name(site: Site) -> None:
+    site.install("here")
+    site.install("here", distribution="kdsl-rival")
+    (found,) = load("here")
+    assert (found.code, found.title) == ("K1011", "plugin `here` is offered by `kdsl-here` and `kdsl-rival`")
+
+
+@pytest.mark.parametrize(
+    ("files", "args", "code", "title"),
+    [
+        (
+            {"plugin.py": "import no_such_module"},
+            {},
+            "K1002",
+            "plugin `here` cannot be imported: ModuleNotFoundError: No module named 'no_such_module'",
+        ),
+        (
+            {"plugin.py": "raise SystemExit(3)"},
+            {},
+            "K1002",
+            "plugin `here` cannot be imported: SystemExit: 3",
+        ),
+        (
+            {"plugin.py": ""},
+            {},
+            "K1002",
+            "plugin `here` cannot be imported: AttributeError: "
+            "module 'kdsl_here.plugin' has no attribute 'Plugin'",
+        ),
+        (
+            {"args.schema.json": "[]"},
+            {},
+            "K1003",
+            "the args.schema.json of plugin `here` cannot be used: it is not an object",
+        ),
+        (
+            {"args.schema.json": '{"type": "list"}'},
+            {},
+            "K1003",
+            "the args.schema.json of plugin `here` cannot be used: "
+            "'list' is not valid under any of the given schemas",
+        ),
+        (
+            {"args.schema.json": '{"$ref": "#/nowhere"}'},
+            {},
+            "K1003",
+            "the args.schema.json of plugin `here` cannot be used: "
+            "PointerToNowhere: '/nowhere' does not exist within {'$ref': '#/nowhere'}",
+        ),
+        (
+            {},
+            {"size": 3},
+            "K1004",
+            "argument does not fit plugin `here`: "
+            "Additional properties are not allowed ('size' was unexpected)",
+        ),
+        ({}, {"explode": True}, "K1005", "plugin `here` cannot be built: RuntimeError: boom"),
+        (
+            {"plugin.py": PLUGIN.replace("def permit", "def allow")},
+            {},
+            "K1006",
+            "plugin `here` implements the unknown hook `allow`",
+        ),
+    ],
+)
+def test_a_broken_plugin_is_a_diagnostic(
+    site: Site, files: Mapping[str, str], args: dict[str, Any], code: str, title: str
+) -> None:
+    site.install("here", files=files)
+    (found,) = load("here", **args)
+    assert (found.code, found.title) == (code, title)
+    assert found.where.startswith("plugins.here")
+
+
+def test_each_argument_that_does_not_fit_is_told_with_its_place(site: Site) -> None:
+    site.install("here")
+    assert [(one.where, one.title) for one in load("here", explode=1, sizes=[1, "two"])] == [
+        ("plugins.here.explode", "argument does not fit plugin `here`: 1 is not of type 'boolean'"),
+        ("plugins.here.sizes[1]", "argument does not fit plugin `here`: 'two' is not of type 'integer'"),
+    ]
+
+
+def test_without_a_schema_no_arguments_fit(site: Site) -> None:
+    site.install("here")
+    (site.root / "kdsl_here" / "args.schema.json").unlink()
+    assert load("here") == ()
+    assert [one.code for one in load("here", sizes=[])] == ["K1004"]
