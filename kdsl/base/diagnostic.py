@@ -3,8 +3,9 @@
 A mistake in an input is a `Diagnostic` that is returned with all the others; an exception means
 that the work cannot go on. `kdsl.report.diagnostics` renders them.
 
-Code ranges: K01 syntax, K02 types, K03 names and imports, K04 composition and rights, K05 cost, K06 dead rules,
-K07 scheduling sense, K08 style, K09 tests, K10 plugins, K11 cluster objects and other inputs, K12 not built yet.
+Code ranges: K01 syntax, K02 types, K03 names and imports, K04 composition and rights, K05 cost, K06 dead
+rules, K07 scheduling sense, K08 style, K09 tests, K10 plugins, K11 cluster objects and other inputs, K12 not
+built yet.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ class Fix:
 class Diagnostic:
     """One finding.
 
-    Texts are lower case, without a final full stop, with the user's own words in backticks. `where` is the place inside
-    an input that has no span: a path into an object such as `pods.yaml#2: spec.containers[0].image`.
+    Texts are lower case, without a final full stop, with the user's own words in backticks. `where` is the
+    place inside an input that has no span: a path into an object such as `pods.yaml#2:
+    spec.containers[0].image`.
     """
 
     code: str

@@ -106,7 +106,7 @@ class CheckedPredicate:
 
 @dataclass(frozen=True, slots=True)
 class CheckedNormalize:
-    """`by` is set for `normalize by`; it reads `value`, `min` and `max` from their slots in the score's scope."""
+    """`by` is set for `normalize by`; it reads `value`, `min` and `max` from their slots in `scope`."""
 
     kind: Normalization
     by: TypedExpr | None

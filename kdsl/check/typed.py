@@ -38,7 +38,7 @@ UNDECLARED = -1
 
 @dataclass(frozen=True, slots=True)
 class Var(Typed):
-    """A variable: `pod`, `node`, a `let`, a `param`, a loop or macro variable, an argument of a `fn`, a binding.
+    """A variable: `pod`, `node`, a `let`, a `param`, a loop or macro variable, an argument of a `fn`, …
 
     `slot` is unique within the rule (or `fn`): two variables of one name never share a slot. `UNDECLARED` as
     slot is a name that nothing declares, an error when it is read; it arises only where names are looked up
@@ -147,8 +147,8 @@ class Macro(StrEnum):
 class Comprehension(Typed):
     """A macro over a list, a map or `resources`; `body` is its condition or its result.
 
-    With one variable it ranges over a list's elements or a map's keys; with two over index and element, or key
-    and value.
+    With one variable it ranges over a list's elements or a map's keys; with two over index and element, or
+    key and value.
     """
 
     macro: Macro

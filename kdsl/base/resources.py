@@ -1,0 +1,155 @@
+"""Amounts of named resources, as pods ask for them and nodes offer them.
+
+Snapshot, back ends and reports use it.
+
+A resource is counted in its canonical unit, as in kube-scheduler: cpu in thousandths, everything else in
+whole units, both rounded up and held as int64. A resource that is not named is zero, so nothing here needs a
+default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kdsl.base.quantity import (
+    INT64_MAX,
+    NANOS_PER_MILLI,
+    NANOS_PER_UNIT,
+    Quantity,
+    QuantityFormat,
+    parse_quantity,
+)
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+PODS: Final = "pods"
+
+_LEADING: Final = {CPU: 0, MEMORY: 1, EPHEMERAL_STORAGE: 2}
+_BINARY: Final = ("memory", "ephemeral-storage", "hugepages-")
+
+
+def canonical(name: str, quantity: Quantity) -> int:
+    """Return `quantity` in the canonical unit of `name`, rounded up; OverflowError beyond int64."""
+    return canonical_nanos(name, quantity.nanos)
+
+
+def canonical_nanos(name: str, nanos: int) -> int:
+    """Return thousand-millionths of a unit in the canonical unit of `name`, rounded away from zero."""
+    unit = NANOS_PER_MILLI if name == CPU else NANOS_PER_UNIT
+    amount = -(-nanos // unit) if nanos >= 0 else nanos // unit
+    if not -INT64_MAX <= amount <= INT64_MAX:
+        raise OverflowError(f"resource {name} exceeds 2^63 - 1 in its canonical unit")
+    return amount
+
+
+def quantity_of(name: str, amount: int) -> Quantity:
+    """Return the quantity that `amount` canonical units of resource `name` are. Bytes print in Ki, Mi, Gi."""
+    if name == CPU:
+        return Quantity(amount * NANOS_PER_MILLI)
+    binary = name.startswith(_BINARY)
+    return Quantity(
+        amount * NANOS_PER_UNIT, QuantityFormat.BINARY_SI if binary else QuantityFormat.DECIMAL_SI
+    )
+
+
+def resource_order(name: str) -> tuple[int, str]:
+    """Return the key that sorts resources: cpu, memory, ephemeral-storage, then the rest by name."""
+    return (_LEADING.get(name, 3), name)
+
+
+class Resources:
+    """An immutable map from resource names to canonical int64 amounts, in `resource_order`, without zeros.
+
+    It is total: a missing resource is zero. `+` and `-` raise OverflowError beyond int64; amounts may be
+    negative.
+    """
+
+    __slots__ = ("_amounts",)
+
+    _amounts: dict[str, int]
+
+    def __init__(self, amounts: Mapping[str, int] = {}) -> None:
+        for name, amount in amounts.items():
+            if not -INT64_MAX <= amount <= INT64_MAX:
+                raise OverflowError(f"resource {name} exceeds 2^63 - 1 in its canonical unit")
+        self._amounts = {name: amounts[name] for name in sorted(amounts, key=resource_order) if amounts[name]}
+
+    @staticmethod
+    def from_strings(quantities: Mapping[str, str]) -> Resources:
+        """Read quantities by resource name; ValueError where one is malformed."""
+        return Resources({name: canonical(name, parse_quantity(text)) for name, text in quantities.items()})
+
+    @staticmethod
+    def from_quantities(quantities: Mapping[str, Quantity]) -> Resources:
+        """Count quantities in the canonical units of their resources, each rounded up."""
+        return Resources({name: canonical(name, quantity) for name, quantity in quantities.items()})
+
+    def amount(self, name: str) -> int:
+        """Return the amount of resource `name` in its canonical unit."""
+        return self._amounts.get(name, 0)
+
+    def amounts(self) -> Mapping[str, int]:
+        """Return the amounts that are not zero, in canonical units and in order; do not write to it."""
+        return self._amounts
+
+    def items(self) -> Iterator[tuple[str, Quantity]]:
+        """Yield the resources that are not zero: cpu, memory, ephemeral-storage, then the rest by name."""
+        for name, amount in self._amounts.items():
+            yield name, quantity_of(name, amount)
+
+    def max(self, other: Resources) -> Resources:
+        """Return the larger amount of each resource."""
+        names = self._amounts.keys() | other._amounts.keys()
+        return Resources({name: max(self.amount(name), other.amount(name)) for name in names})
+
+    def __getitem__(self, name: str) -> Quantity:
+        return quantity_of(name, self._amounts.get(name, 0))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._amounts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._amounts)
+
+    def __len__(self) -> int:
+        return len(self._amounts)
+
+    def __add__(self, other: Resources) -> Resources:
+        return self._combine(other, 1)
+
+    def __sub__(self, other: Resources) -> Resources:
+        return self._combine(other, -1)
+
+    def _combine(self, other: Resources, sign: int) -> Resources:
+        amounts = self._amounts.copy()
+        is_ordered = True
+        for name, amount in other._amounts.items():
+            old = amounts.get(name)
+            new = (old or 0) + sign * amount
+            if not -INT64_MAX <= new <= INT64_MAX:
+                raise OverflowError(f"resource {name} exceeds 2^63 - 1 in its canonical unit")
+            if new:
+                is_ordered = is_ordered and old is not None
+                amounts[name] = new
+            else:
+                # INVARIANT: neither map holds zeros, so a sum is zero only where both named the resource.
+                del amounts[name]
+        if not is_ordered:
+            return Resources(amounts)
+        result = Resources.__new__(Resources)
+        result._amounts = amounts
+        return result
+
+    def __eq__(self, other: object) -> bool:
+        return self._amounts == other._amounts if isinstance(other, Resources) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._amounts.items()))
+
+    def __repr__(self) -> str:
+        return f"Resources({', '.join(f'{name}={quantity}' for name, quantity in self.items())})"
+
+
+NOTHING: Final = Resources()

@@ -1,0 +1,1 @@
+"""The `kdsl` command: one file per subcommand."""

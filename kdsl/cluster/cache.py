@@ -1,0 +1,176 @@
+"""Events to snapshots: what the cluster looks like, kept up to date as nodes and pods come, change and go.
+
+The cycle assumes a pod on its node before the binding is known to have worked; the pod that comes back from
+the API server then confirms it. One thread uses a cache: events and cycles take turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kdsl.cluster.images import NO_SIZES, ImageSpread
+from kdsl.cluster.node import NodeFacts, NodeInfo
+from kdsl.cluster.objects import KubeObject, Node, Pod
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.snapshot import LiveSnapshot, Snapshot
+from kdsl.cluster.zones import ZoneOrder
+
+
+class ClusterCache:
+    """The nodes and the pods on them. Pods that are not placed or have finished are no part of it.
+
+    `snapshot` returns the current state; it costs what changed since the last call, and the result holds
+    until the next one.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, NodeInfo] = {}
+        self._pods: dict[str, PodInfo] = {}
+        self._assumed: set[str] = set()
+        # Pods whose node is not known (yet, or any more), by node and key.
+        self._waiting: dict[str, dict[str, PodInfo]] = {}
+        self._zones = ZoneOrder()
+        self._spread = ImageSpread()
+        self._snapshot = LiveSnapshot()
+        self._has_new_nodes = False
+        # Ordered sets: rows and versions are given out in the order of events, the same in every run.
+        self._dirty_facts: dict[str, None] = {}
+        self._dirty_usage: dict[str, None] = {}
+
+    @staticmethod
+    def of(objects: Iterable[KubeObject]) -> ClusterCache:
+        """Return a cache that holds the nodes and the placed pods among `objects`, added in their order."""
+        cache = ClusterCache()
+        for thing in objects:
+            if isinstance(thing, Node):
+                cache.add_node(NodeFacts.of(thing))
+            elif isinstance(thing, Pod):
+                cache.add_pod(PodInfo.of(thing))
+        return cache
+
+    def add_node(self, facts: NodeFacts) -> None:
+        """Take in a node, or what it has become; nothing is touched where its facts are the same."""
+        name = facts.name
+        before = self._nodes.get(name)
+        if before is None:
+            pods = self._waiting.pop(name, {})
+            self._nodes[name] = NodeInfo.of(facts, pods.values())
+            self._has_new_nodes = True
+            self._dirty_usage[name] = None
+        elif before.facts == facts:
+            return
+        else:
+            self._nodes[name] = before.with_facts(facts)
+        self._dirty_facts[name] = None
+        self._zones.put(name, facts.labels)
+        self._spread.update(name, NO_SIZES if before is None else before.facts.image_sizes, facts.image_sizes)
+
+    update_node = add_node
+
+    def remove_node(self, name: str) -> None:
+        """Drop a node. Its pods are kept until they are removed, in case it comes back."""
+        info = self._nodes.pop(name, None)
+        if info is None:
+            return
+        if info.pods:
+            self._waiting[name] = {pod.key: pod for pod in info.pods}
+        self._has_new_nodes = True
+        self._dirty_facts.pop(name, None)
+        self._dirty_usage.pop(name, None)
+        self._zones.remove(name)
+        self._spread.update(name, info.facts.image_sizes, NO_SIZES)
+
+    def add_pod(self, pod: PodInfo) -> None:
+        """Take in a pod, or what it has become. A pod that was assumed is confirmed by coming back placed."""
+        key = pod.key
+        before = self._pods.get(key)
+        if not pod.node_name and key in self._assumed and not pod.is_finished:
+            # News of before the binding: the assumption stands.
+            return
+        self._assumed.discard(key)
+        if before == pod:
+            return
+        if before is not None:
+            self._take_away(before)
+        if pod.node_name and not pod.is_finished:
+            self._put(pod)
+
+    update_pod = add_pod
+
+    def remove_pod(self, key: str) -> None:
+        """Drop the pod `namespace/name`."""
+        self._assumed.discard(key)
+        pod = self._pods.get(key)
+        if pod is not None:
+            self._take_away(pod)
+
+    def assume(self, pod: PodInfo, node_name: str) -> PodInfo:
+        """Count `pod` on a node ahead of its binding and return it as placed there.
+
+        Raises KeyError where there is no such node, ValueError where the pod is already on one.
+        """
+        if node_name not in self._nodes:
+            raise KeyError(f"there is no node {node_name}")
+        if pod.key in self._pods:
+            raise ValueError(f"pod {pod.key} is already on node {self._pods[pod.key].node_name}")
+        placed = pod.on(node_name)
+        self._put(placed)
+        self._assumed.add(placed.key)
+        return placed
+
+    def forget(self, key: str) -> bool:
+        """Undo the assumption of the pod `namespace/name`; False where it is not assumed (any more)."""
+        if key not in self._assumed:
+            return False
+        self.remove_pod(key)
+        return True
+
+    def is_assumed(self, key: str) -> bool:
+        """Tell whether the pod `namespace/name` is assumed and not yet confirmed."""
+        return key in self._assumed
+
+    def pod(self, key: str) -> PodInfo | None:
+        """Return the placed or assumed pod `namespace/name`."""
+        return self._pods.get(key)
+
+    def snapshot(self) -> Snapshot:
+        """Bring the snapshot up to date and return it. It is good for reading until the next call."""
+        snapshot = self._snapshot
+        if self._has_new_nodes:
+            snapshot.set_nodes(self._zones.names())
+            self._has_new_nodes = False
+        stale = self._spread.take_changed()
+        for name in self._dirty_facts.keys() | (stale or set()):
+            info = self._nodes[name]
+            self._nodes[name] = info.with_images(self._spread.images(info.facts.image_sizes))
+        for name in self._dirty_facts:
+            snapshot.set_facts(self._nodes[name])
+        for name in self._dirty_usage:
+            snapshot.set_usage(self._nodes[name])
+        if stale is not None:
+            snapshot.set_images(self._nodes[name] for name in stale)
+        self._dirty_facts.clear()
+        self._dirty_usage.clear()
+        return snapshot
+
+    def _put(self, pod: PodInfo) -> None:
+        name = pod.node_name
+        self._pods[pod.key] = pod
+        info = self._nodes.get(name)
+        if info is None:
+            self._waiting.setdefault(name, {})[pod.key] = pod
+            return
+        self._nodes[name] = info.with_pod(pod)
+        self._dirty_usage[name] = None
+
+    def _take_away(self, pod: PodInfo) -> None:
+        name = pod.node_name
+        del self._pods[pod.key]
+        info = self._nodes.get(name)
+        if info is not None:
+            self._nodes[name] = info.without_pod(pod)
+            self._dirty_usage[name] = None
+            return
+        del self._waiting[name][pod.key]
+        if not self._waiting[name]:
+            del self._waiting[name]

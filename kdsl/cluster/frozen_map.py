@@ -1,0 +1,58 @@
+"""A map that cannot change and can be hashed, for labels and the like in immutable values and signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class FrozenMap(Mapping[K, V]):
+    """An immutable, hashable mapping; it keeps the order of its source.
+
+    Values must be hashable for its hash.
+    """
+
+    __slots__ = ("_hash", "_items")
+
+    _items: dict[K, V]
+    _hash: int | None
+
+    def __init__(self, items: Mapping[K, V] = {}) -> None:
+        self._items = dict(items)
+        self._hash = None
+
+    def __getitem__(self, key: K) -> V:
+        return self._items[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._items
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, FrozenMap):
+            return self._items == other._items
+        return self._items == other if isinstance(other, dict) else NotImplemented
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self._items.items()))
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"FrozenMap({self._items!r})"
+
+
+NO_STRINGS: Final[FrozenMap[str, str]] = FrozenMap()
+
+
+def freeze(strings: Mapping[str, str]) -> FrozenMap[str, str]:
+    """Return `strings` as a FrozenMap; the many empty ones are one object."""
+    return FrozenMap(strings) if strings else NO_STRINGS

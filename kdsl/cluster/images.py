@@ -1,0 +1,66 @@
+"""Container images: their names, and how they are spread over the nodes.
+
+Nodes, pods and the cache use this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kdsl.cluster.frozen_map import FrozenMap
+
+
+@dataclass(frozen=True, slots=True)
+class NodeImage:
+    """An image on a node: its size in bytes, and the number of nodes that have it."""
+
+    size_bytes: int
+    node_count: int
+
+
+NO_SIZES: Final[FrozenMap[str, int]] = FrozenMap()
+NO_IMAGES: Final[FrozenMap[str, NodeImage]] = FrozenMap()
+
+
+def tagged(name: str) -> str:
+    """Return the name of an image with `:latest` where there is no tag or digest after the last `/`."""
+    return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
+
+
+class ImageSpread:
+    """Which nodes have which images, kept up to date by the cache."""
+
+    def __init__(self) -> None:
+        self._homes: dict[str, set[str]] = {}
+        self._changed: set[str] = set()
+
+    def update(self, node: str, old: Mapping[str, int], new: Mapping[str, int]) -> None:
+        """Note that `node` had the images `old` and now has `new`, both names to sizes."""
+        for name in old.keys() - new.keys():
+            homes = self._homes[name]
+            homes.discard(node)
+            if not homes:
+                del self._homes[name]
+            self._changed.add(name)
+        for name in new.keys() - old.keys():
+            self._homes.setdefault(name, set()).add(node)
+            self._changed.add(name)
+        self._changed.update(name for name in old.keys() & new.keys() if old[name] != new[name])
+
+    def take_changed(self) -> set[str] | None:
+        """Return the nodes that have an image that changed since the last call, None where no image did."""
+        if not self._changed:
+            return None
+        nodes: set[str] = set()
+        for name in self._changed:
+            nodes |= self._homes.get(name, set())
+        self._changed.clear()
+        return nodes
+
+    def images(self, sizes: Mapping[str, int]) -> FrozenMap[str, NodeImage]:
+        """Return the images of a node, which has each of `sizes`, with the number of nodes that have them."""
+        if not sizes:
+            return NO_IMAGES
+        return FrozenMap({name: NodeImage(size, len(self._homes[name])) for name, size in sizes.items()})

@@ -1,0 +1,149 @@
+"""A node as the scheduler sees it: its own facts, and the pods on it.
+
+Everything from the cache to the back ends uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from kdsl.base.resources import NOTHING, Resources
+from kdsl.cluster.frozen_map import NO_STRINGS, FrozenMap, freeze
+from kdsl.cluster.images import NO_IMAGES, NO_SIZES, NodeImage, tagged
+from kdsl.cluster.objects import Node, ResourceList, quantity
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.ports import HostPort
+from kdsl.cluster.taints import Taint
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What a node says of itself, which placements do not change.
+
+    `image_sizes` are bytes by every name of an image.
+    """
+
+    name: str
+    labels: FrozenMap[str, str] = NO_STRINGS
+    annotations: FrozenMap[str, str] = NO_STRINGS
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+    allocatable: Resources = NOTHING
+    image_sizes: FrozenMap[str, int] = NO_SIZES
+
+    @staticmethod
+    def of(node: Node) -> NodeFacts:
+        """Read an API object, which must have its defaults."""
+        meta, spec, status = node.metadata, node.spec, node.status
+        return NodeFacts(
+            name=meta.name,
+            labels=freeze(meta.labels),
+            annotations=freeze(meta.annotations),
+            unschedulable=spec.unschedulable,
+            taints=tuple(Taint(one.key, one.value, one.effect) for one in spec.taints),
+            allocatable=_resources(status.allocatable or {}),
+            image_sizes=FrozenMap(
+                {tagged(name): image.size_bytes for image in status.images for name in image.names}
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """A node and the pods on it; it never changes, `with_pod` and `without_pod` return another one.
+
+    It offers the fields of the `Node` view. `images` knows how many nodes have each image where the cache
+    made it; a node on its own counts itself.
+    """
+
+    facts: NodeFacts
+    images: FrozenMap[str, NodeImage] = NO_IMAGES
+    pods: tuple[PodInfo, ...] = ()
+    requested: Resources = NOTHING
+    scored_requests: Resources = NOTHING
+    used_host_ports: tuple[HostPort, ...] = ()
+
+    @staticmethod
+    def of(node: Node | NodeFacts, pods: Iterable[PodInfo] = ()) -> NodeInfo:
+        """Return the node with `pods` on it."""
+        facts = NodeFacts.of(node) if isinstance(node, Node) else node
+        images = {name: NodeImage(size, 1) for name, size in facts.image_sizes.items()}
+        info = NodeInfo(facts, FrozenMap(images) if images else NO_IMAGES)
+        for pod in pods:
+            info = info.with_pod(pod)
+        return info
+
+    @property
+    def name(self) -> str:
+        return self.facts.name
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.facts.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return self.facts.annotations
+
+    @property
+    def unschedulable(self) -> bool:
+        return self.facts.unschedulable
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        return self.facts.taints
+
+    @property
+    def allocatable(self) -> Resources:
+        return self.facts.allocatable
+
+    @property
+    def pod_count(self) -> int:
+        return len(self.pods)
+
+    def with_pod(self, pod: PodInfo) -> NodeInfo:
+        """Return this node with `pod` on it as well."""
+        ports = self.used_host_ports
+        if pod.host_ports:
+            ports = tuple(dict.fromkeys(ports + pod.host_ports))
+        return NodeInfo(
+            self.facts,
+            self.images,
+            (*self.pods, pod),
+            self.requested + pod.usage,
+            self.scored_requests + pod.scored_usage,
+            ports,
+        )
+
+    def without_pod(self, pod: PodInfo) -> NodeInfo:
+        """Return this node without `pod`, known by its key; KeyError where it is not there."""
+        key = pod.key
+        index = next((i for i, other in enumerate(self.pods) if other.key == key), None)
+        if index is None:
+            raise KeyError(f"pod {key} is not on node {self.name}")
+        gone = self.pods[index]
+        pods = self.pods[:index] + self.pods[index + 1 :]
+        ports = self.used_host_ports
+        if gone.host_ports:
+            ports = tuple(dict.fromkeys(port for other in pods for port in other.host_ports))
+        return NodeInfo(
+            self.facts,
+            self.images,
+            pods,
+            self.requested - gone.usage,
+            self.scored_requests - gone.scored_usage,
+            ports,
+        )
+
+    def with_facts(self, facts: NodeFacts) -> NodeInfo:
+        """Return this node with other facts and the same pods."""
+        return replace(self, facts=facts)
+
+    def with_images(self, images: FrozenMap[str, NodeImage]) -> NodeInfo:
+        """Return this node with what is known of its images."""
+        return replace(self, images=images)
+
+
+def _resources(amounts: ResourceList) -> Resources:
+    return Resources.from_quantities({name: quantity(written) for name, written in amounts.items()})

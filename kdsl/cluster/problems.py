@@ -1,0 +1,84 @@
+"""Findings about input files and objects, gathered while reading goes on.
+
+Every reader of inputs writes into a `Problems`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from kdsl.base.diagnostic import Diagnostic, Severity
+
+Path: TypeAlias = tuple[str | int, ...]
+"""A place inside an object: names of fields, keys of maps and indexes of lists."""
+
+_BARE_NAME: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+
+
+class InputCode(StrEnum):
+    """What can be wrong with an input."""
+
+    UNREADABLE = "K1101"
+    SYNTAX = "K1102"
+    DUPLICATE_KEY = "K1103"
+    TOO_LARGE = "K1104"
+    NOT_AN_OBJECT = "K1105"
+    UNKNOWN_KIND = "K1106"
+    WRONG_TYPE = "K1107"
+    QUANTITY = "K1108"
+    VALUE = "K1109"
+    MISSING = "K1110"
+    DUPLICATE_OBJECT = "K1111"
+    DUPLICATE_VALUE = "K1112"
+    TRACE = "K1113"
+    NOT_READ_YET = "K1201"
+
+
+@dataclass(slots=True)
+class Problems:
+    """A list of diagnostics and the place they are about.
+
+    `where` is a file and document such as `nodes.yaml#3`, `base` leads to the object inside the document, for
+    lists of objects.
+    """
+
+    found: list[Diagnostic]
+    where: str
+    base: Path = ()
+    paths: set[Path] = field(default_factory=set)
+
+    def add(
+        self,
+        code: InputCode,
+        path: Path,
+        title: str,
+        *help: str,
+        severity: Severity = Severity.ERROR,
+    ) -> None:
+        """Report that `title` holds at `path`, unless something was already reported there."""
+        if path in self.paths:
+            return
+        self.paths.add(path)
+        place = path_text((*self.base, *path))
+        where = f"{self.where}: {place}" if place else self.where
+        self.found.append(Diagnostic(code, title, where=where, help=help, severity=severity))
+
+    def inside(self, path: Path) -> Problems:
+        """Return the collector for the object at `path` of the same document."""
+        return Problems(self.found, self.where, path)
+
+
+def path_text(path: Path) -> str:
+    """Write a path as people do: `spec.containers[0].resources.requests["nvidia.com/gpu"]`."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif _BARE_NAME.fullmatch(step):
+            text += f".{step}" if text else step
+        else:
+            text += f'["{step}"]'
+    return text

@@ -1,0 +1,186 @@
+"""Files of Kubernetes objects to checked and completed API structs.
+
+The commands, the simulator and the tests read clusters here.
+
+Every mistake becomes a diagnostic and costs the object it is in, never the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import BinaryIO, Final
+
+from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
+from kdsl.cluster.decode import decode
+from kdsl.cluster.defaults import with_defaults
+from kdsl.cluster.documents import Document, read_documents
+from kdsl.cluster.files import read_files
+from kdsl.cluster.kinds import KNOWN_KINDS
+from kdsl.cluster.objects import KINDS, KubeObject, Namespace, Node, Pod
+from kdsl.cluster.problems import InputCode, Path, Problems, path_text
+from kdsl.cluster.validate import validate
+
+_LIST: Final = "List"
+
+# What a pod may ask for that rules cannot see yet: a decision without it may be wrong, so it is said.
+_UNREAD_POD_FIELDS: Final[tuple[Path, ...]] = (
+    ("spec", "affinity", "podAffinity"),
+    ("spec", "affinity", "podAntiAffinity"),
+    ("spec", "topologySpreadConstraints"),
+    ("spec", "resourceClaims"),
+    ("spec", "schedulingGroup"),
+    ("spec", "volumes", "persistentVolumeClaim"),
+    ("spec", "volumes", "ephemeral"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """The usable objects in input order, how many of which kinds were passed over, and what is wrong."""
+
+    objects: tuple[KubeObject, ...]
+    unread: tuple[tuple[str, int], ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(one for one in self.objects if isinstance(one, Node))
+
+    @property
+    def pods(self) -> tuple[Pod, ...]:
+        return tuple(one for one in self.objects if isinstance(one, Pod))
+
+    @property
+    def namespaces(self) -> tuple[Namespace, ...]:
+        return tuple(one for one in self.objects if isinstance(one, Namespace))
+
+
+def read_objects(paths: Sequence[str | FilePath], stdin: BinaryIO | None = None) -> ReadResult:
+    """Read YAML, JSON and JSON lines from files, folders and `-` (`stdin`), packed with gzip or not.
+
+    Lists as `kubectl get -o json` writes them count as their items. Raises nothing, whatever the bytes.
+    """
+    reader = _Reader()
+    for file in read_files(paths, stdin, reader.found):
+        for document in read_documents(file.name, file.data, reader.found):
+            reader.take(document)
+    return reader.result()
+
+
+def read_values(values: Iterable[object], name: str = "<values>") -> ReadResult:
+    """Read objects given as plain JSON values, as `read_objects` reads those of a file."""
+    reader = _Reader()
+    for number, value in enumerate(values, start=1):
+        reader.take(Document(f"{name}#{number}", value))
+    return reader.result()
+
+
+@dataclass(slots=True)
+class _Reader:
+    found: list[Diagnostic] = field(default_factory=list)
+    objects: list[KubeObject] = field(default_factory=list)
+    unread: Counter[str] = field(default_factory=Counter)
+    unread_fields: Counter[Path] = field(default_factory=Counter)
+    places: dict[tuple[str, str, str], str] = field(default_factory=dict)
+
+    def take(self, document: Document) -> None:
+        problems = Problems(self.found, document.where)
+        for raw, path, kind in _items(document.value, problems):
+            self._take_object(raw, kind, problems.inside(path))
+
+    def _take_object(self, raw: dict[str, object], kind: tuple[str, str], problems: Problems) -> None:
+        into = KINDS.get(kind)
+        if into is None:
+            self._pass_over(kind, problems)
+            return
+        before = len(self.found)
+        decoded = decode(raw, into, problems)
+        if decoded is None:
+            return
+        validate(decoded, problems)
+        if has_errors(self.found[before:]):
+            return
+        thing = with_defaults(decoded)
+        meta = thing.metadata
+        key = (kind[1], meta.namespace, meta.name)
+        if key in self.places:
+            title = f"a second {kind[1]} is named `{'/'.join(filter(None, key[1:]))}`"
+            problems.add(InputCode.DUPLICATE_OBJECT, (), title, f"the first one is {self.places[key]}")
+            return
+        self.places[key] = problems.where
+        self.objects.append(thing)
+        if isinstance(thing, Pod):
+            self.unread_fields.update(path for path in _UNREAD_POD_FIELDS if _has(raw, path))
+
+    def _pass_over(self, kind: tuple[str, str], problems: Problems) -> None:
+        if kind in KNOWN_KINDS:
+            self.unread[kind[1]] += 1
+            return
+        known = (*KINDS, *KNOWN_KINDS)
+        versions = sorted(version for version, name in known if name == kind[1])
+        help = (
+            (f"its apiVersion is {' or '.join(versions)}",)
+            if versions
+            else did_you_mean(kind[1], (name for _, name in known))
+        )
+        title = f"objects of kind `{kind[1]}` in `{kind[0]}` are not known and are passed over"
+        problems.add(InputCode.UNKNOWN_KIND, (), title, *help, severity=Severity.WARNING)
+
+    def result(self) -> ReadResult:
+        for path, count in self.unread_fields.items():
+            pods = "1 pod has" if count == 1 else f"{count} pods have"
+            title = f"{pods} `{path_text(path)}`, which no rule can read yet"
+            self.found.append(Diagnostic(InputCode.NOT_READ_YET, title, severity=Severity.WARNING))
+        return ReadResult(tuple(self.objects), tuple(sorted(self.unread.items())), tuple(self.found))
+
+
+def _items(value: object, problems: Problems) -> Iterator[tuple[dict[str, object], Path, tuple[str, str]]]:
+    """Yield the objects in a document, lists unfolded, each with its place and its (apiVersion, kind)."""
+    todo: list[tuple[object, Path, tuple[str, str] | None]] = [(value, (), None)]
+    while todo:
+        raw, path, implied = todo.pop()
+        place = problems.inside(path)
+        if not isinstance(raw, dict):
+            place.add(InputCode.NOT_AN_OBJECT, (), "this is not an object: it must be a mapping")
+            continue
+        kind = _kind(raw, implied, place)
+        if kind is None:
+            continue
+        if not kind[1].endswith(_LIST) or "items" not in raw:
+            yield raw, path, kind
+            continue
+        items = raw["items"]
+        if not isinstance(items, list):
+            if items is not None:
+                place.add(InputCode.WRONG_TYPE, ("items",), "expected a list")
+            continue
+        # Items of typed lists may leave out their kind: those of a PodList are Pods.
+        inner = (kind[0], kind[1].removesuffix(_LIST)) if kind[1] != _LIST else None
+        todo.extend((items[i], (*path, "items", i), inner) for i in reversed(range(len(items))))
+
+
+def _kind(
+    raw: dict[str, object], implied: tuple[str, str] | None, problems: Problems
+) -> tuple[str, str] | None:
+    words: list[str] = []
+    for i, name in enumerate(("apiVersion", "kind")):
+        word = raw.get(name) or (implied[i] if implied else None)
+        if isinstance(word, str):
+            words.append(word)
+        elif word is None:
+            problems.add(InputCode.NOT_AN_OBJECT, (name,), f"this is not an object: it has no `{name}`")
+        else:
+            problems.add(InputCode.WRONG_TYPE, (name,), "expected a string")
+    return (words[0], words[1]) if len(words) == 2 else None
+
+
+def _has(raw: object, path: Path) -> bool:
+    """Tell whether there is something at `path`, which leads through every item of a list."""
+    if not path:
+        return bool(raw)
+    if isinstance(raw, list):
+        return any(_has(item, path) for item in raw if isinstance(item, dict))
+    return isinstance(raw, dict) and _has(raw.get(str(path[0])), path[1:])

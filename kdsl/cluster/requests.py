@@ -1,0 +1,209 @@
+"""How much a pod asks for: kube-scheduler's formula, in its four readings.
+
+`pod` computes them once for each pod.
+
+For each resource, of containers, sidecars (restartable init containers) and plain init containers (1.36):
+
+    sum     = all containers + all sidecars
+    start   = the most that start-up needs: for each init container in order, the sidecars so far and itself
+    request = max(sum, start), replaced by the pod-level request where there is one, plus overhead
+
+The readings differ in where container amounts come from (spec, or what the kubelet reports while a resize is
+under way) and in what a container counts that names no cpu or memory (nothing, or 100m and 200Mi so that
+scores tell crowded nodes apart).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kdsl.base.quantity import INT64_MAX, Quantity
+from kdsl.base.resources import CPU, MEMORY, Resources, canonical_nanos
+from kdsl.cluster.objects import Container, ContainerStatus, Pod, PodSpec, ResourceList, quantity
+
+ASSUMED: Final[ResourceList] = {CPU: "100m", MEMORY: "200Mi"}
+"""What a container counts for in scores that names no request for cpu or memory."""
+
+_POD_LEVEL: Final = (CPU, MEMORY)
+_HUGE_PAGES: Final = "hugepages-"
+_ALWAYS: Final = "Always"
+
+Nanos = dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PodRequests:
+    """The readings of what one pod asks for.
+
+    `requests` and `scored` are of a pod to be placed, from its spec; pod-level requests do not take part in
+    `scored`, as in kube-scheduler. `usage` and `scored_usage` are what it counts for on its node: a resize
+    under way counts at the larger amount, and the defaults fill only what neither the pod nor any container
+    names where there are pod-level requests.
+    """
+
+    requests: Resources
+    scored: Resources
+    usage: Resources
+    scored_usage: Resources
+
+
+def pod_requests(pod: Pod) -> PodRequests:
+    """Compute all readings of what `pod` asks for. It must have its defaults."""
+    spec = pod.spec
+    resized = _resized_containers(pod)
+    has_pod_level = any(map(is_pod_level_resource, spec.resources.requests))
+
+    requests = _total(spec, {}, {}, spec.resources.requests)
+    scored = _total(spec, {}, ASSUMED, {})
+    if resized or pod.status.resources is not None:
+        pod_level = _resized_pod_level(pod)
+        usage = _total(spec, resized, {}, pod_level)
+    else:
+        pod_level, usage = spec.resources.requests, requests
+    if has_pod_level:
+        missing = {name: amount for name, amount in ASSUMED.items() if name not in usage}
+        scored_usage = _total(spec, resized, missing, pod_level) if missing else usage
+    elif resized:
+        scored_usage = _total(spec, resized, ASSUMED, {})
+    else:
+        scored_usage = scored
+
+    counted = _counted(requests)
+    counted_scored = _counted(scored)
+    return PodRequests(
+        counted,
+        counted_scored,
+        counted if usage is requests else _counted(usage),
+        counted_scored if scored_usage is scored else _counted(scored_usage),
+    )
+
+
+def container_requests(spec: PodSpec) -> ResourceList:
+    """Return what the containers of `spec` ask for together, without pod-level requests and overhead."""
+    return {name: str(Quantity(nanos)) for name, nanos in _aggregate(spec, {}, {}).items()}
+
+
+def is_pod_level_resource(name: str) -> bool:
+    """Tell whether resource `name` can be asked for at pod level."""
+    return name in _POD_LEVEL or name.startswith(_HUGE_PAGES)
+
+
+def _total(
+    spec: PodSpec,
+    resized: Mapping[str, ResourceList],
+    assumed: ResourceList,
+    pod_level: ResourceList,
+) -> Nanos:
+    total = _aggregate(spec, resized, assumed)
+    for name, written in pod_level.items():
+        if is_pod_level_resource(name):
+            total[name] = quantity(written).nanos
+    _add(total, spec.overhead)
+    return total
+
+
+def _aggregate(spec: PodSpec, resized: Mapping[str, ResourceList], assumed: ResourceList) -> Nanos:
+    """Apply the formula to the containers; exact, in thousand-millionths, since rounding comes last."""
+    total: Nanos = {}
+    for container in spec.containers:
+        _add(total, _of_container(container, resized, assumed))
+    sidecars: Nanos = {}
+    start: Nanos = {}
+    for container in spec.init_containers:
+        amounts = _of_container(container, resized, assumed)
+        if container.restart_policy == _ALWAYS:
+            _add(total, amounts)
+            _add(sidecars, amounts)
+            _raise(start, sidecars)
+        else:
+            needed = sidecars.copy()
+            _add(needed, amounts)
+            _raise(start, needed)
+    _raise(total, start)
+    return total
+
+
+def _of_container(
+    container: Container, resized: Mapping[str, ResourceList], assumed: ResourceList
+) -> ResourceList:
+    amounts = (
+        resized.get(container.name, container.resources.requests) if resized else container.resources.requests
+    )
+    return {**assumed, **amounts} if assumed else amounts
+
+
+def _add(total: Nanos, amounts: ResourceList) -> None:
+    for name, written in amounts.items():
+        total[name] = total.get(name, 0) + quantity(written).nanos
+
+
+def _raise(total: Nanos, other: Nanos) -> None:
+    for name, nanos in other.items():
+        if nanos > total.get(name, -1):
+            total[name] = nanos
+
+
+def _counted(total: Nanos) -> Resources:
+    """Round up to canonical units.
+
+    Sums beyond int64, which no checked pod has, stay at the largest amount.
+    """
+    amounts: dict[str, int] = {}
+    for name, nanos in total.items():
+        try:
+            amounts[name] = canonical_nanos(name, nanos)
+        except OverflowError:
+            amounts[name] = INT64_MAX
+    return Resources(amounts)
+
+
+def _resized_containers(pod: Pod) -> dict[str, ResourceList]:
+    """Return the amounts of the containers and sidecars for which the kubelet reports resources, by name."""
+    status = pod.status
+    if not status.container_statuses and not status.init_container_statuses:
+        return {}
+    infeasible = _is_resize_infeasible(pod)
+    sidecars = [one for one in pod.spec.init_containers if one.restart_policy == _ALWAYS]
+    found: dict[str, ResourceList] = {}
+    for containers, statuses in (
+        (pod.spec.containers, status.container_statuses),
+        (sidecars, status.init_container_statuses),
+    ):
+        reported = {one.name: one for one in statuses}
+        for container in containers:
+            if amounts := _reported(container, reported.get(container.name), infeasible):
+                found[container.name] = amounts
+    return found
+
+
+def _reported(container: Container, status: ContainerStatus | None, infeasible: bool) -> ResourceList | None:
+    if status is None or status.resources is None:
+        return None
+    lists = [status.resources.requests, status.allocated_resources]
+    return _largest(lists if infeasible else [container.resources.requests, *lists])
+
+
+def _resized_pod_level(pod: Pod) -> ResourceList:
+    wanted, status = pod.spec.resources.requests, pod.status
+    if not wanted or status.resources is None:
+        return wanted
+    lists = [status.resources.requests, status.allocated_resources]
+    return _largest(lists if _is_resize_infeasible(pod) else [wanted, *lists])
+
+
+def _is_resize_infeasible(pod: Pod) -> bool:
+    for condition in pod.status.conditions:
+        if condition.type == "PodResizePending":
+            return condition.reason == "Infeasible"
+    return False
+
+
+def _largest(lists: Iterable[ResourceList]) -> ResourceList:
+    largest: ResourceList = {}
+    for amounts in lists:
+        for name, written in amounts.items():
+            if name not in largest or quantity(written) > quantity(largest[name]):
+                largest[name] = written
+    return largest

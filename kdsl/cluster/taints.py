@@ -1,0 +1,32 @@
+"""Taints of nodes and tolerations of pods, as rules see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A mark on a node that keeps pods away: effect is NoSchedule, PreferNoSchedule or NoExecute."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """What a pod puts up with. An empty effect or key stands for every one, an empty operator for Equal."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Tell whether this matches `taint`, as `ToleratesTaint` of k8s.io/component-helpers does."""
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        return self.operator == "Exists" or (self.operator in ("", "Equal") and self.value == taint.value)

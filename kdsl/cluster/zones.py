@@ -1,0 +1,66 @@
+"""The order in which nodes are visited: round robin over zones, as in kube-scheduler.
+
+The cache keeps one `ZoneOrder`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+# The beta labels win where both are there.
+_ZONE: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+_REGION: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+
+Zone = tuple[str, str]
+
+
+def zone_of(labels: Mapping[str, str]) -> Zone:
+    """Return region and zone of a node with `labels`; both are empty where it has none."""
+    return (_first(labels, _REGION), _first(labels, _ZONE))
+
+
+class ZoneOrder:
+    """Nodes by zone: zones in the order they were first seen, nodes of a zone in the order they were added.
+
+    A node that changes its zone goes to the end of the new one. A zone without nodes is forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._zones: dict[Zone, dict[str, None]] = {}
+        self._zone_of: dict[str, Zone] = {}
+
+    def put(self, name: str, labels: Mapping[str, str]) -> None:
+        """Add the node, or move it where its zone is another one than before."""
+        zone = zone_of(labels)
+        if self._zone_of.get(name) == zone:
+            return
+        self.remove(name)
+        self._zones.setdefault(zone, {})[name] = None
+        self._zone_of[name] = zone
+
+    def remove(self, name: str) -> None:
+        """Take the node out; a node that is not there is none of our business."""
+        zone = self._zone_of.pop(name, None)
+        if zone is None:
+            return
+        nodes = self._zones[zone]
+        del nodes[name]
+        if not nodes:
+            del self._zones[zone]
+
+    def names(self) -> Iterator[str]:
+        """Yield the first node of each zone, then the second of each, and so on."""
+        queues = [iter(nodes) for nodes in self._zones.values()]
+        while queues:
+            left = []
+            for queue in queues:
+                name = next(queue, None)
+                if name is not None:
+                    yield name
+                    left.append(queue)
+            queues = left
+
+
+def _first(labels: Mapping[str, str], keys: tuple[str, ...]) -> str:
+    return next((labels[key] for key in keys if key in labels), "")

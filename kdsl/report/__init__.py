@@ -1,0 +1,1 @@
+"""Decisions, summaries and diagnostics rendered for people and for machines."""

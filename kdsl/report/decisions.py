@@ -1,0 +1,91 @@
+"""Decisions as JSON documents: versioned, in camelCase, described by `schemas/decision.schema.json`."""
+
+from __future__ import annotations
+
+from kdsl.cycle.decision import Decision, NodeVerdict, PreFilter, ScoreCell
+from kdsl.hooks.status import Status
+
+API_VERSION = "kdsl.dev/v1alpha1"
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+"""What JSON can say."""
+
+
+def decision_envelope(decision: Decision) -> dict[str, Json]:
+    """Return one decision as a versioned document of its own."""
+    return {"apiVersion": API_VERSION, "kind": "Decision", "decision": decision_document(decision)}
+
+
+def decision_document(decision: Decision) -> dict[str, Json]:
+    """Return one decision as a document. It holds no timing: equal runs give equal documents."""
+    document: dict[str, Json] = {
+        "pod": decision.pod,
+        "profile": decision.profile,
+        "outcome": decision.outcome.value,
+        "node": decision.node,
+        "message": decision.message,
+        "nodes": decision.nodes,
+        "evaluated": decision.evaluated,
+        "feasible": decision.feasible,
+        "startIndex": decision.start,
+        "sampled": decision.sampled,
+        "preFilter": _prefilter(decision.prefilter),
+        "rejections": [
+            {
+                "plugin": rejection.plugin,
+                "code": rejection.code,
+                "reason": rejection.reason,
+                "site": rejection.site,
+                "nodes": rejection.nodes,
+            }
+            for rejection in decision.rejections
+        ],
+        "total": decision.total,
+        "tied": decision.tied,
+        "tieBreak": decision.tie_break.value,
+        "nominatedNode": decision.nominated,
+        "victims": list(decision.victims),
+        "rules": decision.rules,
+        "snapshot": decision.snapshot,
+    }
+    if decision.verdicts:
+        document["verdicts"] = [_verdict(verdict) for verdict in decision.verdicts]
+    return document
+
+
+def _prefilter(prefilter: PreFilter) -> dict[str, Json]:
+    return {
+        "status": None if prefilter.status is None else _status(prefilter.status),
+        "skipped": list(prefilter.skipped),
+        "narrowedBy": list(prefilter.narrowed_by),
+        "candidates": None if prefilter.candidates is None else list(prefilter.candidates),
+    }
+
+
+def _status(status: Status) -> dict[str, Json]:
+    return {
+        "code": status.code.label,
+        "plugin": status.plugin,
+        "reasons": list(status.reasons),
+        "sites": list(status.sites),
+    }
+
+
+def _verdict(verdict: NodeVerdict) -> dict[str, Json]:
+    return {
+        "node": verdict.node,
+        "feasible": verdict.feasible,
+        "status": None if verdict.status is None else _status(verdict.status),
+        "scores": [_cell(cell) for cell in verdict.scores],
+        "total": verdict.total,
+    }
+
+
+def _cell(cell: ScoreCell) -> dict[str, Json]:
+    return {
+        "plugin": cell.plugin,
+        "raw": cell.raw,
+        "normalized": cell.normalized,
+        "weight": cell.weight,
+        "weighted": cell.weighted,
+    }

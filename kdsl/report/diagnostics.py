@@ -1,0 +1,113 @@
+"""Diagnostics as text for people: with the lines they point at, or one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.base.span import Source
+from kdsl.report.snippet import Mark, Row, draw, visible
+
+_COLOURS = {
+    "error": "\x1b[1;31m",
+    "warning": "\x1b[1;33m",
+    "gutter": "\x1b[1;34m",
+    "secondary": "\x1b[1;34m",
+    "help": "\x1b[1;36m",
+    "title": "\x1b[1m",
+}
+_RESET = "\x1b[0m"
+
+
+def render(diagnostics: Iterable[Diagnostic], format: str = "full", colour: bool = False) -> str:
+    """Write diagnostics sorted by file and position, and a line that counts them.
+
+    `format` is `full` or `concise` (`path:line:column: error[K0101] title`). The text has no line break at
+    its end.
+    """
+    ordered = sorted(diagnostics, key=_place)
+    if not ordered:
+        return ""
+    paint = _Paint(colour)
+    if format == "concise":
+        return "\n".join((*(_concise(diagnostic, paint) for diagnostic in ordered), summary(ordered)))
+    if format != "full":
+        raise ValueError(f"unknown format `{format}`")
+    return "\n\n".join((*("\n".join(_full(diagnostic, paint)) for diagnostic in ordered), summary(ordered)))
+
+
+def summary(diagnostics: Iterable[Diagnostic]) -> str:
+    """Count diagnostics: `2 errors, 1 warning`."""
+    severities = [diagnostic.severity for diagnostic in diagnostics]
+    counts = ((severities.count(severity), str(severity)) for severity in Severity)
+    return ", ".join(f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count)
+
+
+def _place(diagnostic: Diagnostic) -> tuple[str, int, str, str]:
+    if diagnostic.span:
+        return diagnostic.span.source.path, diagnostic.span.start, diagnostic.code, diagnostic.title
+    return diagnostic.where, -1, diagnostic.code, diagnostic.title
+
+
+class _Paint:
+    """Puts colours around text, or does not."""
+
+    def __init__(self, colour: bool) -> None:
+        self._colour = colour
+
+    def __call__(self, name: str, text: str) -> str:
+        return f"{_COLOURS[name]}{text}{_RESET}" if self._colour and text else text
+
+
+def _concise(diagnostic: Diagnostic, paint: _Paint) -> str:
+    place = str(diagnostic.span) if diagnostic.span else diagnostic.where
+    head = paint(diagnostic.severity, f"{diagnostic.severity}[{diagnostic.code}]")
+    return (
+        f"{visible(place)}: {head} {visible(diagnostic.title)}"
+        if place
+        else f"{head} {visible(diagnostic.title)}"
+    )
+
+
+def _full(diagnostic: Diagnostic, paint: _Paint) -> Iterator[str]:
+    head = paint(diagnostic.severity, f"{diagnostic.severity}[{diagnostic.code}]")
+    yield f"{head}{paint('title', f': {visible(diagnostic.title)}')}"
+    sources = _marks(diagnostic)
+    last_lines = [mark.last.line for marks in sources.values() for mark in marks]
+    width = max(len(str(max(last_lines, default=0))), 2)
+    blank = " " * width
+    if diagnostic.where and not sources:
+        yield f"{blank}{paint('gutter', '-->')} {visible(diagnostic.where)}"
+    arrow = "-->"
+    for source, marks in sources.items():
+        yield f"{blank}{paint('gutter', arrow)} {visible(str(marks[0].span))}"
+        yield f"{blank} {paint('gutter', '|')}"
+        for row in draw(source, marks):
+            yield _row(row, width, diagnostic.severity, paint)
+        arrow = ":::"
+    for note in diagnostic.notes:
+        yield f"{blank} {paint('gutter', '=')} {paint('title', 'note')}: {visible(note)}"
+    for line in diagnostic.help:
+        yield f"{blank} {paint('gutter', '=')} {paint('help', 'help')}: {visible(line)}"
+    for number, fix in enumerate(diagnostic.fixes, 1):
+        yield f"{blank} {paint('gutter', '=')} {paint('help', 'help')}: {visible(fix.title)} [fix {number}]"
+
+
+def _marks(diagnostic: Diagnostic) -> dict[Source, list[Mark]]:
+    """Group what is marked by source, the primary one first."""
+    sources: dict[Source, list[Mark]] = {}
+    if diagnostic.span:
+        sources[diagnostic.span.source] = [Mark(diagnostic.span, diagnostic.label, is_primary=True)]
+    for label in diagnostic.secondary:
+        sources.setdefault(label.span.source, []).append(Mark(label.span, label.text, is_primary=False))
+    return sources
+
+
+def _row(row: Row, width: int, severity: Severity, paint: _Paint) -> str:
+    if row.number is None and row.is_primary is None:
+        return paint("gutter", f"{'...':>{width + 2}}")
+    number = "" if row.number is None else str(row.number)
+    text = (
+        row.text if row.is_primary is None else paint(severity if row.is_primary else "secondary", row.text)
+    )
+    return f"{paint('gutter', f'{number:>{width}} |')} {text}".rstrip()

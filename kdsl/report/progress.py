@@ -1,0 +1,26 @@
+"""Progress of long runs: a bar on stderr, and nothing where stderr is not a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """Show a bar of `total` steps while the block runs; the yielded function takes one step."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _silent
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
+
+
+def _silent() -> None:
+    """Take a step that nobody sees."""

@@ -1,0 +1,107 @@
+"""The result of `kdsl simulate`, as text for people and as one document for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kdsl.cycle.decision import Decision, Outcome
+from kdsl.report.amounts import amount_text, bytes_text
+from kdsl.report.decisions import API_VERSION, Json, decision_document
+from kdsl.report.summary import Summary
+from kdsl.report.tables import plural, table
+
+SHOWN = 40
+"""How many placed and how many pending pods the text form lists; `wide` lists all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """A finished run: its decisions in the order they were made, and what they came to."""
+
+    decisions: Sequence[Decision]
+    summary: Summary
+
+
+def simulation_document(simulation: Simulation) -> dict[str, Json]:
+    """Return the run as one versioned document."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Simulation",
+        "decisions": [decision_document(decision) for decision in simulation.decisions],
+        "summary": simulation.summary.document(),
+    }
+
+
+def simulation_text(simulation: Simulation, wide: bool = False) -> str:
+    """Return the run as text: who went where, why the rest waits, and the summary."""
+    placed = [decision for decision in simulation.decisions if decision.outcome is Outcome.PLACED]
+    pending = [decision for decision in simulation.decisions if decision.outcome is not Outcome.PLACED]
+    sections = [
+        _placements(placed, wide),
+        _pending(pending, wide),
+        summary_text(simulation.summary),
+    ]
+    return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def _placements(placed: Sequence[Decision], wide: bool) -> list[str]:
+    if not placed:
+        return []
+    shown = placed if wide else placed[:SHOWN]
+    header = ["PLACED", "NODE", "SCORE", "FEASIBLE"]
+    rows = [
+        [d.pod, d.node, "-" if d.total is None else str(d.total), f"{d.feasible}/{d.nodes}"] for d in shown
+    ]
+    if wide:
+        header += ["EVALUATED", "TIED", "PROFILE"]
+        for row, decision in zip(rows, shown, strict=True):
+            row += [str(decision.evaluated), str(decision.tied), decision.profile]
+    return table(header, rows, right={2, 3, 4, 5} if wide else {2, 3}) + _more(len(placed) - len(shown))
+
+
+def _pending(pending: Sequence[Decision], wide: bool) -> list[str]:
+    if not pending:
+        return []
+    shown = pending if wide else pending[:SHOWN]
+    return table(["PENDING", "WHY"], [[d.pod, d.message] for d in shown]) + _more(len(pending) - len(shown))
+
+
+def _more(count: int) -> list[str]:
+    return [f"… and {count:,} more (-o wide lists all)"] if count > 0 else []
+
+
+def summary_text(summary: Summary) -> list[str]:
+    """Return the lines of the summary."""
+    lines = [f"{plural(summary.placed, 'pod')} placed, {summary.pending:,} pending"]
+    if summary.reasons:
+        reasons = [[reason, f"{count:,}"] for reason, count in summary.reasons.items()]
+        lines += ["", *table(["PENDING BY REASON", "PODS"], reasons, right={1})]
+    rows = [
+        [
+            name,
+            amount_text(name, use.allocatable),
+            amount_text(name, use.before),
+            f"{use.share(use.before):.1%}",
+            amount_text(name, use.after),
+            f"{use.share(use.after):.1%}",
+        ]
+        for name, use in summary.utilisation.items()
+    ]
+    header = ["RESOURCE", "ALLOCATABLE", "BEFORE", "", "AFTER", ""]
+    lines += ["", *table(header, rows, right=range(1, 6)), ""]
+    lines.append(
+        f"{summary.pods_per_second:,.0f} pods/s, p50 {summary.p50_ms:.2f} ms, p99 {summary.p99_ms:.2f} ms, "
+        f"peak memory {bytes_text(summary.peak_memory_bytes)}"
+    )
+    return lines
+
+
+def placement_lines(decisions: Iterable[Decision]) -> Iterable[str]:
+    """Return a line `pod node evaluated feasible` per decision, `-` where the pod did not fit.
+
+    The pod is named as in the reference sequences: without its namespace.
+    """
+    for decision in decisions:
+        name = decision.pod.split("/", 1)[1]
+        yield f"{name} {decision.node or '-'} {decision.evaluated} {decision.feasible}"

@@ -1,0 +1,118 @@
+"""Draws the lines a diagnostic points at, with markers below them, for `diagnostics.py`.
+
+Columns on the screen are not characters: tabs are widened, East Asian wide characters take two columns,
+combining marks none, and what a terminal would obey instead of show is replaced.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from kdsl.base.span import Position, Source, Span
+
+TAB = "    "
+MAX_COLUMNS = 120
+_CONTEXT = 40
+_CUT = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A span to mark. The primary one gets `^`, others `-`."""
+
+    span: Span
+    text: str
+    is_primary: bool
+
+    @property
+    def first(self) -> Position:
+        return self.span.source.position(self.span.start)
+
+    @property
+    def last(self) -> Position:
+        """Where the last character stands; for an empty span, where it starts."""
+        return self.span.source.position(max(self.span.start, self.span.end - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a drawing. `number` is the line of the source, or None for a row of markers.
+
+    `is_primary` tells which kind of marker the row holds, None for no marker. A row without text and number
+    stands for lines left out.
+    """
+
+    number: int | None
+    text: str
+    is_primary: bool | None = None
+
+
+def visible(text: str) -> str:
+    """Return the text with control characters replaced by their escapes, so that a terminal only shows it."""
+    return "".join(
+        character
+        if character.isprintable() or character == " "
+        else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
+def draw(source: Source, marks: Sequence[Mark]) -> Iterator[Row]:
+    """Draw every line that a mark starts or ends on, in order; gaps are one row without text and number."""
+    by_line: dict[int, list[tuple[int, int | None, Mark]]] = {}
+    for mark in marks:
+        first, last = mark.first, mark.last
+        is_single = first.line == last.line
+        by_line.setdefault(first.line, []).append((first.column, last.column if is_single else None, mark))
+        if not is_single:
+            by_line.setdefault(last.line, []).append((0, last.column, mark))
+    previous: int | None = None
+    for number in sorted(by_line):
+        if previous is not None and number > previous + 1:
+            yield Row(None, "")
+        yield from _draw_line(source.line(number), number, sorted(by_line[number], key=lambda each: each[0]))
+        previous = number
+
+
+def _draw_line(line: str, number: int, ranges: Sequence[tuple[int, int | None, Mark]]) -> Iterator[Row]:
+    """Draw one line. A range is a first column (0: where the text begins) and a last one (None: the end)."""
+    line = line.rstrip("\r")
+    cells = [_cell(character) for character in line]
+    indent = len(line) - len(line.lstrip())
+    low, high = _window(cells, min(max(first - 1, indent) for first, _, _ in ranges))
+    shown = "".join(cell for cell, _ in cells[low:high])
+    lead = _CUT if low else ""
+    yield Row(number, f"{lead}{shown}{_CUT if high < len(cells) else ''}".rstrip())
+    offsets = [len(lead) + width for width in accumulate((width for _, width in cells[low:high]), initial=0)]
+    for first, last, mark in ranges:
+        start = offsets[min(max((first or indent + 1) - 1 - low, 0), high - low)]
+        end = offsets[min(max((len(line) if last is None else last) - low, 0), high - low)]
+        marker = ("^" if mark.is_primary else "-") * max(end - start, 1)
+        text = "" if last is None else visible(mark.text)
+        yield Row(None, f"{' ' * start}{marker} {text}".rstrip(), mark.is_primary)
+
+
+def _cell(character: str) -> tuple[str, int]:
+    """Return how a character is shown and how many columns that takes."""
+    if character == "\t":
+        return TAB, len(TAB)
+    if unicodedata.combining(character):
+        return character, 0
+    if not character.isprintable():
+        return "\ufffd", 1
+    return character, 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _window(cells: Sequence[tuple[str, int]], focus: int) -> tuple[int, int]:
+    """Choose the part of a long line to show, around the character `focus`."""
+    if sum(width for _, width in cells) <= MAX_COLUMNS:
+        return 0, len(cells)
+    low = 0 if focus <= MAX_COLUMNS - _CONTEXT else focus - _CONTEXT
+    high, room = low, MAX_COLUMNS
+    while high < len(cells) and room >= cells[high][1]:
+        room -= cells[high][1]
+        high += 1
+    return low, high

@@ -1,0 +1,131 @@
+"""What a run of many decisions came to: counts, reasons, utilisation and speed. It only listens."""
+
+from __future__ import annotations
+
+import resource as process_resources
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.cycle.decision import Decision, Outcome
+from kdsl.report.decisions import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Utilisation:
+    """One resource over the whole cluster, in its canonical unit (cpu in milli, the rest in whole units)."""
+
+    allocatable: int
+    before: int
+    after: int
+
+    def share(self, amount: int) -> float:
+        """Return `amount` as a share of what is allocatable, from 0 to 1."""
+        return amount / self.allocatable if self.allocatable else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The figures of one run. `reasons` counts a pending pod once, under the reason that most nodes gave."""
+
+    placed: int
+    pending: int
+    reasons: Mapping[str, int]
+    utilisation: Mapping[str, Utilisation]
+    pods_per_second: float
+    p50_ms: float
+    p99_ms: float
+    peak_memory_bytes: int
+
+    def document(self) -> dict[str, Json]:
+        """Return the summary as JSON."""
+        return {
+            "placed": self.placed,
+            "pending": self.pending,
+            "reasons": dict(self.reasons),
+            "utilisation": {
+                name: {
+                    "allocatable": use.allocatable,
+                    "before": use.before,
+                    "after": use.after,
+                    "beforeShare": round(use.share(use.before), 6),
+                    "afterShare": round(use.share(use.after), 6),
+                }
+                for name, use in self.utilisation.items()
+            },
+            "podsPerSecond": round(self.pods_per_second, 3),
+            "p50Ms": round(self.p50_ms, 4),
+            "p99Ms": round(self.p99_ms, 4),
+            "peakMemoryBytes": self.peak_memory_bytes,
+        }
+
+
+@dataclass(slots=True)
+class SummaryBuilder:
+    """Collects decisions with the time each took (ns), and the cluster's usage before and after."""
+
+    before: Mapping[str, int]
+    placed: int = 0
+    pending: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    latencies: list[int] = field(default_factory=list)
+
+    def observe(self, decision: Decision, nanoseconds: int) -> None:
+        """Count one decision."""
+        self.latencies.append(nanoseconds)
+        if decision.outcome is Outcome.PLACED:
+            self.placed += 1
+        else:
+            self.pending += 1
+            self.reasons[dominant_reason(decision)] += 1
+
+    def build(self, after: Snapshot) -> Summary:
+        """Return the figures, with the utilisation that `after` shows."""
+        latencies = np.array(self.latencies or [0], dtype=np.float64) / 1e6
+        total = float(latencies.sum()) / 1e3
+        p50, p99 = (float(value) for value in np.percentile(latencies, (50, 99)))
+        requested = requested_totals(after)
+        return Summary(
+            placed=self.placed,
+            pending=self.pending,
+            reasons=dict(sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))),
+            utilisation={
+                name: Utilisation(allocatable, self.before.get(name, 0), requested[name])
+                for name, allocatable in allocatable_totals(after).items()
+                if allocatable > 0 and name != "pods"
+            },
+            pods_per_second=len(self.latencies) / total if total > 0 else 0.0,
+            p50_ms=p50,
+            p99_ms=p99,
+            peak_memory_bytes=peak_memory_bytes(),
+        )
+
+
+def dominant_reason(decision: Decision) -> str:
+    """Return the reason that rejected most nodes; the message where nothing was decided node by node."""
+    if not decision.rejections:
+        return decision.message
+    counts: Counter[str] = Counter()
+    for rejection in decision.rejections:
+        counts[rejection.reason] += rejection.nodes
+    return min(counts, key=lambda reason: (-counts[reason], reason))
+
+
+def requested_totals(snapshot: Snapshot) -> dict[str, int]:
+    """Return what the pods on all nodes ask for, by resource, in canonical units."""
+    return {name: int(snapshot.requested(name).sum()) for name in snapshot.resource_names}
+
+
+def allocatable_totals(snapshot: Snapshot) -> dict[str, int]:
+    """Return what all nodes offer, by resource, in canonical units."""
+    return {name: int(snapshot.allocatable(name).sum()) for name in snapshot.resource_names}
+
+
+def peak_memory_bytes() -> int:
+    """Return the largest resident set this process has had, in bytes."""
+    peak = process_resources.getrusage(process_resources.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,28 @@
+"""Plain tables in the manner of kubectl: capitals on top, two spaces between columns, nothing drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.cells import cell_len
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> list[str]:
+    """Return the lines of a table. `right` are the indexes of right-aligned columns."""
+    right = frozenset(right)
+    lines = [list(header), *(list(row) for row in rows)]
+    widths = [max(cell_len(line[column]) for line in lines) for column in range(len(header))]
+    return [_line(line, widths, right) for line in lines]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: frozenset[int]) -> str:
+    padded = []
+    for column, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+        fill = " " * (width - cell_len(cell))
+        padded.append(fill + cell if column in right else cell + fill)
+    return "  ".join(padded).rstrip()
+
+
+def plural(count: int, noun: str) -> str:
+    """Return `1 pod`, `2 pods`, `1,000 pods`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

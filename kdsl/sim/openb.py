@@ -1,0 +1,199 @@
+"""The openb trace of GPU clusters (two CSV files) as nodes and pods, for the simulator and benchmarks.
+
+Nodes have a column for cards, `gpu`, and one for their `model`; cards become the extended resource
+`nvidia.com/gpu-milli`, a thousand for each, and the model a label. A pod asks for `num_gpu` times `gpu_milli`
+of it, and its `gpu_spec`, such as `T4|P100`, becomes required node affinity to that label. The trace says
+nothing of how many pods a node takes, so the limit is one that never binds. Pods come in the order of their
+creation.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.resources import CPU, MEMORY, PODS, Resources
+from kdsl.cluster.files import read_file
+from kdsl.cluster.frozen_map import FrozenMap, freeze
+from kdsl.cluster.names import is_dns_subdomain, is_label_value
+from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.objects import NodeSelectorRequirement, NodeSelectorSpec, NodeSelectorTerm
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.problems import InputCode, Problems
+from kdsl.cluster.selectors import NodeSelector, Operator
+
+GPU_MILLI: Final = "nvidia.com/gpu-milli"
+MODEL_LABEL: Final = "openb.kdsl.dev/gpu-model"
+QOS_LABEL: Final = "openb.kdsl.dev/qos"
+DELETION_ANNOTATION: Final = "openb.kdsl.dev/deletion-time"
+"""When the pod went away in the trace, in seconds of its clock."""
+MAX_PODS: Final = 1000
+"""How many pods a node takes: more than any node of the trace can hold by its resources."""
+
+NAMESPACE: Final = "openb"
+
+_MIB: Final = 2**20
+_SECOND: Final = 10**9
+_CARD: Final = 1000
+_LARGEST: Final = 2**32
+_NODE_COLUMNS: Final = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
+_POD_COLUMNS: Final = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+
+T = TypeVar("T", NodeFacts, PodInfo)
+
+
+class OpenbTrace(NamedTuple):
+    """Nodes in file order, pods in the order of their creation, and what is wrong with other rows."""
+
+    nodes: tuple[NodeFacts, ...]
+    pods: tuple[PodInfo, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def read_openb(nodes_csv: str | Path, pods_csv: str | Path) -> OpenbTrace:
+    """Read the node list and a pod list of the trace, packed with gzip or not.
+
+    A malformed row is a diagnostic.
+    """
+    found: list[Diagnostic] = []
+    nodes = list(_rows(nodes_csv, _NODE_COLUMNS, _node, found))
+    pods = list(_rows(pods_csv, _POD_COLUMNS, _pod, found))
+    pods.sort(key=lambda pod: pod.created_at)
+    return OpenbTrace(tuple(nodes), tuple(pods), tuple(found))
+
+
+class _Row:
+    """One row: reads its fields and reports those that cannot be read, each at its line and column."""
+
+    def __init__(self, fields: Mapping[str, str], where: str, found: list[Diagnostic]) -> None:
+        self._fields = fields
+        self._where = where
+        self._found = found
+        self.is_good = True
+
+    def text(self, column: str) -> str:
+        return self._fields.get(column, "")
+
+    def number(self, column: str, largest: int = _LARGEST) -> int:
+        """Return a whole number of 0 to `largest`; 0 for a column that the file does not have."""
+        text = self._fields.get(column, "0")
+        if text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= largest:
+            return int(text)
+        self.complain(column, f"`{text}` is not a whole number from 0 to {largest}")
+        return 0
+
+    def name(self, column: str) -> str:
+        text = self.text(column)
+        if not is_dns_subdomain(text):
+            self.complain(column, f"`{text}` is not a name")
+        return text
+
+    def label(self, column: str, text: str) -> str:
+        if not is_label_value(text):
+            self.complain(column, f"`{text}` cannot be the value of a label")
+        return text
+
+    def complain(self, column: str, title: str) -> None:
+        self.is_good = False
+        Problems(self._found, f"{self._where}: {column}").add(InputCode.TRACE, (), title)
+
+
+def _rows(
+    path: str | Path, columns: tuple[str, ...], read: Callable[[_Row], T], found: list[Diagnostic]
+) -> Iterator[T]:
+    file = read_file(path, found)
+    if file is None:
+        return
+    text = io.TextIOWrapper(io.BytesIO(file.data), encoding="utf-8", errors="replace", newline="")
+    lines = csv.reader(text)
+    header = next(_fields(lines, file.name, found), [])
+    for column in columns:
+        if column not in header:
+            title = f"this file has no column `{column}`"
+            Problems(found, f"{file.name}:1").add(InputCode.TRACE, (), title)
+    if not set(columns) <= set(header):
+        return
+    names: set[str] = set()
+    for fields in _fields(lines, file.name, found):
+        where = f"{file.name}:{lines.line_num}"
+        if len(fields) != len(header):
+            title = f"this row has {len(fields)} fields, the header has {len(header)}"
+            Problems(found, where).add(InputCode.TRACE, (), title)
+            continue
+        row = _Row(dict(zip(header, fields, strict=True)), where, found)
+        thing = read(row)
+        if thing.name in names:
+            row.complain(columns[0], f"a second row is named `{thing.name}`")
+        names.add(thing.name)
+        if row.is_good:
+            yield thing
+
+
+def _fields(lines: Iterator[list[str]], name: str, found: list[Diagnostic]) -> Iterator[list[str]]:
+    """Yield the rows that have fields; stop where the text is not CSV."""
+    try:
+        for fields in lines:
+            if fields:
+                yield fields
+    except csv.Error as error:
+        Problems(found, name).add(InputCode.TRACE, (), f"this is not CSV: {error}")
+
+
+def _node(row: _Row) -> NodeFacts:
+    model = row.label("model", row.text("model"))
+    return NodeFacts(
+        name=row.name("sn"),
+        labels=freeze({MODEL_LABEL: model} if model else {}),
+        allocatable=_amounts(
+            row.number("cpu_milli"), row.number("memory_mib"), row.number("gpu", 1024) * _CARD, MAX_PODS
+        ),
+    )
+
+
+def _pod(row: _Row) -> PodInfo:
+    name, qos = row.name("name"), row.label("qos", row.text("qos"))
+    cards = row.number("num_gpu", 1024)
+    requests = _amounts(
+        row.number("cpu_milli"), row.number("memory_mib"), cards * row.number("gpu_milli", _CARD), 0
+    )
+    models = tuple(row.label("gpu_spec", model) for model in row.text("gpu_spec").split("|") if model)
+    deleted = row.text("deletion_time")
+    return PodInfo(
+        name=name,
+        namespace=NAMESPACE,
+        uid=f"{NAMESPACE}/{name}",
+        labels=_labels(QOS_LABEL, qos),
+        annotations=freeze({DELETION_ANNOTATION: deleted} if deleted else {}),
+        created_at=row.number("creation_time") * _SECOND,
+        required_node_affinity=_affinity(models),
+        requests=requests,
+        scored_requests=requests,
+        usage=requests,
+        scored_usage=requests,
+        container_count=1,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _amounts(cpu_milli: int, memory_mib: int, gpu_milli: int, pods: int) -> Resources:
+    return Resources({CPU: cpu_milli, MEMORY: memory_mib * _MIB, GPU_MILLI: gpu_milli, PODS: pods})
+
+
+@lru_cache(maxsize=256)
+def _labels(key: str, value: str) -> FrozenMap[str, str]:
+    return freeze({key: value} if value else {})
+
+
+@lru_cache(maxsize=256)
+def _affinity(models: tuple[str, ...]) -> NodeSelector | None:
+    """Return the affinity to nodes with a card of one of `models`; None where any will do."""
+    if not models:
+        return None
+    requirement = NodeSelectorRequirement(MODEL_LABEL, Operator.IN, list(models))
+    term = NodeSelectorTerm(match_expressions=[requirement])
+    return NodeSelector.of(NodeSelectorSpec(node_selector_terms=[term]))

@@ -1,0 +1,1 @@
+"""Benchmarks: `make bench`. Figures are in docs/performance.md."""

@@ -1,0 +1,45 @@
+"""What conformance runners print: a line per failure, a table per family, and `N passed, M failed` last."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of one run. `shown` failures are printed in full, the others are only counted."""
+
+    shown: int = 200
+    passed: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+
+    def add(self, family: str, name: str, differences: Sequence[str]) -> None:
+        """Count one vector and print how it differs, if it does."""
+        if not differences:
+            self.passed[family] += 1
+            return
+        self.failed[family] += 1
+        if self.failed.total() <= self.shown:
+            print(f"{name}: {'; '.join(differences)}")
+
+    def finish(self) -> int:
+        """Print the table and the closing line; return the exit code."""
+        families = list(dict.fromkeys([*self.passed, *self.failed]))
+        width = max((len(family) for family in families), default=6)
+        print(f"\n{'family':<{width}}  passed  failed")
+        for family in families:
+            print(f"{family:<{width}}  {self.passed[family]:>6}  {self.failed[family]:>6}")
+        print(f"\n{self.passed.total()} passed, {self.failed.total()} failed")
+        return 1 if self.failed.total() else 0
+
+
+def differences(expected: object, actual: object, path: str = "") -> Iterable[str]:
+    """Yield where two JSON-like values differ, as `path: expected …, got …`."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        for key in expected.keys() | actual.keys():
+            below = f"{path}.{key}" if path else str(key)
+            yield from differences(expected.get(key), actual.get(key), below)
+    elif expected != actual:
+        yield f"{path}: expected {expected!r}, got {actual!r}"

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kdsl.app import Settings, check_rules, shipped_rules
+from kdsl.base.errors import InvalidInputError, KdslError
+from kdsl.check.model import RuleSet
+from kdsl.cycle.decision import Decision, Detail, Outcome, TieBreak
+from kdsl.sim.run import explain, simulate
+from kdsl.sim.workload import Workload, read_kubernetes, read_openb_trace
+
+ROOT = Path(__file__).parent.parent.parent
+QUICKSTART = ROOT / "examples" / "quickstart"
+DATA = ROOT / "tests" / "conformance" / "data" / "sequences"
+
+
+@pytest.fixture(scope="module")
+def rules() -> RuleSet:
+    checked = check_rules((shipped_rules(),))
+    assert checked.rules is not None, checked.diagnostics
+    return checked.rules
+
+
+@pytest.fixture(scope="module")
+def quickstart() -> Workload:
+    workload, problems = read_kubernetes([str(QUICKSTART / "cluster.yaml")], [str(QUICKSTART / "pods.yaml")])
+    assert problems == ()
+    return workload
+
+
+@pytest.fixture(scope="module")
+def crowd() -> Workload:
+    """Three hundred nodes and a thousand pods: enough for sampling and rotation."""
+    cluster, pending = DATA / "basic-300.cluster.jsonl.gz", DATA / "basic-300.pending.jsonl.gz"
+    workload, problems = read_kubernetes([str(cluster)], [str(pending)])
+    assert problems == ()
+    return workload
+
+
+def placements(rules: RuleSet, workload: Workload, **settings: object) -> list[Decision]:
+    return list(simulate(rules, workload, Settings(**settings)).decisions)  # type: ignore[arg-type]
+
+
+def test_quickstart(rules: RuleSet, quickstart: Workload) -> None:
+    simulation = simulate(rules, quickstart, Settings())
+    placed = {d.pod: d.node for d in simulation.decisions if d.outcome is Outcome.PLACED}
+    assert placed == {
+        "ml/train": "gpu-b1",
+        "shop/web-1": "cpu-b1",
+        "shop/web-2": "cpu-b1",
+        "shop/search": "cpu-b1",
+    }
+    assert simulation.summary.pending == 4
+    assert simulation.summary.utilisation["nvidia.com/gpu"].after == 2
+
+
+@pytest.mark.parametrize("parallelism", [4, 16])
+def test_parallelism_does_not_change_decisions(rules: RuleSet, crowd: Workload, parallelism: int) -> None:
+    serial = placements(rules, crowd, detail=Detail.FULL)
+    assert placements(rules, crowd, detail=Detail.FULL, parallelism=parallelism) == serial
+
+
+def test_equal_seeds_give_equal_decisions(rules: RuleSet, crowd: Workload) -> None:
+    first = placements(rules, crowd, tie_break=TieBreak.RANDOM, seed=1)
+    assert placements(rules, crowd, tie_break=TieBreak.RANDOM, seed=1) == first
+    assert placements(rules, crowd, tie_break=TieBreak.RANDOM, seed=2) != first
+
+
+def test_a_forced_profile_takes_pods_of_every_scheduler(rules: RuleSet, quickstart: Workload) -> None:
+    decisions = placements(rules, quickstart, profile="binpacking")
+    assert {decision.profile for decision in decisions} == {"policies.binpacking.binpacking"}
+
+
+def test_an_unknown_profile_is_refused_with_the_known_ones(rules: RuleSet, quickstart: Workload) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        placements(rules, quickstart, profile="binpaking")
+    (problem,) = caught.value.diagnostics
+    assert problem.title == "there is no profile `binpaking`"
+    assert problem.help[0] == "did you mean `binpacking`?"
+
+
+def test_explain_sees_the_cluster_that_the_pod_finds(rules: RuleSet, quickstart: Workload) -> None:
+    decision = explain(rules, quickstart, Settings(), quickstart.find("search"))
+    assert decision.node == "cpu-b1"
+    assert {verdict.node for verdict in decision.verdicts} == {
+        "cpu-a1",
+        "cpu-a2",
+        "cpu-b1",
+        "cpu-b2",
+        "gpu-b1",
+    }
+    alone = Workload(quickstart.nodes, quickstart.placed, [quickstart.find("search")])
+    totals = {verdict.node: verdict.total for verdict in decision.verdicts}
+    undisturbed = explain(rules, alone, Settings(), alone.pending[0])
+    assert totals != {verdict.node: verdict.total for verdict in undisturbed.verdicts}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("nobody", "no pod called `nobody` in the input"), ("db-0", "pod `shop/db-0` already runs on `cpu-a1`")],
+)
+def test_find_says_why_there_is_no_such_pod(quickstart: Workload, name: str, message: str) -> None:
+    with pytest.raises(KdslError, match=message):
+        quickstart.find(name)
+
+
+def test_openb_takes_one_table_each() -> None:
+    with pytest.raises(KdslError, match="one --cluster table and one --pods table"):
+        read_openb_trace(["a.csv", "b.csv"], ["c.csv"])
