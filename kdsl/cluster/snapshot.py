@@ -7,8 +7,8 @@ later one. Columns have a cell for every row, free ones included, so `order`, wh
 the way to walk over nodes. What a reader computed of a row is good as long as the version it was computed
 from is: `static_version[row]` for the node's own facts, `usage_version[row]` for the pods on it,
 `images_version` for how images are spread, `nodes_version` for which nodes there are. Versions never come
-twice, so equal versions mean equal facts. Those of the live snapshot count up; those of overlays are negative,
-so that how many what-ifs were looked at does not show in the version that a decision records.
+twice, so equal versions mean equal facts. Those of the live snapshot count up; those of overlays are
+negative, so that how many what-ifs were looked at does not show in the version that a decision records.
 """
 
 from __future__ import annotations
