@@ -35,13 +35,13 @@ check: test ## What CI runs, in the same order
 lint: dev ## Style and formatting of Python and rule files
 	$(BIN)/ruff check kdsl plugins tests
 	$(BIN)/ruff format --check kdsl plugins tests
-	$(BIN)/kdsl fmt --check rules examples
+	$(BIN)/kdsl fmt --check rules
 	$(BIN)/kdsl check rules
 
 format: dev ## Rewrite Python and rule files in the house style
 	$(BIN)/ruff check --fix kdsl plugins tests
 	$(BIN)/ruff format kdsl plugins tests
-	$(BIN)/kdsl fmt rules examples
+	$(BIN)/kdsl fmt rules
 
 types: dev ## mypy --strict
 	$(BIN)/mypy

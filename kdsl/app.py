@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,21 @@ from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.checker import check_program
 from kdsl.check.model import CheckedProfile, RuleSet
+from kdsl.config.configuration import KdslConfiguration
 from kdsl.cycle.decision import Detail, TieBreak
 from kdsl.cycle.engine import Engine, EngineOptions
-from kdsl.cycle.ports import ClusterSource
+from kdsl.cycle.ports import ClusterSource, Router
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import Binder, PluginContext
-from kdsl.hooks.manager import PluginManager
+from kdsl.hooks.installed import BAD_ARGUMENT
+from kdsl.hooks.manager import PluginManager, import_plugin
 from kdsl.hooks.table import HookTable, ProfileOrder, freeze
-from kdsl.lang.loader import load_rules
+from kdsl.lang.loader import Program, load_rules
 from kdsl.plan.hookimpls import PredicatePlugin, QueuePlugin, ScorePlugin, compile_profile
+from kdsl.plan.overlap import check_overlaps
+from kdsl.plan.router import ForcedProfile, ProfileRouter
+from kdsl.plan.scalar.probe import Probe
+from kdsl.plan.tightened import TightenedPlugin
 
 DEFAULT_PLUGINS: Mapping[str, Mapping[str, Any]] = {"default-binder": {}}
 """The plugins that are active unless the settings say otherwise, with their arguments."""
@@ -36,22 +42,26 @@ class CheckedRules:
     rules: RuleSet | None
     diagnostics: tuple[Diagnostic, ...]
     files: int
+    program: Program
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How to run.
 
-    `profile` forces one profile for the pods of every scheduler; `plugins` are active with these arguments.
+    `profile` forces one profile for the pods of every scheduler; otherwise `profiles` run, or all where it is
+    empty. `plugins` are active with these arguments. A `probe` watches the rules at work.
     """
 
     profile: str | None = None
+    profiles: tuple[str, ...] = ()
     seed: int = 0
     tie_break: TieBreak = TieBreak.HEAP
     parallelism: int = 1
     percentage: int = 0
     detail: Detail = Detail.SUMMARY
     plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: DEFAULT_PLUGINS)
+    probe: Probe | None = None
 
 
 def shipped_rules() -> Path:
@@ -74,9 +84,41 @@ def check_rules(paths: Sequence[Path | str]) -> CheckedRules:
     loaded = load_rules(paths, library=(shipped_rules(),))
     files = len(loaded.program.files)
     if has_errors(loaded.diagnostics):
-        return CheckedRules(None, loaded.diagnostics, files)
+        return CheckedRules(None, loaded.diagnostics, files, loaded.program)
     checked = check_program(loaded.program)
-    return CheckedRules(checked.rules, (*loaded.diagnostics, *checked.diagnostics), files)
+    overlaps = () if checked.rules is None else check_overlaps(checked.rules)
+    found = (*loaded.diagnostics, *checked.diagnostics, *overlaps)
+    return CheckedRules(None if has_errors(overlaps) else checked.rules, found, files, loaded.program)
+
+
+def configured(configuration: KdslConfiguration) -> Settings:
+    """Return the settings that a configuration asks for."""
+    plugins = configuration.plugins
+    return Settings(
+        profile=configuration.profile.text if configuration.profile else None,
+        profiles=tuple(profile.text for profile in configuration.profiles),
+        seed=configuration.seed,
+        tie_break=TieBreak(configuration.tie_break),
+        parallelism=configuration.parallelism,
+        percentage=configuration.percentage,
+        plugins=DEFAULT_PLUGINS if plugins is None else {plugin.name: plugin.args for plugin in plugins},
+    )
+
+
+def check_configuration(configuration: KdslConfiguration, rules: RuleSet) -> tuple[Diagnostic, ...]:
+    """Say what the rules and the installed plugins do not have or take. Plugins are imported, not built."""
+    found: list[Diagnostic] = []
+    profile = configuration.profile
+    for name in (*configuration.profiles, *((profile,) if profile else ())):
+        try:
+            find_profile(rules, name.text)
+        except InvalidInputError as error:
+            found += [replace(problem, span=name.span) for problem in error.diagnostics]
+    for plugin in configuration.plugins or ():
+        for problem in import_plugin(plugin.name, plugin.args)[1]:
+            is_about_args = problem.code == BAD_ARGUMENT
+            found.append(replace(problem, span=plugin.args_span if is_about_args else plugin.span))
+    return tuple(found)
 
 
 def build_engine(
@@ -85,18 +127,19 @@ def build_engine(
     binder: Binder,
     clock: Clock,
     settings: Settings,
-    schedulers: Iterable[str] = (),
 ) -> Engine:
     """Compile the profiles, activate the plugins and put both into an engine.
 
-    With a forced profile it answers for all `schedulers` (names that pods ask for) besides its own. Raises
-    InvalidInputError where a profile or plugin cannot be used.
+    Pods are routed by scheduler name and team; a forced profile takes them all. Raises InvalidInputError
+    where a profile or plugin cannot be used.
     """
     waiting: WaitingPods[Any] = WaitingPods()
     tables = hook_tables(rules, PluginContext(binder, clock, waiting), settings)
+    router: Router
     if settings.profile is not None:
-        names = {tables[0].scheduler, *schedulers}
-        tables = tuple(replace(tables[0], scheduler=name) for name in sorted(names))
+        router = ForcedProfile(tables[0].profile)
+    else:
+        router = ProfileRouter(rules, (table.profile for table in tables))
     options = EngineOptions(
         seed=settings.seed,
         tie_break=settings.tie_break,
@@ -105,7 +148,7 @@ def build_engine(
         detail=settings.detail,
         rules=rules.digest,
     )
-    return Engine(tables, cluster, clock, options, waiting=waiting)
+    return Engine(tables, cluster, clock, options, waiting=waiting, router=router)
 
 
 def hook_tables(rules: RuleSet, context: PluginContext, settings: Settings) -> tuple[HookTable, ...]:
@@ -117,9 +160,8 @@ def hook_tables(rules: RuleSet, context: PluginContext, settings: Settings) -> t
     found: list[Diagnostic] = []
     for name, args in settings.plugins.items():
         found.extend(manager.load(name, args, context))
-    profiles = (
-        rules.profiles.values() if settings.profile is None else (find_profile(rules, settings.profile),)
-    )
+    names = settings.profiles if settings.profile is None else (settings.profile,)
+    profiles = [find_profile(rules, name) for name in names] or rules.profiles.values()
     tables: list[HookTable] = []
     for profile in profiles:
         table, problems = _freeze_profile(manager, rules, profile, settings)
@@ -155,9 +197,9 @@ def _freeze_profile(
     manager: PluginManager, rules: RuleSet, profile: CheckedProfile, settings: Settings
 ) -> tuple[HookTable | None, tuple[Diagnostic, ...]]:
     """Register the rules of a profile like any plugin, and freeze them in the profile's order."""
-    compiled = compile_profile(rules, profile)
+    compiled = compile_profile(rules, profile, settings.probe)
     found: list[Diagnostic] = []
-    rule_plugins: tuple[PredicatePlugin | ScorePlugin | QueuePlugin, ...]
+    rule_plugins: tuple[PredicatePlugin | TightenedPlugin | ScorePlugin | QueuePlugin, ...]
     rule_plugins = (*compiled.predicates, *compiled.scores, compiled.queue)
     for plugin in rule_plugins:
         found.extend(manager.register(plugin, plugin.name, key=plugin.key))

@@ -15,7 +15,7 @@ ALLOWED = {
     "pluggy": {"kdsl/hooks"},
     "click": {"kdsl/cli"},
     "rich": {"kdsl/cli", "kdsl/report"},
-    "jsonschema": {"kdsl/hooks"},
+    "jsonschema": {"kdsl/hooks", "kdsl/config", "kdsl/testing"},
     "msgspec": {"kdsl/cluster"},
 }
 

@@ -71,6 +71,11 @@ class Quantity:
         """Return `milli` thousandths of a unit."""
         return Quantity(milli * NANOS_PER_MILLI)
 
+    @staticmethod
+    def capped(nanos: int) -> Quantity:
+        """Return `nanos` thousand-millionths of a unit, or the nearest amount that a quantity holds."""
+        return Quantity(max(-_MAX_NANOS, min(nanos, _MAX_NANOS)))
+
     @property
     def is_zero(self) -> bool:
         return self.nanos == 0

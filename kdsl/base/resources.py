@@ -32,16 +32,22 @@ _BINARY: Final = ("memory", "ephemeral-storage", "hugepages-")
 
 def canonical(name: str, quantity: Quantity) -> int:
     """Return `quantity` in the canonical unit of `name`, rounded up; OverflowError beyond int64."""
-    return canonical_nanos(name, quantity.nanos)
+    amount = canonical_nanos(name, quantity.nanos)
+    if not -INT64_MAX <= amount <= INT64_MAX:
+        raise OverflowError(f"resource {name} exceeds 2^63 - 1 in its canonical unit")
+    return amount
 
 
 def canonical_nanos(name: str, nanos: int) -> int:
     """Return thousand-millionths of a unit in the canonical unit of `name`, rounded away from zero."""
     unit = NANOS_PER_MILLI if name == CPU else NANOS_PER_UNIT
-    amount = -(-nanos // unit) if nanos >= 0 else nanos // unit
-    if not -INT64_MAX <= amount <= INT64_MAX:
-        raise OverflowError(f"resource {name} exceeds 2^63 - 1 in its canonical unit")
-    return amount
+    return -(-nanos // unit) if nanos >= 0 else nanos // unit
+
+
+def capped(amount: int) -> int:
+    """Return `amount`, or the nearest of the two bounds of int64."""
+    # The hot path: nearly every amount is within the bounds.
+    return amount if -INT64_MAX <= amount <= INT64_MAX else INT64_MAX if amount > 0 else -INT64_MAX
 
 
 def quantity_of(name: str, amount: int) -> Quantity:
@@ -60,21 +66,22 @@ def resource_order(name: str) -> tuple[int, str]:
 
 
 class Resources:
-    """An immutable map from resource names to canonical int64 amounts, in `resource_order`, without zeros.
+    """An immutable map from resource names to canonical amounts, in `resource_order`, without zeros.
 
-    It is total: a missing resource is zero. `+` and `-` raise OverflowError beyond int64; amounts may be
-    negative.
+    It is total: a missing resource is zero. Amounts may be negative. `+` and `-` raise OverflowError beyond
+    int64; `plus` and `minus` are for running totals, which stay exact however large they grow, so that taking
+    away what was added gives back what was there. `amount`, `items` and `[]` return at most an int64.
     """
 
-    __slots__ = ("_amounts",)
+    __slots__ = ("_amounts", "_quantities")
 
     _amounts: dict[str, int]
+    _quantities: dict[str, Quantity]
 
     def __init__(self, amounts: Mapping[str, int] = {}) -> None:
-        for name, amount in amounts.items():
-            if not -INT64_MAX <= amount <= INT64_MAX:
-                raise OverflowError(f"resource {name} exceeds 2^63 - 1 in its canonical unit")
+        _check_bounds(amounts)
         self._amounts = {name: amounts[name] for name in sorted(amounts, key=resource_order) if amounts[name]}
+        self._quantities = {}
 
     @staticmethod
     def from_strings(quantities: Mapping[str, str]) -> Resources:
@@ -88,16 +95,19 @@ class Resources:
 
     def amount(self, name: str) -> int:
         """Return the amount of resource `name` in its canonical unit."""
-        return self._amounts.get(name, 0)
+        return capped(self._amounts.get(name, 0))
 
     def amounts(self) -> Mapping[str, int]:
-        """Return the amounts that are not zero, in canonical units and in order; do not write to it."""
+        """Return the amounts that are not zero, in canonical units and in order; do not write to it.
+
+        Those of a running total may be beyond int64.
+        """
         return self._amounts
 
     def items(self) -> Iterator[tuple[str, Quantity]]:
         """Yield the resources that are not zero: cpu, memory, ephemeral-storage, then the rest by name."""
-        for name, amount in self._amounts.items():
-            yield name, quantity_of(name, amount)
+        for name in self._amounts:
+            yield name, self[name]
 
     def max(self, other: Resources) -> Resources:
         """Return the larger amount of each resource."""
@@ -105,7 +115,11 @@ class Resources:
         return Resources({name: max(self.amount(name), other.amount(name)) for name in names})
 
     def __getitem__(self, name: str) -> Quantity:
-        return quantity_of(name, self._amounts.get(name, 0))
+        # Rules ask for the same few amounts of a node over and over.
+        quantity = self._quantities.get(name)
+        if quantity is None:
+            quantity = self._quantities[name] = quantity_of(name, self.amount(name))
+        return quantity
 
     def __contains__(self, name: object) -> bool:
         return name in self._amounts
@@ -116,11 +130,23 @@ class Resources:
     def __len__(self) -> int:
         return len(self._amounts)
 
-    def __add__(self, other: Resources) -> Resources:
+    def plus(self, other: Resources) -> Resources:
+        """Return the running total with `other` in it."""
         return self._combine(other, 1)
 
-    def __sub__(self, other: Resources) -> Resources:
+    def minus(self, other: Resources) -> Resources:
+        """Return the running total without `other`."""
         return self._combine(other, -1)
+
+    def __add__(self, other: Resources) -> Resources:
+        total = self._combine(other, 1)
+        _check_bounds(total._amounts)
+        return total
+
+    def __sub__(self, other: Resources) -> Resources:
+        rest = self._combine(other, -1)
+        _check_bounds(rest._amounts)
+        return rest
 
     def _combine(self, other: Resources, sign: int) -> Resources:
         amounts = self._amounts.copy()
@@ -128,8 +154,6 @@ class Resources:
         for name, amount in other._amounts.items():
             old = amounts.get(name)
             new = (old or 0) + sign * amount
-            if not -INT64_MAX <= new <= INT64_MAX:
-                raise OverflowError(f"resource {name} exceeds 2^63 - 1 in its canonical unit")
             if new:
                 is_ordered = is_ordered and old is not None
                 amounts[name] = new
@@ -137,9 +161,10 @@ class Resources:
                 # INVARIANT: neither map holds zeros, so a sum is zero only where both named the resource.
                 del amounts[name]
         if not is_ordered:
-            return Resources(amounts)
+            amounts = {name: amounts[name] for name in sorted(amounts, key=resource_order)}
         result = Resources.__new__(Resources)
         result._amounts = amounts
+        result._quantities = {}
         return result
 
     def __eq__(self, other: object) -> bool:
@@ -150,6 +175,12 @@ class Resources:
 
     def __repr__(self) -> str:
         return f"Resources({', '.join(f'{name}={quantity}' for name, quantity in self.items())})"
+
+
+def _check_bounds(amounts: Mapping[str, int]) -> None:
+    for name, amount in amounts.items():
+        if not -INT64_MAX <= amount <= INT64_MAX:
+            raise OverflowError(f"resource {name} exceeds 2^63 - 1 in its canonical unit")
 
 
 NOTHING: Final = Resources()

@@ -11,6 +11,7 @@ from kdsl.base.diagnostic import Diagnostic, Label
 from kdsl.base.span import Span
 from kdsl.check.codes import CheckCode
 from kdsl.check.declarations import Home
+from kdsl.check.extent import too_deep
 from kdsl.check.functions import Functions
 from kdsl.check.guards import NO_FACTS, Facts, Guards
 from kdsl.check.infer import Inference
@@ -21,11 +22,14 @@ from kdsl.check.scope import Frame, Scope
 from kdsl.check.typed import TypedExpr, Var
 from kdsl.check.types import (
     BOOL,
+    CIDR,
     DOUBLE,
     DURATION,
     ERROR,
     INT,
+    IP,
     QUANTITY,
+    SEMVER,
     STRING,
     TIMESTAMP,
     UINT,
@@ -33,9 +37,12 @@ from kdsl.check.types import (
     Type,
 )
 from kdsl.check.views import Views, scope_time
+from kdsl.lang.parser import MAX_DEPTH
 from kdsl.lang.tree import AppliesWhen, Expr, Let, OnError, Param, Statement, Template
 
-_PRINTABLE = frozenset({STRING, BOOL, INT, UINT, DOUBLE, QUANTITY, TIMESTAMP, DURATION, ERROR})
+_PRINTABLE = frozenset(
+    {STRING, BOOL, INT, UINT, DOUBLE, QUANTITY, TIMESTAMP, DURATION, SEMVER, IP, CIDR, ERROR}
+)
 _TIMES = {
     BindingTime.NODE: "the node",
     BindingTime.USAGE: "what runs on the node",
@@ -63,6 +70,7 @@ class Block:
         self.facts: Facts = NO_FACTS
         self.reads: frozenset[str] = frozenset()
         self.guards = Guards(diagnostics)
+        self._extents = functions.extents()
         self.diagnostics = diagnostics
         self._functions = functions
         self._home = home
@@ -90,6 +98,7 @@ class Block:
         variable = declare_variable(
             self.inference, self.inference.scope, name.text, name.span, value.type, value
         )
+        self._extents.name(variable, self._extents.depth(value))
         self.guards.lets[variable.slot] = value
         return CheckedLet(variable, value, statement.span)
 
@@ -109,12 +118,18 @@ class Block:
 
     def expression(self, expr: Expr, wanted: Type | None = None, what: str = "") -> TypedExpr:
         """Check an expression where it stands; with `wanted` it must have that type."""
-        typed = self.inference.infer(expr)
+        typed = self._infer(expr)
         if wanted is not None:
             typed = self.inference.expect(typed, wanted, what)
         self.guards.check(typed, self.facts)
         self.reads |= typed.reads
         return typed
+
+    def _infer(self, expr: Expr) -> TypedExpr:
+        typed = self.inference.infer(expr)
+        if self._extents.depth(typed) <= MAX_DEPTH:
+            return typed
+        return self.inference.fail(too_deep("this", expr.span))
 
     def condition(self, expr: Expr, what: str) -> TypedExpr:
         """Check an expression that must be a bool."""
@@ -127,7 +142,7 @@ class Block:
         )
 
     def _hole(self, expr: Expr, facts: Facts) -> TypedExpr:
-        typed = self.inference.infer(expr)
+        typed = self._infer(expr)
         if typed.type not in _PRINTABLE:
             self.diagnostics.append(_not_printable(typed))
         self.guards.check(typed, self.facts | facts)

@@ -9,22 +9,34 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.span import Span
 from kdsl.check.block import Block, not_built
 from kdsl.check.declarations import Declarations, Home
+from kdsl.check.effective import CheckedRules
 from kdsl.check.functions import Functions
-from kdsl.check.model import CheckedPredicate, CheckedProfile, CheckedQueue, CheckedScore, RuleSet
+from kdsl.check.model import (
+    CheckedPredicate,
+    CheckedProfile,
+    CheckedQueue,
+    CheckedScore,
+    CheckedTeam,
+    RuleSet,
+)
 from kdsl.check.names import Place
 from kdsl.check.predicates import check_predicate
-from kdsl.check.profiles import CheckedRules, Profiles
+from kdsl.check.profiles import Profiles
 from kdsl.check.queues import check_queue
 from kdsl.check.scores import check_score
+from kdsl.check.team_blocks import check_team
+from kdsl.check.teams import Teams
+from kdsl.check.tightenings import check_tightenings
 from kdsl.check.views import Views, load_views
 from kdsl.lang.loader import Program
-from kdsl.lang.tree import Device, Predicate, Queue, Score, Team
+from kdsl.lang.tree import Device, Predicate, Profile, Queue, Score, Tighten
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +55,9 @@ def check_program(program: Program, views: Views | None = None) -> CheckResult:
     if has_errors(diagnostics):
         return CheckResult(None, diagnostics)
     digest = hashlib.sha256(f"{program.digest} views {run.views.minor}".encode()).hexdigest()
-    rules = RuleSet(MappingProxyType(profiles), MappingProxyType(run.functions.fns), digest)
+    rules = RuleSet(
+        MappingProxyType(profiles), MappingProxyType(run.functions.fns), digest, tuple(run.checked_teams)
+    )
     return CheckResult(rules, diagnostics)
 
 
@@ -55,13 +69,17 @@ class _Run:
         self.views = views
         self.declarations = Declarations(program)
         self.functions = Functions(self.declarations, views, self.diagnostics)
+        self.teams = Teams(program, self.declarations, self.diagnostics)
+        self.checked_teams: list[CheckedTeam] = []
 
     def check(self) -> dict[str, CheckedProfile]:
         """Check everything and return the profiles by qualified name."""
         self._refuse_not_built()
         self.functions.check_all()
-        rules = CheckedRules(self._predicates(), self._scores(), self._queues())
-        return Profiles(self.declarations, self.functions, rules, self.diagnostics).check_all()
+        rules = CheckedRules(self._predicates(), self._scores(), self._queues(), self._tightenings())
+        profiles = Profiles(self.declarations, self.functions, rules, self.teams, self.diagnostics)
+        self._check_teams()
+        return profiles.check_all()
 
     def _predicates(self) -> dict[str, CheckedPredicate]:
         return {
@@ -88,6 +106,24 @@ class _Run:
             for located in self.declarations.all(Queue)
         }
 
+    def _tightenings(self) -> dict[str, dict[str, CheckedPredicate]]:
+        return {
+            located.qualified: check_tightenings(
+                located, partial(self._tightening_block, located.home), self.diagnostics
+            )
+            for located in self.declarations.all(Profile)
+        }
+
+    def _tightening_block(self, home: Home, statement: Tighten) -> Block:
+        return self._block(home, Place.PREDICATE, statement.span)
+
+    def _check_teams(self) -> None:
+        for located in self.teams.all:
+            block = self._block(located.home, Place.TEAM, located.declaration.span)
+            team = check_team(located, block, self.teams, self.declarations)
+            if team is not None:
+                self.checked_teams.append(team)
+
     def _block(self, home: Home, place: Place, span: Span) -> Block:
         return Block(self.functions, self.views, self.diagnostics, home, place, span)
 
@@ -95,9 +131,6 @@ class _Run:
         for device in self.declarations.all(Device):
             instead = "remove it: devices are whole numbers of a resource for now"
             not_built(self.diagnostics, f"device `{device.name}`", device.declaration.name.span, instead)
-        for team in self.declarations.all(Team):
-            instead = "remove it: pods choose a profile by spec.schedulerName for now"
-            not_built(self.diagnostics, f"team `{team.name}`", team.declaration.name.span, instead)
 
 
 def _in_order(program: Program) -> Callable[[Diagnostic], tuple[int, int]]:

@@ -44,4 +44,18 @@ class CheckCode(StrEnum):
     MISPLACED = "K0409"  # a statement where it has no meaning
     AMBIGUOUS = "K0410"  # a name that stands for two things
 
+    NOT_GRANTED = "K0411"  # a statement that the platform gave a team no right to
+    OUT_OF_RANGE = "K0412"  # a weight outside the range that a team was granted
+    TEAM_BASE = "K0413"  # a team's profile that extends none of the platform's
+    TEAM_FILES = "K0414"  # a file or package that would belong to two
+    PLATFORM_ONLY = "K0415"  # a `team` block outside the platform's files
+    DEPENDS_ON_TEAM = "K0416"  # a file of the platform that imports a team's
+    OWNS_READS = "K0417"  # an `owns` that reads more than namespace, labels and service account
+    TEAM_PROFILE = "K0418"  # a team with several profiles of which none is its first
+    LOST_ADMIT = "K0419"  # a team's queue that lets in what the platform's keeps out
+    TEAM_GRANT = "K0420"  # a grant or pattern that grants nothing sensible
+
+    TOO_DEEP = "K0501"  # a chain of `let`s, functions or parameters that nests without measure
+    TOO_LARGE = "K0502"  # a parameter made of others that grow with each
+
     NOT_BUILT = "K1201"  # a part of the language that kdsl does not run yet

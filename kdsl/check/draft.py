@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean
+from kdsl.base.span import Span
 from kdsl.check.codes import CheckCode
 from kdsl.check.declarations import Declarations, Home, Located
 from kdsl.check.mismatch import listing
-from kdsl.check.model import CheckedParam
+from kdsl.check.model import CheckedParam, CheckedPredicate
 from kdsl.lang.tree import (
     Disable,
     Name,
@@ -25,6 +26,8 @@ from kdsl.lang.tree import (
     Score,
     SetParam,
     Statement,
+    Tighten,
+    UseQueue,
 )
 
 _KINDS = {RuleKind.PREDICATE: Predicate, RuleKind.SCORE: Score}
@@ -34,13 +37,19 @@ _KINDS = {RuleKind.PREDICATE: Predicate, RuleKind.SCORE: Score}
 class Entry:
     """A rule of a profile: its declaration, the name that put it there, its weight, and what was `set`.
 
-    `slots` counts the slots that the values of set parameters need beside those of the rule.
+    `weighed` is where the weight was given last, `setters` where parameters were set, `tightened` what
+    `tighten` added and `tighteners` where. `slots` counts the slots that the values of set parameters need
+    beside the rule's.
     """
 
     rule: Located[Predicate] | Located[Score]
     used: Name
+    weighed: Span
     weight: int = 0
     sets: Mapping[str, CheckedParam] = field(default_factory=dict)
+    setters: Mapping[str, SetParam] = field(default_factory=dict)
+    tightened: tuple[CheckedPredicate, ...] = ()
+    tighteners: tuple[Tighten, ...] = ()
     slots: int = 0
 
     @property
@@ -64,6 +73,7 @@ class Draft:
     scores: tuple[Entry, ...] = ()
     scheduler: SchedulerName | None = None
     queue: Located[Queue] | None = None
+    queue_use: UseQueue | None = None
     is_known: bool = True
 
     def of(self, kind: RuleKind) -> tuple[Entry, ...]:
@@ -178,14 +188,52 @@ def ambiguous(statement: SetParam) -> Diagnostic:
     )
 
 
+def set_before(entry: Entry, statement: SetParam, first: SetParam) -> Diagnostic:
+    """Say that what a profile extends has set this parameter already."""
+    return Diagnostic(
+        CheckCode.WRITTEN_TWICE,
+        f"`{entry.name}.{statement.param.text}` is set twice on the way to this profile",
+        statement.span,
+        "sets it again",
+        secondary=(Label(first.span, "what it extends sets it here"),),
+        help=("set it in one of the two only",),
+    )
+
+
+def of_a_file(param: Param, statement: SetParam) -> Diagnostic:
+    """Say that a `set` names a parameter of a file, which no profile can change."""
+    name = f"`{statement.rule.text}.{statement.param.text}`"
+    secondary = (Label(param.name.span, "declared here"),)
+    if param.final:
+        title, why = f"{name} is final", "cannot be set"
+        return Diagnostic(CheckCode.FINAL, title, statement.span, why, secondary=secondary)
+    return Diagnostic(
+        CheckCode.MISPLACED,
+        f"{name} is a parameter of a file, not of a rule",
+        statement.span,
+        "it has one value for all profiles",
+        secondary=secondary,
+        help=("declare it inside the rule that uses it, and set that",),
+    )
+
+
 def scheduler_taken(
-    located: Located[Profile], scheduler: SchedulerName, other: Located[Profile], first: SchedulerName
+    located: Located[Profile],
+    scheduler: SchedulerName,
+    other: Located[Profile],
+    first: SchedulerName,
+    team: str,
 ) -> Diagnostic:
     """Say that two profiles have one scheduler name; `first` is where it was given first."""
     name = located.declaration.name
     names = f"`{other.qualified}` and `{located.qualified}`"
     title = f"profiles {names} have one scheduler name, {scheduler.name.raw}"
     inherited = scheduler is first
+    help_: tuple[str, ...] = ()
+    if team:
+        help_ = (f"leave `scheduler` out: pods of team `{team}` get a profile of the team without asking",)
+    elif inherited:
+        help_ = ('it is inherited: write a `scheduler "name"` of its own',)
     span = name.span if inherited else scheduler.span
     return Diagnostic(
         CheckCode.SCHEDULER_TAKEN,
@@ -193,5 +241,5 @@ def scheduler_taken(
         span,
         "a pod that asks for it could mean both",
         secondary=(Label(first.span, "the first claim"),),
-        help=('it is inherited: write a `scheduler "name"` of its own',) if inherited else (),
+        help=help_,
     )

@@ -8,6 +8,7 @@ from kdsl.base.diagnostic import Diagnostic, Label
 from kdsl.check.codes import CheckCode
 from kdsl.check.declarations import Declarations, Home, Located
 from kdsl.check.environment import FnSignature
+from kdsl.check.extent import CALL_LEVELS, Extents, is_too_large, source_depth, too_deep, too_large
 from kdsl.check.guards import NO_FACTS, Guards
 from kdsl.check.infer import Inference
 from kdsl.check.macros import shadowing
@@ -19,7 +20,8 @@ from kdsl.check.types import ERROR, NOTHING, BindingTime, Type
 from kdsl.check.unify import Unifier
 from kdsl.check.views import Views
 from kdsl.check.written import read_type
-from kdsl.lang.tree import Expr, Fn, Param
+from kdsl.lang.parser import MAX_DEPTH
+from kdsl.lang.tree import Expr, Fn, Name, Param
 
 _NO_READS: frozenset[str] = frozenset()
 
@@ -34,7 +36,9 @@ class Functions:
         self._diagnostics = diagnostics
         self._signatures: dict[str, FnSignature] = {}
         self._constants: dict[str, TypedExpr] = {}
+        self._depths: dict[str, int] = {}
         self._running: list[Located[Fn] | Located[Param]] = []
+        self._levels: list[int] = []
 
     def check_all(self) -> None:
         """Check every function and file parameter, used or not."""
@@ -54,24 +58,26 @@ class Functions:
         """Return the signature of a function after checking its body; a cycle is reported where it closes."""
         key = located.qualified
         if key not in self._signatures:
-            if self._closes_cycle(located):
+            if self._closes_cycle(located) or self._goes_too_deep(located, "function"):
                 return self._declared(located, [])
-            self._running.append(located)
+            self._begin(located)
             signature = self._fn(located)
-            self._running.pop()
+            self._end()
             self._signatures[key] = signature
         return self._signatures[key]
 
     def constant(self, located: Located[Param]) -> TypedExpr:
         """Return the value of a file parameter."""
-        key = located.qualified
+        key, name = located.qualified, located.declaration.name
         if key not in self._constants:
-            if self._closes_cycle(located):
-                name = located.declaration.name
-                return Const(type=ERROR, time=BindingTime.STATIC, reads=_NO_READS, span=name.span, value=None)
-            self._running.append(located)
+            if self._closes_cycle(located) or self._goes_too_deep(located, "parameter"):
+                return _nothing_of(name)
+            self._begin(located)
             value = self.param_value(located.declaration, located.home, Frame())
-            self._running.pop()
+            self._end()
+            if is_too_large(value):
+                self._diagnostics.append(too_large(f"parameter `{name.text}`", name.span))
+                value = _nothing_of(name)
             self._constants[key] = value
         return self._constants[key]
 
@@ -89,6 +95,8 @@ class Functions:
         """Type a constant expression that must fit the type of the parameter `name`."""
         inference = self.inference(home, Place.PARAM, Scope(frame))
         value = inference.infer(expr)
+        if self.extents().depth(value) > MAX_DEPTH:
+            return inference.fail(too_deep(f"the value of `{name}`", expr.span))
         Guards(self._diagnostics).check(value, NO_FACTS)
         if wanted is None:
             return value
@@ -108,6 +116,10 @@ class Functions:
             params.append(scope.add(name.text, type_, BindingTime.STATIC, _NO_READS, name.span))
         inference = self.inference(located.home, Place.FN, scope)
         body = inference.expect(inference.infer(fn.body), declared.result, f"the result of `{fn.name.text}`")
+        depth = self.extents().depth(body)
+        if depth > MAX_DEPTH:
+            body = inference.fail(too_deep(f"function `{fn.name.text}`", fn.name.span))
+        self._depths[located.qualified] = depth if depth <= MAX_DEPTH else 0
         Guards(self._diagnostics).check(body, NO_FACTS)
         self.fns[located.qualified] = CheckedFn(located.qualified, tuple(params), body, frame.size, fn.span)
         return FnSignature(located.qualified, declared.args, declared.result, body.reads, body.time)
@@ -118,12 +130,40 @@ class Functions:
         result = read_type(fn.result, self._views, diagnostics)
         return FnSignature(located.qualified, args, result, _NO_READS, BindingTime.STATIC)
 
+    def extents(self) -> Extents:
+        """Return what measures the depth of expressions of one rule, function or parameter."""
+        return Extents(self._depths)
+
+    def _begin(self, located: Located[Fn] | Located[Param]) -> None:
+        self._running.append(located)
+        self._levels.append(CALL_LEVELS + source_depth(located.declaration))
+
+    def _end(self) -> None:
+        self._running.pop()
+        self._levels.pop()
+
+    def _goes_too_deep(self, located: Located[Fn] | Located[Param], what: str) -> bool:
+        """Report a declaration at the end of a chain of unchecked ones that the checker cannot follow."""
+        levels = sum(self._levels)
+        if not levels or levels + source_depth(located.declaration) <= MAX_DEPTH:
+            return False
+        first = self._running[0].declaration
+        if self._diagnostics and self._diagnostics[-1].span == first.name.span:
+            return True  # it names the same thing twice
+        self._diagnostics.append(too_deep(f"what leads to {what} `{located.name}`", first.name.span))
+        return True
+
     def _closes_cycle(self, located: Located[Fn] | Located[Param]) -> bool:
         for at, each in enumerate(self._running):
             if each.declaration is located.declaration:
                 self._diagnostics.append(_cycle(self._running[at:]))
                 return True
         return False
+
+
+def _nothing_of(name: Name) -> Const:
+    """Return what stands for a parameter that was reported."""
+    return Const(type=ERROR, time=BindingTime.STATIC, reads=_NO_READS, span=name.span, value=None)
 
 
 def _cycle(running: list[Located[Fn] | Located[Param]]) -> Diagnostic:

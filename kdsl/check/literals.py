@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.quantity import parse_quantity
+from kdsl.base.semver import parse_semver
 from kdsl.check.codes import CheckCode
 from kdsl.check.typed import Const, TypedExpr
+
+_PARSERS: Mapping[str, tuple[str, Callable[[str], object]]] = {
+    "string_to_quantity": ("not a quantity", parse_quantity),
+    "string_to_semver": ("not a semantic version", parse_semver),
+}
 
 
 def check(overload: str, args: Sequence[TypedExpr]) -> Diagnostic | None:
     """Return what is wrong with the constant text that the overload would convert."""
-    if overload != "string_to_quantity" or not isinstance(args[0], Const):
+    if overload not in _PARSERS or not isinstance(args[0], Const):
         return None
     text = args[0]
+    label, parse = _PARSERS[overload]
     try:
-        parse_quantity(str(text.value))
+        parse(str(text.value))
     except ValueError as error:
         title, _, hint = str(error).partition(": ")
-        return Diagnostic(
-            CheckCode.BAD_TEXT, title, text.span, "not a quantity", help=(hint,) if hint else ()
-        )
+        return Diagnostic(CheckCode.BAD_TEXT, title, text.span, label, help=(hint,) if hint else ())
     return None

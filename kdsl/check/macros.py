@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kdsl.base.diagnostic import Diagnostic, Label
 from kdsl.base.span import Span
-from kdsl.check import access
+from kdsl.check import access, blocks
 from kdsl.check.codes import CheckCode
 from kdsl.check.scope import Scope
 from kdsl.check.typed import Bind, Comprehension, Macro, TypedExpr, Var
@@ -82,6 +82,8 @@ def expand(inf: Inference, expr: Call) -> TypedExpr | None:
     """Return the typed macro, or None where the call is not one."""
     if expr.target is None:
         return _has(inf, expr) if expr.function == "has" and not expr.rooted else None
+    if not inf.strict and (meant := blocks.desugar(expr)) is not None:
+        return inf.infer(meant)
     if expr.function == "bind" and expr.target == Ident("cel", span=expr.target.span):
         return _bind(inf, expr)
     if expr.function in ("optMap", "optFlatMap"):
@@ -191,7 +193,8 @@ def _needs_optional(value: TypedExpr, macro: str) -> Diagnostic:
 
 def _comprehension(inf: Inference, expr: Call, form: _Form) -> TypedExpr:
     assert expr.target is not None
-    targets = _variable_names(expr.args[: form.variables])
+    named = expr.args[: form.variables]
+    targets = _variable_names(named if inf.strict else [*map(blocks.macro_variable, named)])
     if targets is None:
         return _misused(inf, expr, expr.function)
     iterable = inf.infer(expr.target)

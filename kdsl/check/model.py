@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kdsl.base.span import Span
 from kdsl.check.typed import TypedExpr, Var
-from kdsl.lang.tree import Code, ErrorAction, Normalization
+from kdsl.lang.tree import Code, ErrorAction, Normalization, Tighten
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,8 @@ class CheckedPredicate:
 
     `applies` are the conditions of `applies when`; `reads` is everything the rule reads. Variables are in
     scope for all statements after them; `scope` maps the names that the engine fills (`pod`, `node`,
-    `cluster`) to their slots; `slots` is the number of slots a frame needs.
+    `cluster`) to their slots; `slots` is the number of slots a frame needs. `tightenings` are what profiles
+    added by `tighten`: predicates of the same name, of which each must hold as well.
     """
 
     name: str
@@ -102,6 +103,7 @@ class CheckedPredicate:
     slots: int
     doc: tuple[str, ...]
     span: Span = field(compare=False, repr=False)
+    tightenings: tuple[CheckedPredicate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +179,28 @@ class WeightedRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Origins:
+    """Where the lines of an effective profile were written.
+
+    `predicates`, `tightenings`, `scores` and `weights` go with the profile's predicates and scores;
+    parameters carry their own place in their value.
+    """
+
+    scheduler: Span
+    queue: Span
+    predicates: tuple[Span, ...]
+    tightenings: tuple[tuple[Tighten, ...], ...]
+    scores: tuple[Span, ...]
+    weights: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedProfile:
-    """An effective profile: everything it inherits folded in, in order."""
+    """An effective profile: everything it inherits folded in, in order.
+
+    `extends` is the qualified name of what it extends, `team` the name of the team that wrote it: both empty
+    where there is none. `scheduler` is its own or inherited.
+    """
 
     name: str
     qualified: str
@@ -186,6 +208,28 @@ class CheckedProfile:
     queue: CheckedQueue
     predicates: tuple[CheckedPredicate, ...]
     scores: tuple[WeightedRule, ...]
+    extends: str
+    team: str
+    doc: tuple[str, ...]
+    span: Span = field(compare=False, repr=False)
+    origins: Origins = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTeam:
+    """A team: the pods it owns and the profile they get, "" where it has none.
+
+    `owns` depends on namespace, labels and service account of the pod only; `scope` and `slots` are those of
+    its frame.
+    """
+
+    name: str
+    qualified: str
+    owns: TypedExpr
+    priority: int
+    profile: str
+    scope: Mapping[str, Var]
+    slots: int
     doc: tuple[str, ...]
     span: Span = field(compare=False, repr=False)
 
@@ -197,3 +241,4 @@ class RuleSet:
     profiles: Mapping[str, CheckedProfile]
     fns: Mapping[str, CheckedFn]
     digest: str
+    teams: tuple[CheckedTeam, ...] = ()

@@ -25,6 +25,7 @@ class Place(StrEnum):
     NORMALIZE = "`normalize by`"
     FN = "a function"
     PARAM = "the value of a parameter"
+    TEAM = "`owns`"
 
 
 class Resolver(Protocol):
@@ -37,11 +38,10 @@ class Resolver(Protocol):
 
 _ENGINE_NAMES = frozenset({"pod", "node", "cluster"})
 _AFTER_SCORING = frozenset({"value", "min", "max"})
-_NOT_BUILT = frozenset(
-    {"topology", "sameDomain", "device", "request", "queue", "team", "semver", "ip", "cidr", "isIP", "isCIDR"}
-)
+_NOT_BUILT = frozenset({"topology", "sameDomain", "device", "request", "queue", "team"})
 _WHY_NOT = {
     Place.QUEUE: ("pods are ordered before any node is looked at", "a queue can read `pod`"),
+    Place.TEAM: ("which pods are a team's does not depend on nodes", "`owns` can read `pod`"),
     Place.FN: ("a function reads nothing but its arguments", "pass it as an argument"),
     Place.PARAM: (
         "a parameter has one value for all pods and nodes",

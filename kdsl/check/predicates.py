@@ -90,11 +90,14 @@ class _Body:
         self.narrow: CheckedNarrow | None = None
         self.on_error: CheckedOnError | None = None
         self.statements: list[CheckedStatement] = []
+        self._has_begun = False
         self._block = block
 
     def top(self, body: Sequence[RuleStatement]) -> None:
         """Check the statements of the predicate itself."""
         for statement in body:
+            if self._has_begun and isinstance(statement, AppliesWhen | Narrow | OnError):
+                self._block.diagnostics.append(_too_late(_TOP_ONLY[type(statement)], statement.span))
             match statement:
                 case Param():
                     self._block.param(statement)
@@ -109,6 +112,7 @@ class _Body:
                 case Report():
                     pass
                 case Let() | Require() | ForEach():
+                    self._has_begun = self._has_begun or not isinstance(statement, Let)
                     self.statements.append(self._statement(statement, keep=not self.report_all))
 
     def _statement(self, statement: Let | Require | ForEach, keep: bool) -> CheckedStatement:
@@ -132,6 +136,9 @@ class _Body:
         names = self._block.expression(statement.names, _NODE_NAMES, "what `narrow to` names")
         self._block.known_by(names, BindingTime.POD, "`narrow to`")
         reason = self._block.template(statement.reason, frozenset())
+        for part in reason.parts:
+            if not isinstance(part, str):
+                self._block.known_by(part, BindingTime.POD, "the reason of `narrow to`")
         return CheckedNarrow(names, statement.code or Code.UNSCHEDULABLE, reason, statement.span)
 
     def _for_each(self, statement: ForEach) -> CheckedForEach:
@@ -167,6 +174,13 @@ class _Body:
             self._block.diagnostics.append(not_iterable(iterable))
             return (ERROR,) * len(statement.names)
         return types
+
+
+def _too_late(what: str, span: Span) -> Diagnostic:
+    # What a `require` proves would else be taken for known where it has not run yet.
+    title = f"`{what}` stands behind a `require` or `for`"
+    help_ = ("write it before the first of them",)
+    return Diagnostic(CheckCode.MISPLACED, title, span, "it holds for those before it, too", help=help_)
 
 
 def _not_in_loop(what: str, span: Span) -> Diagnostic:

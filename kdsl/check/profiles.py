@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
@@ -20,27 +19,26 @@ from kdsl.check.draft import (
     no_such_param,
     no_such_rule,
     not_in_profile,
+    of_a_file,
     scheduler_taken,
+    set_before,
     undeclared,
     unknown_rule,
     used_twice,
 )
+from kdsl.check.effective import CheckedRules, finish
 from kdsl.check.functions import Functions
-from kdsl.check.model import (
-    CheckedParam,
-    CheckedPredicate,
-    CheckedProfile,
-    CheckedQueue,
-    CheckedScore,
-    WeightedRule,
-)
+from kdsl.check.model import CheckedParam, CheckedProfile
+from kdsl.check.rights import Rights
 from kdsl.check.scope import Frame
+from kdsl.check.teams import Teams
 from kdsl.check.types import ERROR
 from kdsl.lang.tree import (
     AddPredicate,
     AddScore,
     Disable,
     Name,
+    Param,
     Placing,
     Predicate,
     PredicateList,
@@ -62,15 +60,6 @@ MAX_WEIGHT = 2**31 - 1
 """The largest weight of a score, as in kube-scheduler's configuration."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedRules:
-    """The checked rules by qualified name; a rule that is missing has been reported."""
-
-    predicates: Mapping[str, CheckedPredicate]
-    scores: Mapping[str, CheckedScore]
-    queues: Mapping[str, CheckedQueue]
-
-
 class Profiles:
     """Folds the profiles of a program, each once; what is wrong is reported where it stands."""
 
@@ -79,9 +68,12 @@ class Profiles:
         declarations: Declarations,
         functions: Functions,
         rules: CheckedRules,
+        teams: Teams,
         diagnostics: list[Diagnostic],
     ) -> None:
         self._declarations = declarations
+        self._teams = teams
+        self._rights = Rights(declarations, teams, rules.queues, diagnostics)
         self._functions = functions
         self._rules = rules
         self._diagnostics = diagnostics
@@ -91,19 +83,55 @@ class Profiles:
     def check_all(self) -> dict[str, CheckedProfile]:
         """Return the effective profiles by qualified name; only of use where nothing was reported."""
         found: dict[str, CheckedProfile] = {}
-        schedulers: dict[str, tuple[Located[Profile], SchedulerName]] = {}
+        schedulers: dict[tuple[str, str], tuple[Located[Profile], SchedulerName]] = {}
         for located in self._declarations.all(Profile):
             draft = self._fold(located)
             self._complete(located, draft)
             if draft.scheduler is not None:
-                name = str(draft.scheduler.name.value)
-                taken = schedulers.setdefault(name, (located, draft.scheduler))
-                if taken[0] is not located:
-                    self._diagnostics.append(scheduler_taken(located, draft.scheduler, *taken))
-            profile = self._finish(located, draft)
+                self._claim(schedulers, located, draft.scheduler)
+            team = self._teams.name_of(located)
+            base = self._base_of(located)
+            profile = finish(located, draft, self._rules, base.qualified if base else "", team)
             if profile is not None:
                 found[profile.qualified] = profile
         return found
+
+    def _claim(
+        self,
+        schedulers: dict[tuple[str, str], tuple[Located[Profile], SchedulerName]],
+        located: Located[Profile],
+        scheduler: SchedulerName,
+    ) -> None:
+        """Note who has a scheduler name, and report a second one.
+
+        A profile that repeats the name of one that it extends takes its place. A team's profile may go by a
+        name that it inherits: only the team's own pods get it.
+        """
+        team = self._teams.name_of(located)
+        is_own = any(each is scheduler for each in located.declaration.body)
+        key = (str(scheduler.name.value), "" if is_own else team)
+        holder, first = schedulers.setdefault(key, (located, scheduler))
+        if holder is located or (self._extends(holder, located) and first is not scheduler):
+            return
+        if is_own and self._extends(located, holder) and self._teams.name_of(holder) == team:
+            schedulers[key] = (located, scheduler)
+            return
+        self._diagnostics.append(scheduler_taken(located, scheduler, holder, first, team))
+
+    def _extends(self, located: Located[Profile], other: Located[Profile]) -> bool:
+        """Tell whether a profile extends another, directly or through others."""
+        seen: set[str] = set()
+        base: Located[Profile] | None = located
+        while base is not None and base.qualified not in seen:
+            seen.add(base.qualified)
+            base = self._base_of(base)
+            if base is not None and base.qualified == other.qualified:
+                return True
+        return False
+
+    def _base_of(self, located: Located[Profile]) -> Located[Profile] | None:
+        name = located.declaration.extends
+        return None if name is None else self._declarations.find(Profile, name.text, located.home)
 
     # ---- folding -----------------------------------------------------------------------------------------
 
@@ -114,6 +142,7 @@ class Profiles:
             profile = located.declaration
             draft = self._base(located)
             self._check_repeats(profile)
+            self._rights.check_base(located)
             for statement in profile.body:
                 draft = self._apply(draft, statement, located)
             self._running.pop()
@@ -147,19 +176,28 @@ class Profiles:
             (ScoreList, "scores"),
         ):
             once(self._diagnostics, [each for each in profile.body if isinstance(each, kind)], what)
-        params: dict[tuple[str, str], list[SetParam]] = {}
+        changes: dict[str, list[ProfileStatement]] = {}
         for statement in profile.body:
-            if isinstance(statement, SetParam):
-                params.setdefault((statement.rule.text, statement.param.text), []).append(statement)
-        for (rule, param), statements in params.items():
-            once(self._diagnostics, statements, f"set {rule}.{param}")
+            match statement:
+                case SetParam(rule=rule, param=param):
+                    changes.setdefault(f"set {rule.text}.{param.text}", []).append(statement)
+                case Tighten(name=name):
+                    changes.setdefault(f"tighten {name.text}", []).append(statement)
+                case Reweight(name=name):
+                    changes.setdefault(f"reweight {name.text}", []).append(statement)
+                case _:
+                    pass
+        for what, statements in changes.items():
+            once(self._diagnostics, statements, what)
 
     def _apply(self, draft: Draft, statement: ProfileStatement, located: Located[Profile]) -> Draft:
+        self._rights.check(draft, statement, located)
         match statement:
             case SchedulerName():
                 return replace(draft, scheduler=statement)
             case UseQueue(name=name):
-                return replace(draft, queue=self._queue(name, located) or draft.queue)
+                queue = self._queue(name, located)
+                return draft if queue is None else replace(draft, queue=queue, queue_use=statement)
             case PredicateList(names=names):
                 for name in (
                     names if self._is_root(located, statement.span, "predicates", "add predicate X") else ()
@@ -189,8 +227,7 @@ class Profiles:
                     self._diagnostics, "`devices`", statement.span, "leave it out: devices are not shared yet"
                 )
             case Tighten():
-                instead = "put the `require`s into a predicate of your own and write `add predicate` instead"
-                not_built(self._diagnostics, "`tighten`", statement.span, instead)
+                return self._tighten(draft, statement, located)
         return draft
 
     def _is_root(self, located: Located[Profile], span: Span, what: str, instead: str) -> bool:
@@ -243,7 +280,7 @@ class Profiles:
                 self._diagnostics.extend(not_in_profile(draft, kind, anchor, verb))
             else:
                 at = found if placing is Placing.BEFORE else found + 1
-        return draft.put(kind, (*entries[:at], Entry(rule, name, weight), *entries[at:]))
+        return draft.put(kind, (*entries[:at], Entry(rule, name, name.span, weight), *entries[at:]))
 
     def _weight(self, weight: int, span: Span) -> int:
         if 1 <= weight <= MAX_WEIGHT:
@@ -263,7 +300,22 @@ class Profiles:
         if at is None:
             self._diagnostics.extend(not_in_profile(draft, RuleKind.SCORE, statement.name, "reweight"))
             return draft
-        return replace(draft, scores=_with(draft.scores, at, replace(draft.scores[at], weight=weight)))
+        entry = replace(draft.scores[at], weight=weight, weighed=statement.span)
+        return replace(draft, scores=_with(draft.scores, at, entry))
+
+    def _tighten(self, draft: Draft, statement: Tighten, located: Located[Profile]) -> Draft:
+        at = entry_at(draft.predicates, statement.name, self._declarations, located.home)
+        if at is None:
+            self._diagnostics.extend(not_in_profile(draft, RuleKind.PREDICATE, statement.name, "tighten"))
+            return draft
+        entry = draft.predicates[at]
+        tightening = replace(self._rules.tightenings[located.qualified][statement.name.text], name=entry.name)
+        entry = replace(
+            entry,
+            tightened=(*entry.tightened, tightening),
+            tighteners=(*entry.tighteners, statement),
+        )
+        return replace(draft, predicates=_with(draft.predicates, at, entry))
 
     def _disable(self, draft: Draft, statement: Disable, located: Located[Profile]) -> Draft:
         entries = draft.of(statement.kind)
@@ -285,7 +337,13 @@ class Profiles:
             if (at := entry_at(draft.of(kind), statement.rule, self._declarations, located.home)) is not None
         ]
         if not places:
-            self._diagnostics.extend(no_such_rule(draft, statement))
+            param = self._declarations.find(
+                Param, f"{statement.rule.text}.{statement.param.text}", located.home
+            )
+            if param is not None:
+                self._diagnostics.append(of_a_file(param.declaration, statement))
+            else:
+                self._diagnostics.extend(no_such_rule(draft, statement))
             return draft
         owners = [(kind, at) for kind, at in places if draft.of(kind)[at].param(statement.param.text)]
         if len(owners) != 1:
@@ -294,15 +352,19 @@ class Profiles:
             return draft
         ((kind, at),) = owners
         entry = draft.of(kind)[at]
-        param = entry.param(statement.param.text)
-        assert param is not None
-        if param.final:
-            self._diagnostics.append(final(param, entry, statement))
+        declared = entry.param(statement.param.text)
+        assert declared is not None
+        if declared.final:
+            self._diagnostics.append(final(declared, entry, statement))
+            return draft
+        earlier = entry.setters.get(statement.param.text)
+        if earlier is not None and not any(each is earlier for each in located.declaration.body):
+            self._diagnostics.append(set_before(entry, statement, earlier))
             return draft
         return draft.put(kind, _with(draft.of(kind), at, self._set_in(entry, statement, located)))
 
     def _set_in(self, entry: Entry, statement: SetParam, located: Located[Profile]) -> Entry:
-        rule = self._rule(entry)
+        rule = self._rules.rule(entry)
         name = statement.param.text
         declared = None
         if rule is not None:
@@ -315,7 +377,7 @@ class Profiles:
         if declared is None or value.type == ERROR:
             return entry
         sets = {**entry.sets, name: CheckedParam(declared, value)}
-        return replace(entry, sets=sets, slots=frame.size)
+        return replace(entry, sets=sets, setters={**entry.setters, name: statement}, slots=frame.size)
 
     # ---- the result --------------------------------------------------------------------------------------
 
@@ -331,48 +393,6 @@ class Profiles:
             why = "neither here nor in what it extends"
             span = located.declaration.name.span
             self._diagnostics.append(Diagnostic(CheckCode.INCOMPLETE, title, span, why, help=(help_,)))
-
-    def _rule(self, entry: Entry) -> CheckedPredicate | CheckedScore | None:
-        if isinstance(entry.rule.declaration, Predicate):
-            return self._rules.predicates.get(entry.rule.qualified)
-        return self._rules.scores.get(entry.rule.qualified)
-
-    def _finish(self, located: Located[Profile], draft: Draft) -> CheckedProfile | None:
-        queue = None if draft.queue is None else self._rules.queues.get(draft.queue.qualified)
-        if queue is None or draft.scheduler is None:
-            return None
-        predicates: list[CheckedPredicate] = []
-        scores: list[WeightedRule] = []
-        for entry in (*draft.predicates, *draft.scores):
-            match self._rule(entry):
-                case CheckedPredicate() as predicate:
-                    params = _params(predicate.params, entry)
-                    slots = max(predicate.slots, entry.slots)
-                    predicates.append(replace(predicate, params=params, slots=slots))
-                case CheckedScore() as score:
-                    params = _params(score.params, entry)
-                    scores.append(
-                        WeightedRule(
-                            replace(score, params=params, slots=max(score.slots, entry.slots)), entry.weight
-                        )
-                    )
-                case None:
-                    return None
-        profile = located.declaration
-        return CheckedProfile(
-            name=located.name,
-            qualified=located.qualified,
-            scheduler=str(draft.scheduler.name.value),
-            queue=queue,
-            predicates=tuple(predicates),
-            scores=tuple(scores),
-            doc=profile.doc,
-            span=profile.span,
-        )
-
-
-def _params(params: tuple[CheckedParam, ...], entry: Entry) -> tuple[CheckedParam, ...]:
-    return tuple(entry.sets.get(param.variable.name, param) for param in params)
 
 
 def _with(entries: tuple[Entry, ...], at: int, entry: Entry) -> tuple[Entry, ...]:

@@ -40,6 +40,9 @@ ERROR = Type("error")
 NOTHING = Type("nothing")
 QUANTITY = Type("quantity")
 RESOURCES = Type("resources")
+SEMVER = Type("semver")
+IP = Type("ip")
+CIDR = Type("cidr")
 
 
 def list_of(item: Type) -> Type:

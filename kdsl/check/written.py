@@ -11,7 +11,10 @@ from kdsl.check.views import Views
 from kdsl.lang.tree import TypeName
 
 _PLAIN = frozenset(
-    {"bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration", "quantity", "resources"}
+    {
+        *("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"),
+        *("quantity", "resources", "semver", "ip", "cidr", "url"),
+    }
 )
 _KEYS = frozenset({"bool", "int", "uint", "string"})
 

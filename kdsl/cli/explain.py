@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from kdsl.cli.inputs import read_rules, read_workload, session_options
-from kdsl.cli.output import print_document
+from kdsl.cli.inputs import read_session, read_workload, session_options, settle
+from kdsl.cli.output import emit, print_document
 
 
 @click.command("explain")
@@ -28,11 +28,12 @@ def command(
     cluster: tuple[str, ...],
     pods: tuple[str, ...],
     form: str,
+    config: Path | None,
     rules: tuple[Path, ...],
     profile: str | None,
-    seed: int,
-    tie_break: str,
-    parallelism: int,
+    seed: int | None,
+    tie_break: str | None,
+    parallelism: int | None,
     output: str,
     exit_code: bool,
 ) -> None:
@@ -41,22 +42,20 @@ def command(
     The pods before it in the queue are scheduled first, so the cluster is as POD finds it. Every node is
     listed: the rule that rejected it with reason, code and place, or its scores.
     """
-    from kdsl.app import Settings
-    from kdsl.base.errors import KdslError
-    from kdsl.cycle.decision import Outcome, TieBreak
+    from kdsl.cycle.decision import Outcome
     from kdsl.report.decisions import decision_envelope
     from kdsl.report.explanation import explanation_text
     from kdsl.sim.run import explain
 
-    checked = read_rules(rules)
+    checked, settings = read_session(
+        config, rules, profile=profile, seed=seed, tie_break=tie_break, parallelism=parallelism
+    )
     workload, broken = read_workload(cluster, pods, form)
-    settings = Settings(profile=profile, seed=seed, tie_break=TieBreak(tie_break), parallelism=parallelism)
     decision = explain(checked, workload, settings, workload.find(pod))
     if output == "text":
-        click.echo(explanation_text(decision))
+        emit(explanation_text(decision))
     else:
         print_document(decision_envelope(decision), output)
-    if broken:
-        raise KdslError("some of the input could not be read; the answer leaves it out")
+    settle(broken)
     if exit_code and decision.outcome is not Outcome.PLACED:
         sys.exit(1)

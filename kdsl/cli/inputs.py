@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kdsl.base.diagnostic import has_errors
+from kdsl.base.errors import KdslError
 from kdsl.cli.output import print_diagnostics
 
 if TYPE_CHECKING:
+    from kdsl.app import Settings
     from kdsl.base.diagnostic import Diagnostic
     from kdsl.check.model import RuleSet
+    from kdsl.config.configuration import KdslConfiguration
     from kdsl.sim.workload import Workload
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A KdslConfiguration; other options win over it.",
+)
 _OPTIONS = (
     click.option(
         "--cluster",
@@ -36,29 +46,28 @@ _OPTIONS = (
         show_default=True,
         help="The form of --cluster and --pods.",
     ),
+    config_option,
     click.option(
         "--rules",
         multiple=True,
         type=click.Path(path_type=Path, exists=True),
         metavar="DIR",
-        help="Rule files (default: the shipped rules).",
+        help="Rule files (default: those of --config, or the shipped rules, see `kdsl rules`).",
     ),
     click.option(
         "--profile", metavar="NAME", help="Use this profile for every pod, not its schedulerName's."
     ),
-    click.option("--seed", type=int, default=0, show_default=True, help="Seed of `--tie-break random`."),
+    click.option("--seed", type=int, show_default="0", help="Seed of `--tie-break random`."),
     click.option(
         "--tie-break",
         type=click.Choice(["heap", "first", "random"]),
-        default="heap",
-        show_default=True,
+        show_default="heap",
         help="How one of several best nodes is chosen; `heap` is kube-scheduler 1.36's way.",
     ),
     click.option(
         "--parallelism",
         type=click.IntRange(min=1),
-        default=1,
-        show_default=True,
+        show_default="1",
         help="Workers of the filter phase. Decisions do not depend on it.",
     ),
 )
@@ -80,15 +89,49 @@ def read_workload(cluster: tuple[str, ...], pods: tuple[str, ...], form: str) ->
     return workload, _complain(diagnostics)
 
 
-def read_rules(paths: tuple[Path, ...]) -> RuleSet:
-    """Read and check the rules; broken ones end the command with exit code 2."""
-    from kdsl.app import check_rules, shipped_rules
+def read_session(
+    config: Path | None,
+    paths: tuple[Path, ...],
+    *,
+    profile: str | None,
+    seed: int | None,
+    tie_break: str | None,
+    parallelism: int | None,
+) -> tuple[RuleSet, Settings]:
+    """Read the configuration and the rules, and put the options on top; mistakes end with exit code 2."""
+    from kdsl.app import check_configuration, check_rules, configured, shipped_rules
+    from kdsl.cycle.decision import TieBreak
 
-    checked = check_rules(paths or (shipped_rules(),))
+    configuration = read_config(config)
+    checked = check_rules(paths or configuration.rules or (shipped_rules(),))
     broken = _complain(checked.diagnostics)
-    if checked.rules is None or broken:
+    if checked.rules is None or broken or _complain(check_configuration(configuration, checked.rules)):
         sys.exit(2)
-    return checked.rules
+    options = {
+        "profile": profile,
+        "seed": seed,
+        "tie_break": None if tie_break is None else TieBreak(tie_break),
+        "parallelism": parallelism,
+    }
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    return checked.rules, replace(configured(configuration), **given)
+
+
+def read_config(path: Path | None) -> KdslConfiguration:
+    """Read the file of `--config`, or return what holds without one; mistakes end with exit code 2."""
+    from kdsl.config.configuration import KdslConfiguration, load_configuration
+
+    if path is None:
+        return KdslConfiguration()
+    result = load_configuration(path)
+    _complain(result.diagnostics)
+    return result.configuration or sys.exit(2)
+
+
+def settle(broken: bool) -> None:
+    """End a command that has printed its answer: with exit code 2 where it leaves out some of the input."""
+    if broken:
+        raise KdslError("some of the input could not be read; the answer leaves it out")
 
 
 def _complain(diagnostics: tuple[Diagnostic, ...]) -> bool:

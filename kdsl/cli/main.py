@@ -1,23 +1,36 @@
 """The `kdsl` command. Subcommands live in modules of their name and are imported when they are called.
 
-Exit codes, in every command: 0 answered and good, 1 answered and bad, 2 could not answer.
+Exit codes, in every command: 0 answered and good, 1 answered and bad, 2 could not answer; 130 where Ctrl-C
+came first.
 """
 
 from __future__ import annotations
 
 import importlib
+import io
 import sys
+from collections.abc import Sequence
 
 import click
 
+from kdsl import __version__
+from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.errors import InvalidInputError, KdslError
+from kdsl.cli.output import abandon, emit, print_diagnostics
 
 COMMANDS = {
     "check": "parse and check rule files",
+    "convert": "rewrite rule files as YAML, or back",
+    "diff": "say what changed between two versions of rules",
+    "eval": "evaluate an expression",
     "explain": "say why a pod is pending, or why it is where it is",
     "fmt": "format rule files",
     "plugins": "list installed plugins",
+    "rules": "print the folder of the shipped rules",
+    "schema": "print the JSON Schema of a kind of document",
+    "show": "print a profile as it takes effect, with the origin of each line",
     "simulate": "schedule pods on a recorded cluster",
+    "test": "run the tests of rules",
     "version": "print the version",
 }
 
@@ -34,32 +47,57 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(f"kdsl.cli.{cmd_name}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            ctx.fail("; ".join((f"no such command `{name}`", *did_you_mean(name, COMMANDS))))
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="kdsl %(version)s")
 def cli() -> None:
     """A Kubernetes-compatible scheduler whose behaviour is a folder of rule files."""
 
 
 def main() -> None:
-    """Run the command line; every expected failure ends with a message and exit code 2."""
-    try:
-        cli(prog_name="kdsl")
-    except InvalidInputError as error:
-        from kdsl.report.diagnostics import render
+    """Run the command line of this process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that lacks a character shows its escape; that is no reason to fail.
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:]))
 
-        click.echo(render(error.diagnostics, format="full", colour=sys.stdout.isatty()))
-        sys.exit(2)
+
+def run(args: Sequence[str]) -> int:
+    """Run one command and return its exit code; every expected failure is a message on stderr."""
+    try:
+        # Not click's standalone mode: it ends with 1, which means "bad" here, whatever went wrong.
+        code = cli.main(list(args), prog_name="kdsl", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 2
+    except click.Abort:
+        emit("interrupted", to_stderr=True)
+        return 130
+    except click.ClickException as error:
+        error.show()
+    except InvalidInputError as error:
+        print_diagnostics(error.diagnostics, to_stderr=True)
     except KdslError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(2)
-    except BrokenPipeError:
-        # The reader of our output left (`kdsl … | head`): nothing is wrong, and nothing more can be said.
-        sys.stderr.close()
-        sys.exit(0)
+        emit(f"error: {error}", to_stderr=True)
+    except OSError as error:
+        # What is read is reported where it is read: this was written, and stdout may be what is full.
+        abandon(sys.stdout)
+        place = f" `{error.filename}`" if error.filename else ""
+        emit(f"error: cannot write{place}: {(error.strerror or str(error)).lower()}", to_stderr=True)
+    return 2
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kdsl.cli.output import print_document
+from kdsl.cli.output import emit, print_document
 
 
 @click.group("plugins")
@@ -39,7 +39,7 @@ def list_command(output: str) -> None:
             ]
             for plugin in plugins
         ]
-        click.echo("\n".join(table(["NAME", "ACTIVE", "FROM", "ENTRY POINT"], rows)))
+        emit("\n".join(table(["NAME", "ACTIVE", "FROM", "ENTRY POINT"], rows)))
         return
     documents = [
         {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from kdsl import __version__
+from kdsl.cli.output import emit
 
 
 @click.command("version")
 def command() -> None:
     """Print the version."""
-    click.echo(f"kdsl {__version__}")
+    emit(f"kdsl {__version__}")

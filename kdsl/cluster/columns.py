@@ -11,6 +11,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.resources import capped
+
 Int64Column: TypeAlias = NDArray[np.int64]
 
 
@@ -29,7 +31,7 @@ def grown(cells: Int64Column, rows: int) -> Int64Column:
 
 
 class Columns:
-    """Amounts by resource and row. A resource without a column is zero everywhere."""
+    """Amounts by resource and row, capped at int64. A resource without a column is zero everywhere."""
 
     def __init__(self) -> None:
         self._rows = 0
@@ -55,7 +57,7 @@ class Columns:
             self._cells[name] = np.zeros(self._rows, np.int64)
             self._views[name] = readable(self._cells[name])
         for name, cells in self._cells.items():
-            cells[row] = amounts.get(name, 0)
+            cells[row] = capped(amounts.get(name, 0))
 
     def column(self, name: str) -> Int64Column:
         """Return the amounts of resource `name` by row, in its canonical unit; read only."""

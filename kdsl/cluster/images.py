@@ -1,5 +1,8 @@
 """Container images: their names, and how they are spread over the nodes.
 
+As in kube-scheduler, a node has its images under exactly the names it reports, while a name in a pod gets
+`:latest` where it has no tag.
+
 Nodes, pods and the cache use this.
 """
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from kdsl.base.resources import NOTHING, Resources
 from kdsl.cluster.frozen_map import NO_STRINGS, FrozenMap, freeze
-from kdsl.cluster.images import NO_IMAGES, NO_SIZES, NodeImage, tagged
-from kdsl.cluster.objects import Node, ResourceList, quantity
+from kdsl.cluster.images import NO_IMAGES, NO_SIZES, NodeImage
+from kdsl.cluster.objects import Node, NodeStatus, ResourceList, quantity
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.ports import HostPort
 from kdsl.cluster.taints import Taint
@@ -21,7 +21,7 @@ from kdsl.cluster.taints import Taint
 class NodeFacts:
     """What a node says of itself, which placements do not change.
 
-    `image_sizes` are bytes by every name of an image.
+    `image_sizes` are bytes by every name of an image; of two images with one name the first counts.
     """
 
     name: str
@@ -43,9 +43,7 @@ class NodeFacts:
             unschedulable=spec.unschedulable,
             taints=tuple(Taint(one.key, one.value, one.effect) for one in spec.taints),
             allocatable=_resources(status.allocatable or {}),
-            image_sizes=FrozenMap(
-                {tagged(name): image.size_bytes for image in status.images for name in image.names}
-            ),
+            image_sizes=_image_sizes(status),
         )
 
 
@@ -111,8 +109,8 @@ class NodeInfo:
             self.facts,
             self.images,
             (*self.pods, pod),
-            self.requested + pod.usage,
-            self.scored_requests + pod.scored_usage,
+            self.requested.plus(pod.usage),
+            self.scored_requests.plus(pod.scored_usage),
             ports,
         )
 
@@ -131,8 +129,8 @@ class NodeInfo:
             self.facts,
             self.images,
             pods,
-            self.requested - gone.usage,
-            self.scored_requests - gone.scored_usage,
+            self.requested.minus(gone.usage),
+            self.scored_requests.minus(gone.scored_usage),
             ports,
         )
 
@@ -143,6 +141,14 @@ class NodeInfo:
     def with_images(self, images: FrozenMap[str, NodeImage]) -> NodeInfo:
         """Return this node with what is known of its images."""
         return replace(self, images=images)
+
+
+def _image_sizes(status: NodeStatus) -> FrozenMap[str, int]:
+    sizes: dict[str, int] = {}
+    for image in status.images:
+        for name in image.names:
+            sizes.setdefault(name, image.size_bytes)
+    return FrozenMap(sizes) if sizes else NO_SIZES
 
 
 def _resources(amounts: ResourceList) -> Resources:

@@ -34,6 +34,7 @@ class InputCode(StrEnum):
     DUPLICATE_OBJECT = "K1111"
     DUPLICATE_VALUE = "K1112"
     TRACE = "K1113"
+    INCOMPLETE = "K1114"
     NOT_READ_YET = "K1201"
 
 

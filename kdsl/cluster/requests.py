@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kdsl.base.quantity import INT64_MAX, Quantity
-from kdsl.base.resources import CPU, MEMORY, Resources, canonical_nanos
+from kdsl.base.quantity import Quantity
+from kdsl.base.resources import CPU, MEMORY, Resources, canonical_nanos, capped
 from kdsl.cluster.objects import Container, ContainerStatus, Pod, PodSpec, ResourceList, quantity
 
 ASSUMED: Final[ResourceList] = {CPU: "100m", MEMORY: "200Mi"}
@@ -82,7 +82,7 @@ def pod_requests(pod: Pod) -> PodRequests:
 
 def container_requests(spec: PodSpec) -> ResourceList:
     """Return what the containers of `spec` ask for together, without pod-level requests and overhead."""
-    return {name: str(Quantity(nanos)) for name, nanos in _aggregate(spec, {}, {}).items()}
+    return {name: str(Quantity.capped(nanos)) for name, nanos in _aggregate(spec, {}, {}).items()}
 
 
 def is_pod_level_resource(name: str) -> bool:
@@ -146,17 +146,8 @@ def _raise(total: Nanos, other: Nanos) -> None:
 
 
 def _counted(total: Nanos) -> Resources:
-    """Round up to canonical units.
-
-    Sums beyond int64, which no checked pod has, stay at the largest amount.
-    """
-    amounts: dict[str, int] = {}
-    for name, nanos in total.items():
-        try:
-            amounts[name] = canonical_nanos(name, nanos)
-        except OverflowError:
-            amounts[name] = INT64_MAX
-    return Resources(amounts)
+    """Round up to canonical units; sums beyond int64 count as the largest amount."""
+    return Resources({name: capped(canonical_nanos(name, nanos)) for name, nanos in total.items()})
 
 
 def _resized_containers(pod: Pod) -> dict[str, ResourceList]:
@@ -173,7 +164,9 @@ def _resized_containers(pod: Pod) -> dict[str, ResourceList]:
     ):
         reported = {one.name: one for one in statuses}
         for container in containers:
-            if amounts := _reported(container, reported.get(container.name), infeasible):
+            amounts = _reported(container, reported.get(container.name), infeasible)
+            # An empty report counts too: the container has nothing, and will get nothing if infeasible.
+            if amounts is not None:
                 found[container.name] = amounts
     return found
 

@@ -181,6 +181,11 @@ def _node_names(terms: Iterable[NodeSelectorTerm]) -> tuple[str, ...] | None:
     return tuple(names) if has_terms else None
 
 
+def is_integer(text: str) -> bool:
+    """Tell whether Gt and Lt can compare with `text`."""
+    return _integer(text) is not None
+
+
 def _integer(text: str) -> int | None:
     """Read a decimal int64 as Go does; None where it is none."""
     if len(text) > 64 or not _INTEGER.fullmatch(text):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from kdsl.base.diagnostic import did_you_mean
+from kdsl.base.diagnostic import Severity, did_you_mean
+from kdsl.cluster.names import is_label_key, is_label_value
 from kdsl.cluster.objects import NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm
 from kdsl.cluster.problems import InputCode, Path, Problems
+from kdsl.cluster.selectors import is_integer
 
 OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 FIELD_OPERATORS: Final = ("In", "NotIn")
@@ -44,6 +46,8 @@ def _check_term(term: NodeSelectorTerm, path: Path, problems: Problems) -> None:
 def _check_expression(requirement: NodeSelectorRequirement, path: Path, problems: Problems) -> None:
     if not requirement.key:
         problems.add(InputCode.MISSING, (*path, "key"), "a requirement needs a label key")
+    elif not is_label_key(requirement.key):
+        problems.add(InputCode.VALUE, (*path, "key"), f"`{requirement.key}` is not a label key")
     _check_operator(requirement.operator, OPERATORS, path, problems)
     values, place = requirement.values, (*path, "values")
     match requirement.operator:
@@ -56,6 +60,16 @@ def _check_expression(requirement: NodeSelectorRequirement, path: Path, problems
         case "Gt" | "Lt":
             if len(values) != 1:
                 problems.add(InputCode.VALUE, place, f"`{requirement.operator}` takes exactly one value")
+    for i, value in enumerate(values):
+        if not is_label_value(value):
+            _warn_of_dead_term(f"`{value}` is not a label value", (*place, i), problems)
+        elif requirement.operator in ("Gt", "Lt") and not is_integer(value):
+            _warn_of_dead_term(f"`{value}` is not a 64-bit integer", (*place, i), problems)
+
+
+def _warn_of_dead_term(title: str, path: Path, problems: Problems) -> None:
+    """Report what the API server lets pass and the scheduler cannot read."""
+    problems.add(InputCode.VALUE, path, title, "its term matches no node", severity=Severity.WARNING)
 
 
 def _check_field(requirement: NodeSelectorRequirement, path: Path, problems: Problems) -> None:

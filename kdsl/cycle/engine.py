@@ -20,10 +20,11 @@ from kdsl.cycle.decision import Decision, Detail, Outcome, TieBreak
 from kdsl.cycle.fit_error import NO_NODES
 from kdsl.cycle.nominator import Nominator
 from kdsl.cycle.placing import Placer, Reserved
-from kdsl.cycle.ports import ClusterSource, DecisionSink
+from kdsl.cycle.ports import ClusterSource, DecisionSink, Router
 from kdsl.cycle.postfilter import run_post_filters
 from kdsl.cycle.queue import GatedPod, SchedulingQueue
 from kdsl.cycle.record import Record
+from kdsl.cycle.routing import Routes
 from kdsl.cycle.scoring import score_nodes
 from kdsl.cycle.search import SearchSettings, search
 from kdsl.cycle.selection import Choice, select
@@ -64,8 +65,9 @@ class Engine:
         *,
         waiting: WaitingPods[Reserved] | None = None,
         sinks: Iterable[DecisionSink] = (),
+        router: Router | None = None,
     ) -> None:
-        self._tables = {table.scheduler: table for table in tables}
+        self._routes = Routes(tables, router)
         self._cluster = cluster
         self._clock = clock
         self._options = options
@@ -77,7 +79,7 @@ class Engine:
         self.nominator = Nominator()
         self.waiting = waiting if waiting is not None else WaitingPods[Reserved]()
         self._placer = Placer(cluster, clock, self.nominator, self.waiting)
-        self.queue = SchedulingQueue(self._tables.values(), clock)
+        self.queue = SchedulingQueue(self._routes, clock)
 
     def decisions(self, pods: Iterable[PodInfo]) -> Iterator[Decision]:
         """Queue `pods` and decide them in its order: first the gated ones, last those that were held."""
@@ -122,7 +124,7 @@ class Engine:
 
     def _gated(self, gated: GatedPod) -> Decision:
         pod = gated.queued.pod
-        table = self._tables.get(pod.scheduler_name)
+        table = self._routes.table_of(pod)
         profile = table.profile if table else ""
         return Decision(
             pod.key, profile, Outcome.GATED, message=gated.status.message, rules=self._options.rules
@@ -130,7 +132,7 @@ class Engine:
 
     def _decide(self, pod: PodInfo) -> Decision:
         options = self._options
-        table = self._tables.get(pod.scheduler_name)
+        table = self._routes.table_of(pod)
         profile = table.profile if table else ""
         reason = self._reason_to_skip(pod, table)
         if table is None or reason:

@@ -12,7 +12,7 @@ from kdsl.cluster.snapshot import Snapshot
 from kdsl.cycle.decision import Decision
 from kdsl.hooks.context import Binder
 
-__all__ = ["Binder", "Clock", "ClusterSource", "DecisionSink"]
+__all__ = ["Binder", "Clock", "ClusterSource", "DecisionSink", "Router"]
 
 
 class ClusterSource(Protocol):
@@ -32,6 +32,14 @@ class ClusterSource(Protocol):
 
     def forget(self, key: str) -> object:
         """Take the assumed pod `namespace/name` back."""
+        ...
+
+
+class Router(Protocol):
+    """Tells which profile a pod gets. `kdsl.plan.router.ProfileRouter` is one."""
+
+    def profile_of(self, pod: PodInfo) -> str | None:
+        """Return the name of the profile; None where the pod asks for another scheduler."""
         ...
 
 

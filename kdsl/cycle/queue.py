@@ -7,12 +7,12 @@ comes first, then the one that was queued first.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from kdsl.base.clock import Clock
 from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.routing import Routes
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import QueuedPod
 from kdsl.hooks.status import Code, Status
@@ -33,13 +33,13 @@ Entry = tuple[
 
 
 class SchedulingQueue:
-    """The pods waiting for an attempt: a heap for each scheduler name, known or not."""
+    """The pods waiting for an attempt: a heap for each profile, and for each scheduler that has none."""
 
-    def __init__(self, tables: Iterable[HookTable], clock: Clock) -> None:
-        self._tables = {table.scheduler: table for table in tables}
+    def __init__(self, routes: Routes, clock: Clock) -> None:
+        self._routes = routes
         self._clock = clock
         self._sequence = 0
-        self._heaps: dict[str, list[Entry]] = {}
+        self._heaps: dict[tuple[str, str], list[Entry]] = {}
         self.gated: dict[str, GatedPod] = {}
 
     def __len__(self) -> int:
@@ -50,7 +50,7 @@ class SchedulingQueue:
         queued = QueuedPod(pod, self._clock.now(), self._sequence)
         self._sequence += 1
         self.gated.pop(pod.key, None)
-        table = self._tables.get(pod.scheduler_name)
+        table = self._routes.table_of(pod)
         try:
             refusal = _refusal(table, pod) if table else None
             if refusal is None:
@@ -65,13 +65,14 @@ class SchedulingQueue:
 
     def pop(self) -> QueuedPod | None:
         """Take the pod that is next, None where the queue is empty."""
-        heads = [(_age(heap[0][2]), name) for name, heap in self._heaps.items() if heap]
+        heads = [(_age(heap[0][2]), place) for place, heap in self._heaps.items() if heap]
         if not heads:
             return None
         return heapq.heappop(self._heaps[min(heads)[1]])[2]
 
     def _push(self, table: HookTable | None, queued: QueuedPod) -> None:
-        heap = self._heaps.setdefault(queued.pod.scheduler_name, [])
+        place = (table.profile, table.scheduler) if table else ("", queued.pod.scheduler_name)
+        heap = self._heaps.setdefault(place, [])
         plugin, sort = table.queue_sort if table and table.queue_sort else ("PrioritySort", _age)
         entry = None
         try:

@@ -16,6 +16,7 @@ from kdsl.base.diagnostic import Diagnostic
 
 GROUP = "kdsl"
 SCHEMA_FILE = "args.schema.json"
+BAD_ARGUMENT = "K1004"
 _NO_ARGUMENTS = {"type": "object", "additionalProperties": False}
 
 
@@ -50,8 +51,8 @@ def installed_plugins() -> tuple[InstalledPlugin, ...]:
 def check_args(plugin: InstalledPlugin, args: Mapping[str, Any]) -> tuple[Diagnostic, ...]:
     """Check `args` against the JSON Schema (2020-12) beside the plugin's module; without one none fit.
 
-    The module must be imported already. Codes: K1003 for a broken schema, K1004 for each argument that does
-    not fit.
+    The module must be imported already. Codes: K1003 for a broken schema, `BAD_ARGUMENT` for each argument
+    that does not fit.
     """
     # jsonschema takes 120 ms to import: only configurations with entry-point plugins pay for it.
     from jsonschema import Draft202012Validator
@@ -69,7 +70,7 @@ def check_args(plugin: InstalledPlugin, args: Mapping[str, Any]) -> tuple[Diagno
         return (Diagnostic("K1003", title, where=where),)
     return tuple(
         Diagnostic(
-            "K1004",
+            BAD_ARGUMENT,
             f"argument does not fit plugin `{plugin.name}`: {error.message}",
             where=where + error.json_path.removeprefix("$"),
         )

@@ -77,21 +77,8 @@ class PluginManager:
 
     def load(self, name: str, args: Mapping[str, Any], context: PluginContext) -> tuple[Diagnostic, ...]:
         """Import, configure and register the installed plugin `name`; raise nothing of what it raises."""
-        installed = installed_plugins()
-        offers = [plugin for plugin in installed if plugin.name == name]
-        if not offers:
-            help_ = did_you_mean(name, (plugin.name for plugin in installed))
-            return (_diagnostic("K1001", name, "is not installed", help_),)
-        if len(offers) > 1:
-            rivals = " and ".join(f"`{plugin.distribution}`" for plugin in offers)
-            return (_diagnostic("K1011", name, f"is offered by {rivals}"),)
-        (chosen,) = offers
-        try:
-            factory = chosen.entry_point.load()
-        except (Exception, SystemExit) as cause:  # noqa: BLE001 - an import may raise anything
-            return (_diagnostic("K1002", name, f"cannot be imported: {type(cause).__name__}: {cause}"),)
-        misfits = check_args(chosen, args)
-        if misfits:
+        factory, misfits = import_plugin(name, args)
+        if factory is None:
             return misfits
         try:
             plugin = factory(args, context)
@@ -146,6 +133,27 @@ class PluginManager:
             impl = next(impl for impl in caller.get_hookimpls() if impl.plugin is plugin)
             found[caller.name] = _positional(impl.function, tuple(impl.argnames), hook_arguments(caller.name))
         return found
+
+
+def import_plugin(
+    name: str, args: Mapping[str, Any]
+) -> tuple[Callable[..., object] | None, tuple[Diagnostic, ...]]:
+    """Import what builds the installed plugin `name` and check `args` for it; None with what is wrong."""
+    installed = installed_plugins()
+    offers = [plugin for plugin in installed if plugin.name == name]
+    if not offers:
+        help_ = did_you_mean(name, (plugin.name for plugin in installed))
+        return None, (_diagnostic("K1001", name, "is not installed", help_),)
+    if len(offers) > 1:
+        rivals = " and ".join(f"`{plugin.distribution}`" for plugin in offers)
+        return None, (_diagnostic("K1011", name, f"is offered by {rivals}"),)
+    (chosen,) = offers
+    try:
+        factory: Callable[..., object] = chosen.entry_point.load()
+    except (Exception, SystemExit) as cause:  # noqa: BLE001 - an import may raise anything
+        return None, (_diagnostic("K1002", name, f"cannot be imported: {type(cause).__name__}: {cause}"),)
+    misfits = check_args(chosen, args)
+    return (None if misfits else factory), misfits
 
 
 def hook_names() -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class LangCode(StrEnum):
-    """K01xx is syntax, K035x is loading, K08xx is style."""
+    """K010x and K011x are syntax, K012x and K013x that of YAML, K035x is loading, K08xx is style."""
 
     UNEXPECTED = "K0101"  # something stands where the grammar wants something else
     HEADER = "K0102"  # the file does not start with `kdsl 1`
@@ -26,6 +26,16 @@ class LangCode(StrEnum):
     ORDER = "K0116"  # `package`, imports and declarations out of order
     TOO_MANY = "K0117"  # the file has more syntax errors than are worth listing
 
+    YAML_SYNTAX = "K0120"  # a text that is not YAML
+    YAML_DUPLICATE_KEY = "K0121"  # a key that a mapping holds twice
+    YAML_TOO_LARGE = "K0122"  # a YAML text beyond the stated limits
+    YAML_FORM = "K0123"  # tags, keys and aliases of YAML that mean nothing here
+
+    TWIN_SHAPE = "K0130"  # text, a list or a mapping where the YAML form of rules has something else
+    TWIN_KEY = "K0131"  # a key, statement or kind that the YAML form of rules does not have
+    TWIN_MISSING = "K0132"  # a key that the YAML form of rules needs
+    TWIN_VALUE = "K0133"  # a value that the YAML form of rules does not allow
+
     UNKNOWN_PACKAGE = "K0350"  # an import of a package that no file has
     IMPORT_CYCLE = "K0351"  # packages that import each other
     DUPLICATE_ALIAS = "K0352"  # two imports of one file under one name
@@ -35,5 +45,7 @@ class LangCode(StrEnum):
     NOT_UTF8 = "K0356"  # a file that is not UTF-8 text
     LINK_LOOP = "K0357"  # a folder that contains itself through a symbolic link
     NO_RULES = "K0358"  # a path without any rule file
+
+    CONVERT_REFUSED = "K0124"  # a file that the other form cannot hold
 
     FORMAT_REFUSED = "K0801"  # the formatter would not have kept the meaning or a comment

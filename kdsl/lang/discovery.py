@@ -10,21 +10,25 @@ from kdsl.base.span import Source
 from kdsl.lang.codes import LangCode
 
 SUFFIX = ".kdsl"
+TWIN_SUFFIX = ".kdsl.yaml"
+"""The form of rule files in YAML: see `twin.py`."""
 
 
-def find_rule_files(paths: Iterable[Path | str]) -> tuple[tuple[Path, ...], tuple[Diagnostic, ...]]:
+def find_rule_files(
+    paths: Iterable[Path | str], suffixes: tuple[str, ...] = (SUFFIX,)
+) -> tuple[tuple[Path, ...], tuple[Diagnostic, ...]]:
     """List the rule files that the paths mean, each once, in the order given and sorted inside folders.
 
-    A file counts whatever its suffix; of a folder count all `*.kdsl` below it, through symbolic links too.
-    Names that start with a dot are skipped, which leaves out the hidden copies that Kubernetes makes of a
-    mounted ConfigMap.
+    A file counts whatever its suffix; of a folder count all with one of `suffixes` below it, through symbolic
+    links too. Names that start with a dot are skipped, which leaves out the hidden copies that Kubernetes
+    makes of a mounted ConfigMap.
     """
     files: dict[Path, Path] = {}
     diagnostics: list[Diagnostic] = []
     for path in map(Path, paths):
         before = len(diagnostics)
         try:
-            found = _below(path, (), diagnostics) if path.is_dir() else [path]
+            found = _below(path, (), suffixes, diagnostics) if path.is_dir() else [path]
             if not found and len(diagnostics) == before:
                 title = f"no `*{SUFFIX}` file below `{path}`"
                 diagnostics.append(Diagnostic(LangCode.NO_RULES, title, where=str(path)))
@@ -52,7 +56,9 @@ def unreadable(path: Path, error: OSError | RuntimeError) -> Diagnostic:
     return Diagnostic(LangCode.UNREADABLE, f"cannot read `{path}`: {reason}", where=str(path))
 
 
-def _below(folder: Path, above: tuple[Path, ...], diagnostics: list[Diagnostic]) -> list[Path]:
+def _below(
+    folder: Path, above: tuple[Path, ...], suffixes: tuple[str, ...], diagnostics: list[Diagnostic]
+) -> list[Path]:
     """List the rule files below a folder; `above` are the real places of the folders around it."""
     place = folder.resolve()
     if place in above:
@@ -67,7 +73,7 @@ def _below(folder: Path, above: tuple[Path, ...], diagnostics: list[Diagnostic])
         return []
     for entry in entries:
         if entry.is_dir():
-            found += _below(entry, (*above, place), diagnostics)
-        elif entry.suffix == SUFFIX:
+            found += _below(entry, (*above, place), suffixes, diagnostics)
+        elif entry.name.endswith(suffixes):
             found.append(entry)
     return found

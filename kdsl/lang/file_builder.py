@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -14,12 +14,9 @@ from kdsl.base.span import Source, Span
 from kdsl.lang import tree
 from kdsl.lang.codes import LangCode
 from kdsl.lang.comments import Comments
-from kdsl.lang.expression_builder import ExpressionBuilder, Locate
+from kdsl.lang.expression_builder import ExpressionBuilder
 from kdsl.lang.literals import INT64_MAX, read_integer
-from kdsl.lang.templates import Hole, cut_template, unclosed_hole
-
-ParseHole = Callable[[str, Locate], tuple[tree.Expr | None, tuple[Diagnostic, ...]]]
-"""Parses the expression in a hole of a reason; the parser passes itself in."""
+from kdsl.lang.templates import ParseText, cut_template, read_parts
 
 S = TypeVar("S", bound=tree.Statement)
 
@@ -52,7 +49,7 @@ class PickTogether:
 class FileBuilder(ExpressionBuilder):
     """Builds a file. Collects diagnostics; a statement with one is built all the same."""
 
-    def __init__(self, source: Source, comments: Comments, parse_hole: ParseHole) -> None:
+    def __init__(self, source: Source, comments: Comments, parse_hole: ParseText) -> None:
         super().__init__(lambda start, end: Span(source, start, end))
         self._source = source
         self._comments = comments
@@ -164,32 +161,11 @@ class FileBuilder(ExpressionBuilder):
         start = self._span(token).start
         cut = cut_template(str(token))
         self._report_escapes(token, cut.decoded.problems)
-        parts: list[str | tree.Expr] = []
-        for part in cut.parts:
-            if isinstance(part, str):
-                parts.append(part)
-            elif (expr := self._hole(part, start)) is not None:
-                parts.append(expr)
-        return tree.Template(tuple(parts), str(token), span=self._span(token))
-
-    def _hole(self, hole: Hole, start: int) -> tree.Expr | None:
-        def locate(low: int, high: int) -> Span:
-            # INVARIANT: the grammar knows no empty token, but an error may stand at the end of the hole.
-            return Span(self._source, start + hole.offsets[low], start + hole.offsets[high])
-
-        whole = locate(0, len(hole.text))
-        opening = Span(self._source, whole.start - 2, whole.start)
-        if not hole.closed:
-            self._diagnostics.append(unclosed_hole(opening))
-            return None
-        if not hole.text.strip():
-            title = "the hole `${}` of the reason is empty"
-            place = Span(self._source, opening.start, whole.end + 1)
-            self._diagnostics.append(Diagnostic(LangCode.BAD_HOLE, title, place))
-            return None
-        expr, diagnostics = self._parse_hole(hole.text, locate)
-        self._diagnostics.extend(diagnostics)
-        return expr
+        parts, found = read_parts(
+            cut.parts, lambda low, high: Span(self._source, start + low, start + high), self._parse_hole
+        )
+        self._diagnostics.extend(found)
+        return tree.Template(parts, str(token), span=self._span(token))
 
     def _number(self, token: Token) -> int:
         number = read_integer(str(token))

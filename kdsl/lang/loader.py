@@ -17,9 +17,9 @@ from types import MappingProxyType
 from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean
 from kdsl.base.span import Source
 from kdsl.lang.codes import LangCode
-from kdsl.lang.discovery import find_rule_files, read_source, unreadable
-from kdsl.lang.parser import parse_file
+from kdsl.lang.discovery import SUFFIX, TWIN_SUFFIX, find_rule_files, read_source, unreadable
 from kdsl.lang.tree import Declaration, File, Import
+from kdsl.lang.twin import parse_rules
 
 __all__ = ["LoadResult", "Package", "Program", "alias_of", "find_rule_files", "load_rules", "load_sources"]
 
@@ -66,7 +66,8 @@ def load_rules(
     read: Callable[[Path], bytes] = Path.read_bytes,
     library: Sequence[Path | str] = (),
 ) -> LoadResult:
-    """Load the rule files that the paths mean (see `find_rule_files`). What cannot be read is a diagnostic.
+    """Load the rule files that the paths mean (see `find_rule_files`), in both forms. What cannot be read is
+    a diagnostic.
 
     Packages that are imported but not among them are taken from `library`, of which nothing else is loaded.
     """
@@ -78,7 +79,7 @@ def load_rules(
 def _read_all(
     paths: Sequence[Path | str], read: Callable[[Path], bytes]
 ) -> tuple[list[Source], list[Diagnostic]]:
-    files, problems = find_rule_files(paths)
+    files, problems = find_rule_files(paths, (SUFFIX, TWIN_SUFFIX))
     diagnostics = list(problems)
     sources: list[Source] = []
     for path in files:
@@ -106,7 +107,7 @@ def load_sources(
     # A file that cannot be read may hold any package: then nothing is said about unknown ones.
     is_whole = True
     for source in sources:
-        result = parse_file(source)
+        result = parse_rules(source)
         diagnostics.extend(result.diagnostics)
         if result.file:
             files.append(result.file)
@@ -140,7 +141,7 @@ def _borrowed(files: Sequence[File], library: Callable[[], Iterable[Source]]) ->
     missing = _imported(files) - known
     if not missing:
         return []
-    parsed = (parse_file(source).file for source in library())
+    parsed = (parse_rules(source).file for source in library())
     shelf = _by_package(file for file in parsed if file)
     borrowed: list[File] = []
     while missing:

@@ -53,7 +53,7 @@ def parse_file(source: Source) -> ParseResult:
         return ParseResult(None, (version,))
     if parsed is None:
         return ParseResult(None, tuple(run.diagnostics))
-    builder = FileBuilder(source, Comments(source, run.comments), _parse_text)
+    builder = FileBuilder(source, Comments(source, run.comments), parse_embedded)
     file, found = builder.build(parsed)
     assert isinstance(file, File)
     # A string that breaks off inside a hole is found twice, by what follows it and by what it holds.
@@ -63,10 +63,11 @@ def parse_file(source: Source) -> ParseResult:
 
 def parse_expression(source: Source) -> tuple[Expr | None, tuple[Diagnostic, ...]]:
     """Parse a text that is one expression; the expression is None where there is an error."""
-    return _parse_text(source.text, lambda start, end: Span(source, start, end))
+    return parse_embedded(source.text, lambda start, end: Span(source, start, end))
 
 
-def _parse_text(text: str, locate: Locate) -> tuple[Expr | None, tuple[Diagnostic, ...]]:
+def parse_embedded(text: str, locate: Locate) -> tuple[Expr | None, tuple[Diagnostic, ...]]:
+    """Parse an expression that stands inside another text; `locate` finds its characters in the file."""
     run = _Run(text, "expression", locate)
     parsed = run.parse()
     if parsed is None or run.diagnostics:

@@ -20,8 +20,8 @@ WIDTH = 100
 _INDENT = 2
 
 
-def format_declaration(declaration: tree.Declaration) -> str:
-    """Write one declaration with its comments, without a line break at the end."""
+def format_declaration(declaration: tree.Declaration | tree.Statement) -> str:
+    """Write one declaration or statement with its comments, without a line break at the end."""
     return "\n".join(_lines([declaration], (), 0))
 
 

@@ -1,4 +1,4 @@
-"""Reasons with holes: `"Insufficient ${r}"` cut into text and expressions. The tree builder uses it.
+"""Reasons with holes: `"Insufficient ${r}"` cut into text and expressions. The readers of rule files use it.
 
 A hole is `${expr}`; braces and strings inside the expression nest as usual. `$$` stands for one `$`, and a
 `$` before anything else is itself, so `"costs $5"` needs no care and a literal `${` is written `$${`.
@@ -6,15 +6,19 @@ A hole is `${expr}`; braces and strings inside the expression nest as usual. `$$
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
 from kdsl.lang.codes import LangCode
+from kdsl.lang.expression_builder import Locate
 from kdsl.lang.literals import DecodedString, decode_string, spell
 from kdsl.lang.scan import find_closer
 from kdsl.lang.tree import Expr, LiteralKind
+
+ParseText = Callable[[str, Locate], tuple[Expr | None, tuple[Diagnostic, ...]]]
+"""Parses a text that is one expression; the parser passes itself in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,11 @@ class CutTemplate:
 def cut_template(raw: str) -> CutTemplate:
     """Cut a string literal, quotes included, at its holes."""
     decoded = decode_string(raw)
-    text, offsets = decoded.text, decoded.offsets
+    return CutTemplate(cut_text(decoded.text, decoded.offsets), decoded)
+
+
+def cut_text(text: str, offsets: Sequence[int]) -> tuple[str | Hole, ...]:
+    """Cut a text without quotes and escapes; `offsets[i]` is where its character `i` stands."""
     parts: list[str | Hole] = []
     pending = ""
     at = 0
@@ -49,13 +57,45 @@ def cut_template(raw: str) -> CutTemplate:
             end = len(text) if closer is None else closer
             if pending:
                 parts.append(pending)
-            parts.append(Hole(text[at + 2 : end], offsets[at + 2 : end + 1], closer is not None))
+            parts.append(Hole(text[at + 2 : end], tuple(offsets[at + 2 : end + 1]), closer is not None))
             pending, at = "", end + 1
         else:
             pending, at = pending + text[at], at + 1
     if pending or not parts:
         parts.append(pending)
-    return CutTemplate(tuple(parts), decoded)
+    return tuple(parts)
+
+
+def read_parts(
+    parts: Iterable[str | Hole], place: Locate, parse: ParseText
+) -> tuple[tuple[str | Expr, ...], tuple[Diagnostic, ...]]:
+    """Parse the holes. `place` finds offsets in the file. What cannot be read is left out and reported."""
+    read: list[str | Expr] = []
+    found: list[Diagnostic] = []
+    for part in parts:
+        if isinstance(part, str):
+            read.append(part)
+            continue
+        expr, diagnostics = _read_hole(part, place, parse)
+        found += diagnostics
+        if expr is not None:
+            read.append(expr)
+    return tuple(read), tuple(found)
+
+
+def _read_hole(hole: Hole, place: Locate, parse: ParseText) -> tuple[Expr | None, tuple[Diagnostic, ...]]:
+    def locate(low: int, high: int) -> Span:
+        # INVARIANT: the grammar knows no empty token, but an error may stand at the end of the hole.
+        return place(hole.offsets[low], hole.offsets[high])
+
+    whole = locate(0, len(hole.text))
+    opening = Span(whole.source, whole.start - 2, whole.start)
+    if not hole.closed:
+        return None, (unclosed_hole(opening),)
+    if not hole.text.strip():
+        title = "the hole `${}` of the reason is empty"
+        return None, (Diagnostic(LangCode.BAD_HOLE, title, Span(whole.source, opening.start, whole.end + 1)),)
+    return parse(hole.text, locate)
 
 
 def unclosed_hole(opening: Span) -> Diagnostic:
@@ -73,7 +113,11 @@ def unclosed_hole(opening: Span) -> Diagnostic:
 
 def spell_template(parts: tuple[str | Expr, ...], format_expr: Callable[[Expr], str]) -> str:
     """Write the parts as one string literal that cuts into the same parts."""
-    text = "".join(
+    return spell(LiteralKind.STRING, join_parts(parts, format_expr))
+
+
+def join_parts(parts: tuple[str | Expr, ...], format_expr: Callable[[Expr], str]) -> str:
+    """Write the parts as a text without quotes and escapes that cuts into the same parts."""
+    return "".join(
         part.replace("$", "$$") if isinstance(part, str) else f"${{{format_expr(part)}}}" for part in parts
     )
-    return spell(LiteralKind.STRING, text)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from kdsl.check.typed import TypedExpr
 from kdsl.check.walk import frame_size
+from kdsl.plan.scalar.meter import POD_STEPS, Meter
 from kdsl.plan.scope import Functions, RuleScope
 from kdsl.plan.values import Value
 
@@ -23,8 +24,6 @@ def compile_expression(expr: TypedExpr) -> Expression:
     blank = scope.new_frame()
 
     def evaluate(values: Sequence[Value]) -> Value:
-        frame = blank.copy()
-        frame[: len(values)] = values
-        return closure(frame)
+        return closure([*values, *blank[len(values) : -1], Meter(POD_STEPS)])
 
     return evaluate

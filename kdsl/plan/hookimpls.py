@@ -22,8 +22,10 @@ from kdsl.plan.normalize import Scores
 from kdsl.plan.predicate import SKIP, PredicateProgram
 from kdsl.plan.queue import QueueProgram
 from kdsl.plan.scalar import Frame
+from kdsl.plan.scalar.probe import Probe
 from kdsl.plan.scope import Functions
 from kdsl.plan.score import ScoreProgram
+from kdsl.plan.tightened import TightenedPlugin
 from kdsl.plan.verdicts import Verdicts
 from kdsl.plan.views import ClusterView
 
@@ -163,24 +165,23 @@ class CompiledProfile:
 
     name: str
     scheduler: str
-    predicates: tuple[PredicatePlugin, ...]
+    predicates: tuple[PredicatePlugin | TightenedPlugin, ...]
     scores: tuple[ScorePlugin, ...]
     queue: QueuePlugin
 
 
-def compile_profile(rules: RuleSet, profile: CheckedProfile) -> CompiledProfile:
-    """Compile every rule of a profile of `rules`.
+def compile_profile(rules: RuleSet, profile: CheckedProfile, probe: Probe | None = None) -> CompiledProfile:
+    """Compile every rule of a profile of `rules`; a `probe` watches them at work.
 
     Nothing is shared between profiles, not even the memo of a rule that both use: its parameters may differ.
     """
-    functions = Functions.of(rules.fns)
+    functions = Functions.of(rules.fns, probe)
     place = profile.qualified
     return CompiledProfile(
         profile.name,
         profile.scheduler,
         tuple(
-            PredicatePlugin(rule, f"{place}/predicate/{rule.qualified}", functions)
-            for rule in profile.predicates
+            _predicate(rule, f"{place}/predicate/{rule.qualified}", functions) for rule in profile.predicates
         ),
         tuple(
             ScorePlugin(entry.score, entry.weight, f"{place}/score/{entry.score.qualified}", functions)
@@ -188,3 +189,11 @@ def compile_profile(rules: RuleSet, profile: CheckedProfile) -> CompiledProfile:
         ),
         QueuePlugin(profile.queue, f"{place}/queue/{profile.queue.qualified}", functions),
     )
+
+
+def _predicate(rule: CheckedPredicate, key: str, functions: Functions) -> PredicatePlugin | TightenedPlugin:
+    plugin = PredicatePlugin(rule, key, functions)
+    if not rule.tightenings:
+        return plugin
+    tightenings = (PredicatePlugin(each, f"{key}/{each.qualified}", functions) for each in rule.tightenings)
+    return TightenedPlugin((plugin, *tightenings))

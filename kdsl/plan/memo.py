@@ -17,6 +17,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
@@ -59,8 +60,9 @@ class Dependencies:
         return cls(fields, _USAGE in reads, _IMAGES in reads, _NODES in reads)
 
     def signature(self, pod: PodInfo) -> Hashable:
-        """Return what the rule sees of a pod."""
-        return tuple([getattr(pod, field) for field in self.pod_fields])
+        """Return what the rule sees of a pod: maps with their order, which a loop over them shows."""
+        values = [getattr(pod, field) for field in self.pod_fields]
+        return tuple([tuple(value.items()) if isinstance(value, FrozenMap) else value for value in values])
 
     def stamps(self, snapshot: Snapshot) -> NDArray[np.int64]:
         """Return one number per row that changes with what the rule reads of the node.

@@ -6,6 +6,7 @@ Scores that are doubles go through the same formulas in float64 and are truncate
 
 from __future__ import annotations
 
+import sys
 from typing import TypeAlias
 
 import numpy as np
@@ -17,6 +18,10 @@ from kdsl.plan.values import INT_MAX, INT_MIN
 Scores: TypeAlias = NDArray[np.int64 | np.float64]
 
 MAX_SCORE = 100
+_LOWEST = INT_MIN + MAX_SCORE + 1
+"""The lowest number that 100 minus it does not wrap for; far out of range in any case."""
+_HUGE = sys.float_info.max / (2 * MAX_SCORE)
+"""Doubles beyond it could overflow on the way."""
 
 
 def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
@@ -49,7 +54,11 @@ def _of_maximum(raw: Scores, reverse: bool) -> NDArray[np.int64]:
     if highest == 0:
         return np.full(len(raw), MAX_SCORE, dtype=np.int64) if reverse else truncate(raw)
     if raw.dtype != np.int64:
-        scaled = truncate(MAX_SCORE * raw / highest)
+        # Very large ones are divided first: 100 times them is no double.
+        is_huge = max(highest, -raw.min().item()) > _HUGE
+        with np.errstate(over="ignore"):
+            shares = MAX_SCORE * (raw / highest) if is_huge else MAX_SCORE * raw / highest
+        scaled = np.maximum(truncate(shares), _LOWEST)
     elif highest <= INT_MAX // MAX_SCORE and raw.min() >= INT_MIN // MAX_SCORE:
         products = MAX_SCORE * np.abs(raw)
         scaled = np.sign(raw) * (products // highest)
@@ -64,13 +73,14 @@ def _scaled(score: int, highest: int) -> int:
 
 
 def _clipped(values: list[int]) -> NDArray[np.int64]:
-    # One short of the lowest, so that 100 minus it does not wrap either: it is far out of range in any case.
-    return np.array([max(INT_MIN + MAX_SCORE + 1, value) for value in values], dtype=np.int64)
+    return np.array([max(_LOWEST, value) for value in values], dtype=np.int64)
 
 
 def _between(raw: Scores) -> NDArray[np.int64]:
     """Return `100 * ((s - min) / (max - min))` truncated, 0 for all where they are equal."""
     lowest, highest = raw.min().item(), raw.max().item()
+    if raw.dtype != np.int64 and max(highest, -lowest) > _HUGE:
+        raw, lowest, highest = raw / 4, lowest / 4, highest / 4  # a power of two changes no digit
     span = highest - lowest
     if span == 0:
         return np.zeros(len(raw), dtype=np.int64)

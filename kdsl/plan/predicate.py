@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
-from kdsl.check.model import CheckedLet, CheckedNarrow, CheckedPredicate, CheckedRequire
+from kdsl.check.model import (
+    CheckedLet,
+    CheckedNarrow,
+    CheckedOnError,
+    CheckedPredicate,
+    CheckedRequire,
+    CheckedTemplate,
+)
 from kdsl.check.types import BindingTime
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
 from kdsl.lang.tree import Code as RuleCode
 from kdsl.plan.scalar import Frame
+from kdsl.plan.scalar.meter import NODE_STEPS, POD_STEPS, Meter
 from kdsl.plan.scope import Functions, RuleScope, holds
 from kdsl.plan.statements import CODES, Block, Step
 from kdsl.plan.template import compile_template, text_in
@@ -31,27 +38,35 @@ class PredicateProgram:
         self.rule = rule
         scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
         self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
+        self._block = Block(scope, rule.report_all)
+        # `let`s are lazy, and whatever stands before the first `require` may use them.
+        for statement in rule.body:
+            if isinstance(statement, CheckedLet):
+                self._block.let(statement)
         self._pod_applies = [scope.compile(each) for each in rule.applies if each.time <= BindingTime.POD]
         self._node_applies = [scope.compile(each) for each in rule.applies if each.time > BindingTime.POD]
         self._on_error = compile_on_error(rule.name, rule.on_error, scope)
-        self._block = Block(scope, self._on_error, rule.report_all)
+        is_early = not self._node_applies and _is_pod_time(rule.on_error)
         self._narrow = None if rule.narrow is None else _Narrow(rule.narrow, scope)
-        if self._narrow is not None and self._node_applies:
+        self._narrows_early = is_early
+        if self._narrow is not None and not is_early:
             self._block.steps.append(self._stay_narrow(self._narrow))
         self._early: list[Step] = []
-        may_be_early = not rule.report_all and not self._node_applies
+        is_early = is_early and not rule.report_all
         for statement in rule.body:
-            may_be_early = may_be_early and _is_early(statement)
-            if may_be_early and isinstance(statement, CheckedRequire):
-                self._early.append(self._block.require(statement))
+            if isinstance(statement, CheckedLet):
+                continue
+            is_early = is_early and _is_early(statement)
+            if is_early and isinstance(statement, CheckedRequire):
+                self._early.append(self._block.require(statement, self._on_error))
             else:
-                self._block.add(statement)
+                self._block.add(statement, self._on_error)
         self._blank = scope.new_frame()
 
     def begin(self, pod: Value, cluster: Value) -> Frame:
         """Return the frame of one pod."""
         frame = self._blank.copy()
-        frame[self._pod], frame[self._cluster] = pod, cluster
+        frame[self._pod], frame[self._cluster], frame[-1] = pod, cluster, Meter(POD_STEPS)
         return frame
 
     def decide(self, frame: Frame) -> Status | Narrowed | None:
@@ -63,7 +78,7 @@ class PredicateProgram:
         failures: list[Failure] = []
         if any(step(frame, failures) for step in self._early):
             return status_of(tuple(failures))
-        if self._narrow is None or self._node_applies:
+        if self._narrow is None or not self._narrows_early:
             return None
         try:
             names = self._narrow.names(frame)
@@ -76,20 +91,22 @@ class PredicateProgram:
     def judge(self, frame: Frame, nodes: Iterable[Value], verdicts: Verdicts) -> Iterator[int]:
         """Yield the number in `verdicts` of the status of each node. `frame` must not be in use elsewhere."""
         failures: list[Failure] = []
-        run, node_slot = self._block.run, self._node
+        block, node_slot = self._block, self._node
+        meter = frame[-1] = Meter(NODE_STEPS)
         for node in nodes:
-            frame[node_slot] = node
+            frame[node_slot], meter.left = node, NODE_STEPS
+            block.reset(frame)
             if self._node_applies and not all(holds(condition, frame) for condition in self._node_applies):
                 yield 0
-            elif run(frame, failures):
-                yield verdicts.id_of(tuple(failures))
+            elif block.run(frame, failures):
+                yield verdicts.id_of(tuple(dict.fromkeys(failures)))
                 failures.clear()
             else:
                 yield 0
 
     def _stay_narrow(self, narrow: _Narrow) -> Step:
         """Return a step that rejects nodes which `narrow` does not name: for rules that do not apply to all
-        nodes.
+        nodes, or say of each what failed.
         """
         node_slot = self._node
 
@@ -127,14 +144,19 @@ class _Narrow:
 
 
 def _is_early(statement: object) -> bool:
-    """Tell whether a statement can be decided before any node is looked at; a `let` does not stand in the
-    way.
+    """Tell whether a statement can be decided before any node is looked at.
 
     What makes a pod pending must wait for its nodes: PreFilter has no such answer.
     """
-    if isinstance(statement, CheckedLet):
-        return True
     if not isinstance(statement, CheckedRequire) or statement.code is RuleCode.PENDING:
         return False
-    holes = (part for part in statement.reason.parts if not isinstance(part, str))
-    return all(expr.time <= BindingTime.POD for expr in chain((statement.condition,), holes))
+    return statement.condition.time <= BindingTime.POD and _is_known_early(statement.reason)
+
+
+def _is_pod_time(on_error: CheckedOnError | None) -> bool:
+    """Tell whether what is said about an error does not depend on the node."""
+    return on_error is None or on_error.reason is None or _is_known_early(on_error.reason)
+
+
+def _is_known_early(reason: CheckedTemplate) -> bool:
+    return all(isinstance(part, str) or part.time <= BindingTime.POD for part in reason.parts)

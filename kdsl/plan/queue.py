@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from kdsl.check.model import CheckedQueue
 from kdsl.check.types import INT
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.scalar import UNSET, Frame
+from kdsl.plan.scalar import UNSET, Closure, Frame
+from kdsl.plan.scalar.meter import POD_STEPS, Meter
 from kdsl.plan.scope import Functions, RuleScope
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError, Value
@@ -35,8 +36,23 @@ class Descending:
 
     value: Value
 
-    def __lt__(self, other: Descending) -> bool:
-        return bool(other.value < self.value)
+    def __lt__(self, other: object) -> bool:
+        return bool(other.value < self.value) if isinstance(other, Descending) else NotImplemented
+
+
+class _Last:
+    """The sort key behind all others."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __gt__(self, other: object) -> bool:
+        return self is not other
+
+
+LAST: Final = _Last()
 
 
 class QueueProgram:
@@ -59,7 +75,7 @@ class QueueProgram:
 
     def _frame(self, pod: Value, queued_at: int) -> Frame:
         frame = self._blank.copy()
-        frame[self._pod] = QueuedView(pod, queued_at)
+        frame[self._pod], frame[-1] = QueuedView(pod, queued_at), Meter(POD_STEPS)
         for slot in self._resets:
             frame[slot] = UNSET
         return frame
@@ -83,11 +99,18 @@ class QueueProgram:
     def sort_key(self, pod: Value, queued_at: int, sequence: int) -> tuple[Any, ...]:
         """Return what to sort by: the rule's keys, then the order of arrival, so that no two pods are equal.
 
-        EvalError where a key has no value: the checker lets no such key pass.
+        The checker lets no key pass that may fail; one that goes beyond what rules may cost is `LAST`.
         """
         frame = self._frame(pod, queued_at)
-        keys = [key(frame) if reverse is None else reverse(key(frame)) for key, reverse in self._keys]
-        return (*keys, sequence)
+        return (*[_value_of(key, reverse, frame) for key, reverse in self._keys], sequence)
+
+
+def _value_of(key: Closure, reverse: Callable[[Value], Value] | None, frame: Frame) -> Value:
+    try:
+        value = key(frame)
+    except EvalError:
+        return LAST
+    return value if reverse is None else reverse(value)
 
 
 def _descending(is_int: bool) -> Callable[[Value], Value]:

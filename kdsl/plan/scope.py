@@ -16,19 +16,33 @@ from kdsl.plan.ir import Known, free_slots
 from kdsl.plan.passes import PASSES
 from kdsl.plan.scalar import UNSET, Closure, Compiler, Frame
 from kdsl.plan.scalar.frame import lazy_reader
+from kdsl.plan.scalar.meter import NODE_STEPS, POD_STEPS, Meter, lasting
+from kdsl.plan.scalar.probe import Probe, ProbedCompiler
 from kdsl.plan.values import EvalError, Value
 
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """The functions of one rule set and their compiled bodies, shared by all of its rules."""
+    """The functions of one rule set and their compiled bodies, shared by all of its rules.
+
+    A `probe` watches the expressions of those rules.
+    """
 
     fns: Mapping[str, CheckedFn]
     bodies: dict[str, Closure]
+    probe: Probe | None = None
 
     @classmethod
-    def of(cls, fns: Mapping[str, CheckedFn]) -> Functions:
-        return cls(fns, {})
+    def of(cls, fns: Mapping[str, CheckedFn], probe: Probe | None = None) -> Functions:
+        return cls(fns, {}, probe)
+
+    def compiler(self) -> Compiler:
+        """Return a compiler for one rule."""
+        return (
+            Compiler(self.fns, self.bodies)
+            if self.probe is None
+            else ProbedCompiler(self.fns, self.bodies, self.probe)
+        )
 
 
 class RuleScope:
@@ -45,7 +59,7 @@ class RuleScope:
         slots: int,
         functions: Functions,
     ) -> None:
-        self._compiler = Compiler(functions.fns, functions.bodies)
+        self._compiler = functions.compiler()
         self._slots = slots
         self._named = {name: variable.slot for name, variable in variables.items()}
         self.known: dict[int, Value] = {}
@@ -64,19 +78,19 @@ class RuleScope:
 
     def evaluate(self, expr: TypedExpr) -> Value:
         """Compute an expression that depends on nothing."""
-        return self._compiler.compile(expr)([UNSET] * self._slots)
+        return self._compiler.compile(expr)([*[UNSET] * self._slots, Meter(NODE_STEPS)])
 
     def hoist(self, expr: TypedExpr) -> Var:
         """Return a new lazy variable for an expression that is known from the pod alone."""
         slot, self._slots = self._slots, self._slots + 1
-        self._compiler.lazy[slot] = self._compiler.compile(expr)
+        self._compiler.lazy[slot] = lasting(self._compiler.compile(expr))
         self.lasting.add(slot)
         return Var(type=expr.type, time=expr.time, reads=expr.reads, span=expr.span, name="", slot=slot)
 
     def once(self, compute: Closure) -> Closure:
         """Return a closure that computes at its first use for a pod only."""
         slot, self._slots = self._slots, self._slots + 1
-        return lazy_reader(slot, compute)
+        return lazy_reader(slot, lasting(compute))
 
     def is_lasting(self, *exprs: TypedExpr | None, bound: Iterable[int] = ()) -> bool:
         """Tell whether expressions, inside a loop over the slots `bound`, are the same for all nodes of a
@@ -96,7 +110,8 @@ class RuleScope:
         if isinstance(value, Known):
             self.known[slot] = value.value
         else:
-            self._compiler.lazy[slot] = self._compiler.compile(value)
+            compute = self._compiler.compile(value)
+            self._compiler.lazy[slot] = lasting(compute) if is_lasting else compute
         if is_lasting:
             self.lasting.add(slot)
             return None
@@ -113,7 +128,7 @@ class RuleScope:
 
     def new_frame(self) -> Frame:
         """Return a frame with nothing in it. Call it when everything is compiled."""
-        return [UNSET] * self._slots
+        return [*[UNSET] * self._slots, Meter(POD_STEPS)]
 
 
 def holds(condition: Closure, frame: Frame) -> bool:

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.base.errors import KdslError
+from kdsl.base.span import Span
 from kdsl.check.model import CheckedScore
 from kdsl.check.types import DOUBLE
 from kdsl.lang.tree import ErrorAction
 from kdsl.plan.normalize import Scores, normalize, truncate
 from kdsl.plan.scalar import UNSET, Frame
+from kdsl.plan.scalar.meter import NODE_STEPS, POD_STEPS, Meter
 from kdsl.plan.scope import Functions, RuleScope, holds
 from kdsl.plan.values import INT_MIN, EvalError, Value
 from kdsl.plan.verdicts import error_text
@@ -37,8 +39,8 @@ class ScoreProgram:
         scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
         self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
         self._range = tuple(map(scope.slot_of, ("value", "min", "max")))
-        self._applies = [scope.compile(condition) for condition in rule.applies]
         self._resets = [slot for slot in map(scope.let, rule.lets) if slot is not None]
+        self._applies = [scope.compile(condition) for condition in rule.applies]
         self._value = scope.compile(rule.value)
         self._by = None if rule.normalize.by is None else scope.compile(rule.normalize.by)
         self._blank = scope.new_frame()
@@ -46,7 +48,7 @@ class ScoreProgram:
     def begin(self, pod: Value, cluster: Value) -> Frame:
         """Return the frame of one pod."""
         frame = self._blank.copy()
-        frame[self._pod], frame[self._cluster] = pod, cluster
+        frame[self._pod], frame[self._cluster], frame[-1] = pod, cluster, Meter(POD_STEPS)
         return frame
 
     def applies(self, frame: Frame) -> bool:
@@ -58,17 +60,18 @@ class ScoreProgram:
         abort`.
         """
         value, resets, node_slot = self._value, self._resets, self._node
+        meter = frame[-1] = Meter(NODE_STEPS)
         for node in nodes:
-            frame[node_slot] = node
+            frame[node_slot], meter.left = node, NODE_STEPS
             for slot in resets:
                 frame[slot] = UNSET
             try:
                 raw = value(frame)
-                if self._is_double and not math.isfinite(raw):
+                if raw == FAILED_INT or (self._is_double and not math.isfinite(raw)):
                     raise EvalError(f"the score is {raw}")
                 yield raw
             except EvalError as error:
-                yield self._failed(error)
+                yield self._failed(error, self.rule.value.span)
 
     def failed(self, raw: Scores) -> NDArray[np.bool_]:
         """Tell which raw scores stand for a failure."""
@@ -81,23 +84,24 @@ class ScoreProgram:
         return truncate(np.array(list(self._normalized_by(frame, raw)), dtype=np.float64))
 
     def _normalized_by(self, frame: Frame, raw: Scores) -> Iterator[int | float]:
-        assert self._by is not None
+        assert self._by is not None and self.rule.normalize.by is not None
+        by_span = self.rule.normalize.by.span
         value_slot, min_slot, max_slot = self._range
         values = raw.tolist()
         if values:
             frame[min_slot], frame[max_slot] = min(values), max(values)
         for value in values:
-            frame[value_slot] = value
+            frame[value_slot], frame[-1] = value, Meter(NODE_STEPS)
             try:
                 result = self._by(frame)
                 if not math.isfinite(result):
                     raise EvalError(f"the normalised score is {result}")
                 yield result
             except EvalError as error:
-                self._failed(error)
+                self._failed(error, by_span)
                 yield 0
 
-    def _failed(self, error: EvalError) -> int | float:
+    def _failed(self, error: EvalError, span: Span) -> int | float:
         if self._aborts:
-            raise ScoreError(error_text(self.rule.name, error, self.rule.value.span))
+            raise ScoreError(error_text(self.rule.name, error, span))
         return math.nan if self._is_double else FAILED_INT

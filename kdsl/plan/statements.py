@@ -9,6 +9,7 @@ from kdsl.hooks.status import Code
 from kdsl.lang.tree import Code as RuleCode
 from kdsl.plan.scalar import UNSET, Frame
 from kdsl.plan.scalar.comprehensions import elements_of, pairs_of
+from kdsl.plan.scalar.meter import spend
 from kdsl.plan.scope import RuleScope
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError, Value
@@ -28,31 +29,37 @@ Chosen = tuple[Value, EvalError | None]
 
 
 class Block:
-    """Compiles the statements of one block in order. `resets` are the slots to clear before it runs."""
+    """Compiles the statements of one block in order."""
 
-    def __init__(self, scope: RuleScope, on_error: OnError, report_all: bool) -> None:
+    def __init__(self, scope: RuleScope, report_all: bool) -> None:
         self._scope = scope
-        self._on_error = on_error
         self._report_all = report_all
-        self.resets: list[int] = []
+        self._resets: list[int] = []
         self.steps: list[Step] = []
 
-    def add(self, statement: CheckedStatement) -> None:
-        """Compile one more statement."""
+    def let(self, statement: CheckedLet) -> None:
+        """Declare a `let`."""
+        slot = self._scope.let(statement)
+        if slot is not None:
+            self._resets.append(slot)
+
+    def add(self, statement: CheckedStatement, on_error: OnError) -> None:
+        """Compile one more statement; `on_error` says what an error in it means."""
         match statement:
             case CheckedLet():
-                slot = self._scope.let(statement)
-                if slot is not None:
-                    self.resets.append(slot)
+                self.let(statement)
             case CheckedRequire():
-                self.steps.append(self.require(statement))
+                self.steps.append(self.require(statement, on_error))
             case CheckedForEach():
-                self.steps.append(self._for_each(statement))
+                self.steps.append(self._for_each(statement, on_error))
+
+    def reset(self, frame: Frame) -> None:
+        """Forget the `let`s of the node or loop item before."""
+        for slot in self._resets:
+            frame[slot] = UNSET
 
     def run(self, frame: Frame, failures: list[Failure]) -> bool:
         """Run the block for one node: up to the first failure, or all of it under `report all`."""
-        for slot in self.resets:
-            frame[slot] = UNSET
         failed = False
         for step in self.steps:
             if step(frame, failures):
@@ -63,17 +70,15 @@ class Block:
 
     def run_item(self, frame: Frame, failures: list[Failure]) -> bool:
         """Run the block for one loop item: up to the first failure in any case."""
-        for slot in self.resets:
-            frame[slot] = UNSET
+        self.reset(frame)
         return any(step(frame, failures) for step in self.steps)
 
-    def require(self, statement: CheckedRequire) -> Step:
+    def require(self, statement: CheckedRequire, on_error: OnError) -> Step:
         """Compile a `require`."""
         condition = self._scope.compile(statement.condition)
         reason = compile_template(statement.reason, self._scope)
         code, span = CODES[statement.code], statement.span
         fixed = Failure(code, reason, span.site) if isinstance(reason, str) else None
-        on_error = self._on_error
 
         def step(frame: Frame, failures: list[Failure]) -> bool:
             try:
@@ -87,13 +92,13 @@ class Block:
 
         return step
 
-    def _for_each(self, statement: CheckedForEach) -> Step:
+    def _for_each(self, statement: CheckedForEach, on_error: OnError) -> Step:
         choose = self._chosen_items(statement)
         bind = _binder(tuple(variable.slot for variable in statement.variables))
-        block = Block(self._scope, self._on_error, self._report_all)
+        block = Block(self._scope, self._report_all)
         for inner in statement.body:
-            block.add(inner)
-        on_error, report_all = self._on_error, self._report_all
+            block.add(inner, on_error)
+        report_all = self._report_all
         where_span = (statement.where or statement.iterable).span
 
         def step(frame: Frame, failures: list[Failure]) -> bool:
@@ -127,7 +132,9 @@ class Block:
         bind = _binder(slots)
 
         def choose(frame: Frame) -> Iterator[Chosen]:
-            for item in items_of(iterable(frame)):
+            items = iterable(frame)
+            spend(frame, len(items))
+            for item in items_of(items):
                 try:
                     if where is not None:
                         bind(frame, item)
@@ -138,7 +145,16 @@ class Block:
                 else:
                     yield item, None
 
-        return scope.once(lambda frame: list(choose(frame))) if is_lasting else choose
+        if not is_lasting:
+            return choose
+        chosen = scope.once(lambda frame: list(choose(frame)))
+
+        def choose_once(frame: Frame) -> list[Chosen]:
+            items: list[Chosen] = chosen(frame)
+            spend(frame, len(items))
+            return items
+
+        return choose_once
 
 
 def _binder(slots: Sequence[int]) -> Callable[[Frame, Value], None]:

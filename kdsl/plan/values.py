@@ -9,7 +9,9 @@
 | `timestamp`, `duration` | `Timestamp`, `Duration` |
 | `optional` | `Optional` |
 | `type` | `kdsl.check.types.Type` without arguments |
-| `quantity`, `resources`, views | the classes of `kdsl.base` and `kdsl.cluster` |
+| `quantity`, `resources`, `semver`, views | the classes of `kdsl.base` and `kdsl.cluster` |
+| `ip`, `cidr` | the addresses and interfaces of `ipaddress`; no IPv4 address is held as IPv6 |
+| `url`, `format` | `Url`, `Format` |
 
 An error is an exception, `EvalError`: raising costs only where it happens, and `&&`, `||`, `all` and `exists`
 absorb it.
@@ -17,13 +19,15 @@ absorb it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from typing import Any, TypeVar
 
 from kdsl.base.quantity import Quantity
 from kdsl.base.resources import Resources
+from kdsl.base.semver import Semver
 from kdsl.check.types import Type
 
 Text = TypeVar("Text", str, bytes)
@@ -81,6 +85,38 @@ class Optional:
 NONE = Optional(None, present=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Url:
+    """A parsed URL. `path` is percent-encoded, `query` as it was written, `host` may have a port."""
+
+    scheme: str = ""
+    user: str = ""
+    host: str = ""
+    path: str = ""
+    query: str = ""
+    fragment: str = ""
+    opaque: str = ""
+
+    def __str__(self) -> str:
+        user = f"{self.user}@" if self.user else ""
+        parts = (
+            f"{self.scheme}:" if self.scheme else "",
+            f"//{user}{self.host}" if user or self.host else "",
+            self.opaque or self.path,
+            f"?{self.query}" if self.query else "",
+            f"#{self.fragment}" if self.fragment else "",
+        )
+        return "".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A named format of strings; `problems` says what keeps a string from having it."""
+
+    name: str
+    problems: Callable[[str], list[str]] = field(compare=False, repr=False)
+
+
 class BoolKey(Enum):
     """What stands for a bool among the keys of a map, because Python takes True and 1 for the same key."""
 
@@ -130,6 +166,13 @@ _KINDS: dict[type, str] = {
     Type: "type",
     Quantity: "quantity",
     Resources: "resources",
+    Semver: "semver",
+    IPv4Address: "ip",
+    IPv6Address: "ip",
+    IPv4Interface: "cidr",
+    IPv6Interface: "cidr",
+    Url: "url",
+    Format: "format",
 }
 
 

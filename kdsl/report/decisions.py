@@ -1,4 +1,4 @@
-"""Decisions as JSON documents: versioned, in camelCase, described by `schemas/decision.schema.json`."""
+"""Decisions as JSON documents: versioned, in camelCase, described by `schemas/v1alpha1.schema.json`."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def render(diagnostics: Iterable[Diagnostic], format: str = "full", colour: bool
     `format` is `full` or `concise` (`path:line:column: error[K0101] title`). The text has no line break at
     its end.
     """
-    ordered = sorted(diagnostics, key=_place)
+    ordered = in_order(diagnostics)
     if not ordered:
         return ""
     paint = _Paint(colour)
@@ -41,6 +41,11 @@ def summary(diagnostics: Iterable[Diagnostic]) -> str:
     severities = [diagnostic.severity for diagnostic in diagnostics]
     counts = ((severities.count(severity), str(severity)) for severity in Severity)
     return ", ".join(f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count)
+
+
+def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Sort diagnostics by file and position."""
+    return sorted(diagnostics, key=_place)
 
 
 def _place(diagnostic: Diagnostic) -> tuple[str, int, str, str]:

@@ -21,7 +21,8 @@ def explanation_text(decision: Decision) -> str:
 
 
 def _head(decision: Decision) -> list[str]:
-    lines = [f"pod {decision.pod}  profile {decision.profile}  rules {decision.rules[:12]}"]
+    profile = f"profile {decision.profile}" if decision.profile else "no profile"
+    lines = [f"pod {decision.pod}  {profile}  rules {decision.rules[:12]}"]
     if decision.outcome is not Outcome.PLACED:
         return [*lines, f"{decision.outcome.value}: {decision.message}"]
     lines.append(f"placed on {decision.node}: {_choice(decision)}")

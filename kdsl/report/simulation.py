@@ -89,7 +89,11 @@ def summary_text(summary: Summary) -> list[str]:
         for name, use in summary.utilisation.items()
     ]
     header = ["RESOURCE", "ALLOCATABLE", "BEFORE", "", "AFTER", ""]
-    lines += ["", *table(header, rows, right=range(1, 6)), ""]
+    if rows:
+        lines += ["", *table(header, rows, right=range(1, 6))]
+    if summary.placed + summary.pending == 0:
+        return lines
+    lines.append("")
     lines.append(
         f"{summary.pods_per_second:,.0f} pods/s, p50 {summary.p50_ms:.2f} ms, p99 {summary.p99_ms:.2f} ms, "
         f"peak memory {bytes_text(summary.peak_memory_bytes)}"

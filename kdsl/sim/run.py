@@ -70,8 +70,5 @@ def explain(rules: RuleSet, workload: Workload, settings: Settings, pod: PodInfo
 @contextmanager
 def _engine(rules: RuleSet, workload: Workload, settings: Settings) -> Iterator[tuple[Engine, ClusterCache]]:
     cluster = workload.cluster()
-    schedulers = {pod.scheduler_name for pod in workload.pending}
-    with build_engine(
-        rules, cluster, SimulatedBinder(cluster), ManualClock(), settings, schedulers
-    ) as engine:
+    with build_engine(rules, cluster, SimulatedBinder(cluster), ManualClock(), settings) as engine:
         yield engine, cluster

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import BinaryIO
 
-from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.errors import KdslError
+from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean
+from kdsl.base.errors import InvalidInputError, KdslError
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.problems import InputCode
 from kdsl.cluster.read import read_objects
 from kdsl.sim.openb import read_openb
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Nodes and placed pods make the cluster; `pending` are the pods without a node, in order of arrival."""
+    """Nodes and the `placed` pods, those that have finished among them, make the cluster.
+
+    `pending` are the pods that want a node, in order of arrival.
+    """
 
     nodes: Sequence[NodeFacts]
     placed: Sequence[PodInfo]
@@ -35,29 +40,43 @@ class Workload:
     def find(self, name: str) -> PodInfo:
         """Return the pending pod called `name`, with or without its namespace.
 
-        Raises KdslError where that is not one pod.
+        Raises InvalidInputError where that is not one pod.
         """
         found = [pod for pod in self.pending if name in (pod.key, pod.name)]
         if len(found) == 1:
             return found[0]
+        raise InvalidInputError([self._not_found(name, found)])
+
+    def _not_found(self, name: str, found: Sequence[PodInfo]) -> Diagnostic:
+        help: tuple[str, ...] = ()
+        settled = next((pod for pod in self.placed if name in (pod.key, pod.name)), None)
         if found:
-            raise KdslError(f"several pods are called `{name}`: {', '.join(pod.key for pod in found)}")
-        running = next((pod for pod in self.placed if name in (pod.key, pod.name)), None)
-        if running is not None:
-            raise KdslError(f"pod `{running.key}` already runs on `{running.node_name}`")
-        raise KdslError(f"no pod called `{name}` in the input")
+            title = f"several pods that wait are called `{name}`"
+            help = (f"say which: {', '.join(f'`{pod.key}`' for pod in found)}",)
+        elif settled is not None and settled.is_finished:
+            title = f"pod `{settled.key}` has finished: nothing is decided for it"
+        elif settled is not None:
+            title = f"pod `{settled.key}` is on node `{settled.node_name}` already: nothing is decided for it"
+            help = ("to see where it would go now, remove `spec.nodeName` from its manifest",)
+        else:
+            title = f"no pod in the input is called `{name}`"
+            names = (pod.key if "/" in name else pod.name for pod in (*self.pending, *self.placed))
+            help = did_you_mean(name, names)
+        return Diagnostic(InputCode.INCOMPLETE, title, where="POD", help=help)
 
 
 def read_kubernetes(cluster: Sequence[str], pods: Sequence[str]) -> tuple[Workload, tuple[Diagnostic, ...]]:
     """Read Kubernetes objects; a pod is placed or pending by its own account, whichever path it came from."""
-    read = read_objects([*cluster, *pods], sys.stdin.buffer)
+    # Not annotated as such, but None where the process was started without one.
+    stdin: BinaryIO | None = getattr(sys.stdin, "buffer", None)
+    read = read_objects([*cluster, *pods], stdin)
     infos = [PodInfo.of(pod) for pod in read.pods]
     workload = Workload(
         nodes=[NodeFacts.of(node) for node in read.nodes],
-        placed=[pod for pod in infos if pod.node_name],
+        placed=[pod for pod in infos if pod.node_name or pod.is_finished],
         pending=[pod for pod in infos if not pod.node_name and not pod.is_finished],
     )
-    return workload, read.diagnostics
+    return workload, (*read.diagnostics, *_gaps(workload, read.unread))
 
 
 def read_openb_trace(cluster: Sequence[str], pods: Sequence[str]) -> tuple[Workload, tuple[Diagnostic, ...]]:
@@ -65,4 +84,25 @@ def read_openb_trace(cluster: Sequence[str], pods: Sequence[str]) -> tuple[Workl
     if len(cluster) != 1 or len(pods) != 1:
         raise KdslError("--format openb takes one --cluster table and one --pods table")
     trace = read_openb(cluster[0], pods[0])
-    return Workload(trace.nodes, (), trace.pods), trace.diagnostics
+    workload = Workload(trace.nodes, (), trace.pods)
+    return workload, (*trace.diagnostics, *_gaps(workload))
+
+
+def _gaps(workload: Workload, unread: Sequence[tuple[str, int]] = ()) -> Iterator[Diagnostic]:
+    """Warn of what a run needs and the input lacks: the answer would be right, and seldom what was meant."""
+    others = ", ".join(f"{count:,} {kind}" for kind, count in unread)
+    help = (f"the input also holds what is not read: {others}",) if others else ()
+    if not workload.nodes:
+        yield _warning("there is no node in the input", help)
+    if not workload.pending:
+        yield _warning("no pod in the input waits for a node: there is nothing to schedule", help)
+    nodes = {node.name for node in workload.nodes}
+    lost = [pod for pod in workload.placed if not pod.is_finished and pod.node_name not in nodes]
+    if lost and nodes:
+        pods = "1 pod runs" if len(lost) == 1 else f"{len(lost):,} pods run"
+        first = f"the first is `{lost[0].key}` on `{lost[0].node_name}`"
+        yield _warning(f"{pods} on nodes that are not in the input", (first,))
+
+
+def _warning(title: str, help: tuple[str, ...]) -> Diagnostic:
+    return Diagnostic(InputCode.INCOMPLETE, title, severity=Severity.WARNING, help=help)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from kdsl.base.quantity import INT64_MAX, Quantity, QuantityFormat, divide_toward_zero, parse_quantity
 
@@ -97,10 +97,14 @@ quantities = st.builds(Quantity, amounts, st.sampled_from(QuantityFormat))
 
 
 @given(quantities)
+@example(Quantity(125_000 * GIGA, QuantityFormat.BINARY_SI))
 def test_text_is_read_back_and_stays(quantity: Quantity) -> None:
     text = str(quantity)
     assert parse_quantity(text) == quantity
-    assert str(parse_quantity(text)) == text
+    # A binary quantity that is no multiple of 1024 has no suffix to tell it by: `125000` is read as `125k`.
+    again = str(parse_quantity(text))
+    assert again == text or quantity.format is QuantityFormat.BINARY_SI
+    assert str(parse_quantity(again)) == again
 
 
 @given(quantities, quantities)

@@ -58,10 +58,27 @@ def test_units_there_and_back(name: str, amount: int) -> None:
     assert canonical(name, quantity_of(name, amount)) == amount
 
 
+def test_running_totals_are_exact_and_read_within_int64() -> None:
+    largest = Resources({"cpu": INT64_MAX, "memory": INT64_MAX})
+    total = largest.plus(largest).plus(Resources({"x.com/y": 1}))
+    assert total.amount("memory") == total["memory"].as_integer() == INT64_MAX
+    assert total.amounts()["memory"] == 2 * INT64_MAX
+    assert list(total) == ["cpu", "memory", "x.com/y"]
+    assert total.minus(largest).minus(Resources({"x.com/y": 1})) == largest
+    assert NOTHING.minus(total).amount("cpu") == -INT64_MAX
+
+
+@given(resources, resources)
+def test_running_totals_are_sums(a: Resources, b: Resources) -> None:
+    assert (a.plus(b), a.minus(b)) == (a + b, a - b)
+
+
 def test_it_is_bounded() -> None:
     largest = Resources({"memory": INT64_MAX})
     with pytest.raises(OverflowError):
         _ = largest + Resources({"memory": 1})
+    with pytest.raises(OverflowError):
+        _ = Resources({"memory": -INT64_MAX}) - Resources({"memory": 1})
     with pytest.raises(OverflowError):
         Resources({"memory": INT64_MAX + 1})
     with pytest.raises(OverflowError):

@@ -15,7 +15,10 @@ from kdsl.check.codes import CheckCode
 from kdsl.lang.loader import load_sources
 from kdsl.report.diagnostics import render
 
-from .programs import shipped
+from .programs import ROOT, shipped
+
+SHOWN = (Path(__file__).parent / "broken", ROOT / "examples" / "teams" / "broken")
+"""Where texts of diagnostics are kept; those that need several files are with the example of teams."""
 
 FILES = sorted((Path(__file__).parent / "broken").glob("*.kdsl"))
 
@@ -38,7 +41,7 @@ def test_broken_file(path: Path) -> None:
 
 
 def test_every_code_is_shown() -> None:
-    texts = "".join(path.with_suffix(".txt").read_text(encoding="utf-8") for path in FILES)
+    texts = "".join(path.read_text(encoding="utf-8") for folder in SHOWN for path in folder.rglob("*.txt"))
     assert [code.name for code in CheckCode if f"[{code}]" not in texts] == []
 
 

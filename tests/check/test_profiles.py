@@ -129,3 +129,43 @@ def test_functions_and_parameters_of_imported_packages() -> None:
     )
     rules = rules_of(check_sources(user, library))
     assert set(rules.fns) == {"lib.double_"}
+
+
+def test_a_tightening_is_of_the_predicate_that_it_names() -> None:
+    text = """
+    profile a extends kubernetes.default {
+      scheduler "a"
+      tighten NodeName { let n = node.podCount require n < 3 else "busy" }
+    }
+    profile b extends a {
+      scheduler "b"
+      tighten kubernetes.NodeName { require node.podCount < 2 else "busier" }
+      add predicate First after NodeName
+    }
+    """
+    rules = rules_of(_check(text))
+    names = _names(rules.profiles["team.b"])
+    predicate = rules.profiles["team.b"].predicates[names.index("NodeName")]
+    assert [each.name for each in predicate.tightenings] == ["NodeName", "NodeName"]
+    assert [each.qualified for each in predicate.tightenings] == [
+        "team.a/NodeName",
+        "team.b/kubernetes.NodeName",
+    ]
+    assert names[names.index("NodeName") + 1] == "First"
+    assert len(rules.profiles["team.a"].predicates[names.index("NodeName")].tightenings) == 1
+
+
+def test_a_profile_may_take_the_place_of_what_it_extends() -> None:
+    ours = 'profile ours extends kubernetes.default { scheduler "default-scheduler" }'
+    assert rules_of(_check(ours)).profiles["team.ours"].scheduler == "default-scheduler"
+    below = f'{ours} profile more extends ours {{ scheduler "default-scheduler" }}'
+    assert not _check(below).diagnostics
+    both = ours + ours.replace("ours", "theirs")
+    assert [each.code for each in _check(both).diagnostics] == ["K0406"]
+
+
+def test_parameters_of_files_are_not_set() -> None:
+    library = Source("lib.kdsl", "kdsl 1\npackage lib\nfinal param fixed = 2\nparam free = 3\n")
+    user = 'kdsl 1\npackage user\nimport lib\nimport kubernetes.v1_36 as k\nprofile p extends k.default { scheduler "p" set lib.fixed = 1 set lib.free = 1 }'
+    result = check_sources(Source("user.kdsl", user), library, shipped())
+    assert [each.code for each in result.diagnostics] == ["K0404", "K0409"]

@@ -16,13 +16,13 @@ def test_a_predicate() -> None:
     predicate = check_predicate("""
       report all
       param limit: int = 10
+      on error abort
       applies when pod.priority > 0
       let spare = limit - node.podCount
       require spare > 0 else unresolvable "full: ${spare}"
       for k, v in pod.nodeSelector where k != "" {
         require node.labels[?k].orValue("") == v else "other ${k}"
       }
-      on error abort
     """)
     assert (predicate.name, predicate.qualified) == ("P", "test.P")
     assert [param.variable.name for param in predicate.params] == ["limit"]
@@ -158,3 +158,23 @@ def test_lets_that_use_each_other_twice_are_followed_once() -> None:
     lets = "\n".join(f"let a{n + 1} = a{n} && a{n}" for n in range(60))
     queue = check_queue(f'let a0 = "k" in pod.labels\n{lets}\norder by a60, a60 ? pod.labels["k"] : ""')
     assert len(queue.lets) == 61
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        'applies when node.labels["k"] == "v"',
+        'narrow to optional.of([pod.labels["k"]]) else "no"',
+        "on error reject \"${pod.labels['k']}\"",
+    ],
+)
+def test_what_runs_first_must_stand_first(late: str) -> None:
+    guard = 'require "k" in node.labels && "k" in pod.labels else "none"'
+    assert (CheckCode.MISPLACED, late) in findings(f"predicate P {{ {guard} {late} }}")
+    text = f"predicate P {{ {late} {guard} }}"
+    assert [code for code, _ in findings(text)] == [CheckCode.MAY_BE_MISSING]
+
+
+def test_the_reason_of_narrow_is_known_before_any_node() -> None:
+    text = 'predicate P { narrow to pod.requiredNodeAffinity.nodeNames else "not ${node.name}" }'
+    assert findings(text) == [(CheckCode.TOO_LATE, "node.name")]

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
 from kdsl import __version__
-from kdsl.base.errors import InvalidInputError, KdslError
-from kdsl.cli.main import COMMANDS, cli
+from kdsl.cli.main import COMMANDS
+
+from tests.cli.command_line import kdsl
 
 ROOT = Path(__file__).parent.parent.parent
 QUICKSTART = ("--cluster", "examples/quickstart/cluster.yaml", "--pods", "examples/quickstart/pods.yaml")
@@ -24,10 +24,6 @@ GOLDEN = Path(__file__).parent / "golden"
 @pytest.fixture(autouse=True)
 def _at_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-
-
-def kdsl(*args: str, stdin: str | bytes | None = None) -> Result:
-    return CliRunner().invoke(cli, args, input=stdin, prog_name="kdsl")
 
 
 def stable(text: str) -> str:
@@ -47,7 +43,7 @@ def stable(text: str) -> str:
 )
 def test_golden(name: str, args: Sequence[str]) -> None:
     result = kdsl(*args)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 0, result.stderr
     golden = GOLDEN / f"{name}.txt"
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(stable(result.stdout), encoding="utf-8")
@@ -104,6 +100,10 @@ def test_fmt_reads_standard_input() -> None:
     assert result.exit_code == 0
     assert "param x: int = 1\n" in result.stdout
     assert kdsl("fmt", "-", stdin="kdsl 1\npredicate {\n").exit_code == 2
+    assert kdsl("fmt", "-", "rules").exit_code == 2
+    assert kdsl("fmt", "--check", "-", stdin=result.stdout).exit_code == 0
+    shown = kdsl("fmt", "--diff", "-", stdin="kdsl 1\npackage a\nparam x:int=1\n")
+    assert shown.exit_code == 1 and "-param x:int=1\n" in shown.stdout
 
 
 def test_fmt_of_a_broken_file_changes_nothing(tmp_path: Path) -> None:
@@ -111,6 +111,39 @@ def test_fmt_of_a_broken_file_changes_nothing(tmp_path: Path) -> None:
     path.write_text("kdsl 1\npackage a\nparam x int\n")
     assert kdsl("fmt", str(path)).exit_code == 2
     assert path.read_text() == "kdsl 1\npackage a\nparam x int\n"
+
+
+@pytest.mark.parametrize("before", [b"kdsl 1\r\npackage a\r\n", b"\xef\xbb\xbfkdsl 1\npackage a\n"])
+def test_fmt_takes_out_what_windows_editors_put_in(tmp_path: Path, before: bytes) -> None:
+    path = tmp_path / "a.kdsl"
+    path.write_bytes(before)
+    assert kdsl("check", str(path)).exit_code == 0
+    assert kdsl("fmt", "--check", str(path)).exit_code == 1
+    assert kdsl("fmt", str(path)).exit_code == 0
+    assert path.read_bytes() == b"kdsl 1\npackage a\n"
+    assert kdsl("fmt", "-", stdin=before).stdout == "kdsl 1\npackage a\n"
+
+
+def test_fmt_goes_on_after_a_file_it_cannot_format(tmp_path: Path) -> None:
+    (tmp_path / "a.kdsl").write_bytes(b"kdsl 1\npackage a\n// caf\xe9\n")
+    (tmp_path / "b.kdsl").write_text("kdsl 1\npackage   a\n")
+    result = kdsl("fmt", str(tmp_path), str(tmp_path / "missing.kdsl"))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "error[K0356]" in result.stderr and "error[K0355]" in result.stderr
+    assert (tmp_path / "b.kdsl").read_text() == "kdsl 1\npackage a\n"
+    latin = kdsl("fmt", "-", stdin=(tmp_path / "a.kdsl").read_bytes())
+    assert (latin.exit_code, latin.stdout) == (2, "") and "<stdin>" in latin.stderr
+
+
+def test_fmt_says_what_it_cannot_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, content: bytes) -> int:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    (tmp_path / "a.kdsl").write_text("kdsl 1\npackage   a\n")
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    result = kdsl("fmt", str(tmp_path))
+    assert result.exit_code == 2
+    assert f"cannot write `{tmp_path}/a.kdsl`: permission denied" in result.stderr
 
 
 def test_editing_a_rule_changes_the_next_run(tmp_path: Path) -> None:
@@ -143,10 +176,15 @@ def test_placements_file(tmp_path: Path) -> None:
     assert len(lines) == 8
 
 
+def test_a_placements_file_that_cannot_be_opened_costs_no_run(tmp_path: Path) -> None:
+    result = kdsl("simulate", *QUICKSTART, "--placements", str(tmp_path / "nowhere" / "placements.txt"))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "No such file or directory" in result.stderr
+
+
 def test_explain_can_fail_a_script() -> None:
     assert kdsl("explain", "report", *QUICKSTART, "--exit-code").exit_code == 1
     assert kdsl("explain", "web-1", *QUICKSTART, "--exit-code").exit_code == 0
-    assert isinstance(kdsl("explain", "nobody", *QUICKSTART).exception, KdslError)
 
 
 def test_explain_as_json() -> None:
@@ -170,9 +208,9 @@ def test_what_can_be_read_is_scheduled_and_the_rest_reported(tmp_path: Path) -> 
 
 
 def test_an_unknown_profile_names_the_known_ones() -> None:
-    error = kdsl("simulate", *QUICKSTART, "--profile", "binpaking").exception
-    assert isinstance(error, InvalidInputError)
-    assert "did you mean `binpacking`?" in error.diagnostics[0].help
+    result = kdsl("simulate", *QUICKSTART, "--profile", "binpaking", "-o", "json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "did you mean `binpacking`?" in result.stderr
 
 
 def test_plugins_list_as_json() -> None:
@@ -181,6 +219,97 @@ def test_plugins_list_as_json() -> None:
         "name": "default-binder",
         "active": True,
     }
+
+
+@pytest.mark.parametrize(
+    ("pod", "said"),
+    [
+        ("nobody", "no pod in the input is called `nobody`"),
+        ("mgration", "did you mean `migration`?"),
+        ("shop/mgration", "did you mean `shop/migration`?"),
+        ("db-0", "pod `shop/db-0` is on node `cpu-a1` already"),
+        ("done", "pod `jobs/done` has finished"),
+        ("web-2", "say which: `shop/web-2`, `jobs/web-2`"),
+    ],
+)
+def test_explain_says_why_it_cannot(tmp_path: Path, pod: str, said: str) -> None:
+    more = tmp_path / "more.yaml"
+    more.write_text(
+        "\n---\n".join(pod_text(name, phase) for name, phase in (("done", "Failed"), ("web-2", "")))
+    )
+    result = kdsl("explain", pod, *QUICKSTART, "--pods", str(more))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+def pod_text(name: str, phase: str = "", **spec: str) -> str:
+    """Write a pod of the namespace `jobs`."""
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "jobs"},
+            "spec": {"containers": [{"name": "c", "image": "i"}], **spec},
+            "status": {"phase": phase} if phase else {},
+        }
+    )
+
+
+def test_a_pod_of_another_scheduler_is_left_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "pods.yaml"
+    path.write_text(pod_text("other", schedulerName="another"))
+    result = kdsl("explain", "other", *QUICKSTART[:2], "--pods", str(path))
+    assert result.exit_code == 0
+    assert re.match(r"pod jobs/other  no profile  rules [0-9a-f]{12}\nskipped: no profile", result.stdout)
+    assert kdsl("explain", "other", *QUICKSTART[:2], "--pods", str(path), "--exit-code").exit_code == 1
+
+
+def test_gaps_of_the_input_are_warnings(tmp_path: Path) -> None:
+    path = tmp_path / "deployment.yaml"
+    path.write_text("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n")
+    result = kdsl("simulate", "--cluster", str(path))
+    assert (result.exit_code, result.stdout) == (0, "0 pods placed, 0 pending\n")
+    assert "there is no node in the input" in result.stderr
+    assert "no pod in the input waits for a node" in result.stderr
+    assert "1 Deployment" in result.stderr
+    path.write_text(pod_text("lost", nodeName="gone"))
+    result = kdsl("simulate", *QUICKSTART, "--pods", str(path))
+    assert result.exit_code == 0
+    assert "1 pod runs on nodes that are not in the input" in result.stderr
+    assert "`jobs/lost` on `gone`" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (None, 2),  # the folder is empty
+        (b"", 1),
+        (b"kdsl 1\npackage a\n// caf\xe9\n", 1),
+        (b"kdsl 1\r\npackage a\r\n", 0),
+        (b"\xef\xbb\xbfkdsl\t1\npackage\ta\n", 0),
+    ],
+)
+def test_check_of_odd_files(tmp_path: Path, content: bytes | None, code: int) -> None:
+    if content is not None:
+        (tmp_path / "a.kdsl").write_bytes(content)
+    result = kdsl("check", str(tmp_path), str(tmp_path))
+    assert result.exit_code == code
+    assert bool(result.stdout) == (code > 0)
+    assert kdsl("simulate", *QUICKSTART, "--rules", str(tmp_path)).exit_code == (2 if code else 0)
+
+
+def test_check_of_a_missing_path_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for args in ((), ("nowhere",)):
+        result = kdsl("check", *args)
+        assert result.exit_code == 2
+        assert "no such file or directory" in result.stdout
+
+
+def test_the_shipped_rules_can_be_found() -> None:
+    result = kdsl("rules")
+    assert result.exit_code == 0
+    assert (Path(result.stdout.rstrip("\n")) / "kubernetes" / "v1_36.kdsl").is_file()
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -193,3 +322,29 @@ def test_every_command_has_help(name: str) -> None:
 @pytest.mark.parametrize("args", [("simulat",), ("simulate",), ("check", "--format", "xml"), ("explain",)])
 def test_wrong_usage_exits_with_two(args: Sequence[str]) -> None:
     assert kdsl(*args).exit_code == 2
+
+
+def test_rule_tests(tmp_path: Path) -> None:
+    test = tmp_path / "a.test.yaml"
+    body = (
+        "apiVersion: kdsl.dev/v1\nkind: RuleTest\npredicate: kubernetes.v1_36.NodeName\n"
+        "fixtures: {nodes: {a: {}, b: {}}, pods: {named: {nodeName: a}, free: {}}}\n"
+        "tests:\n- {name: named, pod: named, expect: {feasible: [%s]}}\n"
+    )
+    test.write_text(body % "a")
+    passed = kdsl("test", "-v", str(test))
+    assert (passed.exit_code, passed.stdout) == (0, f"{test}\n  ok    named\n\n1 passed in 1 file\n")
+    assert kdsl("test", str(test), "-k", "nothing").exit_code == 2
+    assert kdsl("test", str(tmp_path / "none")).exit_code == 2
+    covered = kdsl("test", "--cover=90", str(test))
+    assert covered.exit_code == 1 and "3/4  predicate NodeName" in covered.stdout
+    bare = kdsl("test", "--cover", str(test))
+    assert bare.exit_code == 0 and "never false  applies when" in bare.stdout
+    test.write_text(body % "b")
+    failed = kdsl("test", "--format", "json", str(test))
+    assert failed.exit_code == 1 and json.loads(failed.stdout)["failed"] == 1
+    assert "<failure" in kdsl("test", "--format", "junit", str(test)).stdout
+    test.write_text("kind: RuleTest\n")
+    assert kdsl("test", str(test)).exit_code == 2
+    (tmp_path / "empty").mkdir()
+    assert kdsl("test", str(tmp_path / "empty")).exit_code == 2

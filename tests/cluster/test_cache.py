@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from kdsl.base.quantity import INT64_MAX
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.pod import PodInfo
@@ -224,13 +225,25 @@ def test_images_know_how_many_nodes_have_them() -> None:
         assert info is not None
         return {name: image.node_count for name, image in info.images.items()}
 
-    assert counts("n1") == {"a:latest": 2, "b:latest": 1}
+    assert counts("n1") == {"a": 2, "b": 1}
     before = cache.snapshot().images_version
     cache.update_node(facts("n2", {"b": 5}))
-    assert counts("n1") == {"a:latest": 1, "b:latest": 2}
+    assert counts("n1") == {"a": 1, "b": 2}
     assert cache.snapshot().images_version > before
     cache.remove_node("n2")
-    assert counts("n1") == {"a:latest": 1, "b:latest": 1}
+    assert counts("n1") == {"a": 1, "b": 1}
+
+
+def test_a_node_may_be_asked_for_more_than_int64_holds() -> None:
+    cache = ClusterCache()
+    cache.add_node(facts("n1"))
+    many = [container(f"c{i}", memory="8Pi") for i in range(1025)]
+    for name in ("p1", "p2"):
+        cache.add_pod(pod_info({"containers": many, "nodeName": "n1"}, name=name))
+    assert cache.snapshot().requested("memory").tolist() == [INT64_MAX]
+    cache.remove_pod("default/p1")
+    cache.remove_pod("default/p2")
+    assert cache.snapshot().requested("memory").tolist() == [0]
 
 
 def test_rows_are_used_again_and_the_order_holds_until_nodes_come_or_go() -> None:

@@ -134,13 +134,17 @@ def test_image_names() -> None:
     assert tagged("a") == "a:latest"
     assert tagged("reg:5000/a") == "reg:5000/a:latest"
     assert tagged("reg:5000/a:v1") == "reg:5000/a:v1"
+    assert tagged("reg/a@sha256:00") == "reg/a@sha256:00"
 
 
 def test_node_fields() -> None:
     node = read_node(
         {
             "allocatable": {"cpu": "4", "memory": "1.5Gi"},
-            "images": [{"names": ["a", "a@sha256:00"], "sizeBytes": 7}],
+            "images": [
+                {"names": ["a", "a@sha256:00"], "sizeBytes": 7},
+                {"names": ["a"], "sizeBytes": 8},
+            ],
         },
         {"unschedulable": True, "taints": [{"key": "k", "value": "v", "effect": "NoExecute"}]},
         labels={"l": "1"},
@@ -151,7 +155,8 @@ def test_node_fields() -> None:
     assert info.taints == (Taint("k", "v", "NoExecute"),)
     assert (info.labels, info.annotations) == ({"l": "1"}, {"x": "y"})
     assert dict(info.allocatable.amounts()) == {"cpu": 4000, "memory": 3 * 2**29}
-    assert info.images == {"a:latest": NodeImage(7, 1), "a@sha256:00": NodeImage(7, 1)}
+    # Names of a node's images are taken as they are, and of two images with one name the first counts.
+    assert info.images == {"a": NodeImage(7, 1), "a@sha256:00": NodeImage(7, 1)}
 
 
 def test_pods_come_and_go() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kdsl.base.quantity import INT64_MAX
 from kdsl.base.resources import Resources
 from kdsl.cluster.requests import PodRequests, pod_requests
 
@@ -97,6 +98,23 @@ def test_a_resize_counts_at_the_larger_amount_on_the_node_only() -> None:
     assert requests(spec, pending).usage == cpu(cpu="3", memory="2Gi")
     deferred = {**status, "conditions": [{"type": "PodResizePending", "reason": "Deferred"}]}
     assert requests(spec, deferred).usage == found.usage
+
+
+def test_an_infeasible_resize_of_a_container_without_requests_asks_for_nothing() -> None:
+    status = {
+        "containerStatuses": [{"name": "a", "resources": {}}],
+        "conditions": [{"type": "PodResizePending", "reason": "Infeasible"}],
+    }
+    found = requests({"containers": [container("a", cpu="64")]}, status)
+    assert (found.usage, found.requests) == (cpu(), cpu(cpu="64"))
+    assert found.scored_usage == cpu(cpu="100m", memory="200Mi")
+
+
+def test_sums_stay_within_int64() -> None:
+    many = [container(f"c{i}", memory="8Pi") for i in range(1025)]
+    assert requests({"containers": many}).usage.amount("memory") == INT64_MAX
+    limited = requests({"containers": many, "resources": {"limits": {"cpu": "1"}}})
+    assert limited.usage.amount("memory") == INT64_MAX
 
 
 def test_a_resize_of_sidecars_and_of_the_pod_level() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from kdsl.base.diagnostic import Severity
+from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.read import read_values
 
 # Paths are dotted; a number is an index. `...` deletes.
@@ -114,6 +115,7 @@ def changed(thing: dict[str, Any], path: str, value: object) -> dict[str, Any]:
         (f"{EXPRESSION}.operator", "in", f"{EXPRESSION}.operator", "unknown operator `in`"),
         (f"{EXPRESSION}.values", [], f"{EXPRESSION}.values", "at least one value"),
         (f"{EXPRESSION}.key", "", f"{EXPRESSION}.key", "needs a label key"),
+        (f"{EXPRESSION}.key", "a b", f"{EXPRESSION}.key", "`a b` is not a label key"),
         (
             EXPRESSION,
             {"key": "a", "operator": "Exists", "values": ["b"]},
@@ -205,6 +207,25 @@ def test_what_is_clear_but_refused_is_a_warning(thing: dict[str, Any], path: str
     (found,) = result.diagnostics
     assert found.severity is Severity.WARNING
     assert len(result.objects) == 1
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "title"),
+    [
+        ("Gt", "x", "`x` is not a 64-bit integer"),
+        ("Lt", "9223372036854775808", "`9223372036854775808` is not a 64-bit integer"),
+        ("Gt", "-1", "`-1` is not a label value"),
+        ("NotIn", "a b", "`a b` is not a label value"),
+    ],
+)
+def test_a_term_that_cannot_be_read_is_a_warning(operator: str, value: str, title: str) -> None:
+    result = read_values([changed(POD, EXPRESSION, {"key": "a", "operator": operator, "values": [value]})])
+    (found,) = result.diagnostics
+    assert (found.title, found.where) == (title, f"<values>#1: {EXPRESSION.replace('.0', '[0]')}.values[0]")
+    assert found.severity is Severity.WARNING
+    selector = PodInfo.of(result.pods[0]).required_node_affinity
+    assert selector is not None
+    assert selector.terms == ()
 
 
 def test_suggestions() -> None:

@@ -2,10 +2,10 @@
 
     python -m tests.conformance.cel FILE [--tier core]
 
-FILE is `tests.jsonl.gz` of the reference vectors. Prints a line per failure, a table of the tiers of
-`docs/language.md`, and `N passed, M failed`; exits with 1 if any failed. A test that expects an error of a
-library counts as passed only where a test of the same section that expects a value passes too: what does not
-exist would else pass by failing.
+FILE is `tests.jsonl.gz` of the reference vectors. Prints a line per failure, a table per file and one per
+tier, and `N passed, M failed`; exits with 1 if any failed. A test that expects an error of a library counts as
+passed only where a test of the same section that expects a value passes too: what does not exist would else
+pass by failing.
 """
 
 from __future__ import annotations
@@ -52,6 +52,19 @@ _PRIMITIVES = {
 }
 _TYPE_NAMES = {"optional_type": "optional"}
 
+MISREAD = frozenset(
+    {
+        ("bytes_literals", "triple_single_quoted_unescaped_punctuation"),
+        ("bytes_literals", "triple_double_quoted_unescaped_punctuation"),
+    }
+)
+"""Tests whose expected bytes are `\\?` in the suite's protobuf text, where that escape is a plain `?`.
+
+The reader that made the data (protobuf's for Python) leaves the backslash of this one escape in place, so the
+data asks for a backslash that the expression does not have; `read_tests` takes it away. Where an expression
+has the escape too, both were misread alike, and still say the same.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -72,7 +85,14 @@ class Outcome:
 def read_tests(path: Path) -> list[dict[str, Any]]:
     """Return the tests of the suite."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
+        return [_corrected(json.loads(line)) for line in lines]
+
+
+def _corrected(test: dict[str, Any]) -> dict[str, Any]:
+    if (test["section"], test["name"]) not in MISREAD:
+        return test
+    expected = base64.b64decode(test["value"]["bytesValue"]).replace(rb"\?", b"?")
+    return test | {"value": {"bytesValue": base64.b64encode(expected).decode()}}
 
 
 def run_all(tests: list[dict[str, Any]]) -> list[Outcome]:
@@ -220,7 +240,7 @@ def show(value: Value) -> str:
 
 
 def table(outcomes: list[Outcome]) -> Iterator[str]:
-    """Yield the table of passes per file and tier."""
+    """Yield the passes per file, then per tier."""
     passed: Counter[tuple[str, str]] = Counter()
     total: Counter[tuple[str, str]] = Counter()
     tiers: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
@@ -233,8 +253,10 @@ def table(outcomes: list[Outcome]) -> Iterator[str]:
         key = (tier, file)
         yield f"{tier:<12}{file:<18}{passed[key]:>5} / {total[key]}"
         tiers[tier] = (tiers[tier][0] + passed[key], tiers[tier][1] + total[key])
+    yield ""
     for tier, (good, count) in tiers.items():
-        yield f"{tier:<12}{'(all)':<18}{good:>5} / {count}"
+        yield f"{tier:<12}{good}/{count}"
+    yield f"{'all':<12}{passed.total()}/{total.total()}"
 
 
 def main(arguments: list[str]) -> int:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.clock import ManualClock
 from kdsl.cycle.queue import SchedulingQueue
+from kdsl.cycle.routing import Routes
 from kdsl.hooks.specs import QueuedPod
 from kdsl.hooks.status import Code, Status
 
@@ -23,7 +24,7 @@ def drained(queue: SchedulingQueue) -> list[str]:
 
 def test_by_default_priority_then_age() -> None:
     clock = ManualClock()
-    queue = SchedulingQueue([table({})], clock)
+    queue = SchedulingQueue(Routes([table({})]), clock)
     for name, priority in (("a", 0), ("b", 5), ("c", 0), ("d", 5)):
         queue.add(pod(name, priority=priority))
         clock.advance(1)
@@ -37,7 +38,7 @@ def test_the_profile_orders_its_pods_and_ties_go_by_arrival(keys: list[int]) -> 
     def sort(queued: QueuedPod) -> int:
         return int(queued.pod.labels["key"])
 
-    queue = SchedulingQueue([table({"Q": plugin(queue_sort=sort)}, queue="Q")], ManualClock())
+    queue = SchedulingQueue(Routes([table({"Q": plugin(queue_sort=sort)}, queue="Q")]), ManualClock())
     for at, key in enumerate(keys):
         queue.add(pod(str(at), labels={"key": str(key)}))
     assert drained(queue) == [str(at) for at, _ in sorted(enumerate(keys), key=lambda item: item[1])]
@@ -48,7 +49,7 @@ def test_between_profiles_the_heads_priority_then_age_decide() -> None:
         return -queued.sequence
 
     odd = table({"Q": plugin(queue_sort=backwards)}, queue="Q", scheduler="odd")
-    queue = SchedulingQueue([table({}), odd], ManualClock())
+    queue = SchedulingQueue(Routes([table({}), odd]), ManualClock())
     queue.add(pod("a", scheduler_name="odd", priority=1))
     queue.add(pod("b"))
     queue.add(pod("c", scheduler_name="odd", priority=1))
@@ -59,7 +60,9 @@ def test_between_profiles_the_heads_priority_then_age_decide() -> None:
 def test_the_first_refusal_gates_a_pod() -> None:
     refusal = Status(Code.UNRESOLVABLE, ("waiting for scheduling gates: [a b]",))
     plugins = {"A": plugin(pre_enqueue=lambda: None), "B": plugin(pre_enqueue=lambda: refusal)}
-    queue = SchedulingQueue([table(plugins | {"C": plugin(pre_enqueue=lambda: 1 / 0)})], ManualClock())
+    queue = SchedulingQueue(
+        Routes([table(plugins | {"C": plugin(pre_enqueue=lambda: 1 / 0)})]), ManualClock()
+    )
     gated = queue.add(pod("a"))
     assert gated is not None
     assert gated.status == refusal.by("B")
@@ -71,7 +74,7 @@ def test_a_pod_that_is_let_in_is_no_longer_gated() -> None:
     def gate(pod: Any) -> Status | None:
         return Status(Code.UNRESOLVABLE, ("gated",)) if pod.scheduling_gates else None
 
-    queue = SchedulingQueue([table({"A": plugin(pre_enqueue=gate)})], ManualClock())
+    queue = SchedulingQueue(Routes([table({"A": plugin(pre_enqueue=gate)})]), ManualClock())
     queue.add(pod("a", scheduling_gates=("g",)))
     assert queue.add(pod("a")) is None
     assert queue.gated == {}
@@ -79,7 +82,7 @@ def test_a_pod_that_is_let_in_is_no_longer_gated() -> None:
 
 
 def test_a_gate_that_raises_gates_the_pod() -> None:
-    queue = SchedulingQueue([table({"A": plugin(pre_enqueue=lambda: 1 / 0)})], ManualClock())
+    queue = SchedulingQueue(Routes([table({"A": plugin(pre_enqueue=lambda: 1 / 0)})]), ManualClock())
     gated = queue.add(pod("a"))
     assert gated is not None
     assert gated.status.message == 'running PreEnqueue plugin "A": ZeroDivisionError: division by zero'
@@ -89,7 +92,7 @@ def test_a_key_that_cannot_be_computed_or_compared_gates_the_pod() -> None:
     def sort(queued: QueuedPod) -> Any:
         return {"raises": lambda: 1 / 0, "text": lambda: "x"}.get(queued.pod.name, lambda: queued.sequence)()
 
-    queue = SchedulingQueue([table({"Q": plugin(queue_sort=sort)}, queue="Q")], ManualClock())
+    queue = SchedulingQueue(Routes([table({"Q": plugin(queue_sort=sort)}, queue="Q")]), ManualClock())
     names = ("a", "b", "text", "raises", "c")
     gated = [name for name in names if queue.add(pod(name)) is not None]
     assert gated == ["text", "raises"]
@@ -98,6 +101,6 @@ def test_a_key_that_cannot_be_computed_or_compared_gates_the_pod() -> None:
 
 
 def test_pods_of_unknown_schedulers_are_not_lost() -> None:
-    queue = SchedulingQueue([table({})], ManualClock())
+    queue = SchedulingQueue(Routes([table({})]), ManualClock())
     queue.add(pod("a", scheduler_name="nobody"))
     assert drained(queue) == ["a"]

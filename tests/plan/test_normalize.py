@@ -63,3 +63,27 @@ def test_doubles() -> None:
     assert normalize(Normalization.REVERSE, raw).tolist() == [100, 50, 0]
     assert normalize(Normalization.NONE, raw * 9).tolist() == [0, 2, 4]
     assert normalize(Normalization.REVERSE, np.zeros(2)).tolist() == [100, 100]
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "expected"),
+    [
+        (Normalization.MAX, [1.7e308, 8.5e307, 0.0], [100, 50, 0]),
+        (Normalization.REVERSE, [1.7e308, 8.5e307, 0.0], [0, 50, 100]),
+        (Normalization.MINMAX, [1.7e308, 0.0, -1.7e308], [100, 50, 0]),
+        (Normalization.MINMAX, [1.0, -1e308], [100, 0]),
+        (Normalization.MAX, [5e-324, 0.0], [100, 0]),
+    ],
+)
+def test_doubles_near_the_end(kind: Normalization, raw: list[float], expected: list[int]) -> None:
+    assert normalize(kind, np.array(raw)).tolist() == expected
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=8))
+def test_no_double_wraps_or_warns(raw: list[float]) -> None:
+    for kind in (Normalization.MAX, Normalization.REVERSE, Normalization.MINMAX, Normalization.NONE):
+        for before, after in zip(raw, normalize(kind, np.array(raw)).tolist(), strict=True):
+            if kind is Normalization.REVERSE and before < 0:
+                assert after >= 100
+            elif kind is Normalization.MINMAX:
+                assert 0 <= after <= 100

@@ -9,6 +9,7 @@ from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.hookimpls import PredicatePlugin
+from kdsl.plan.predicate import SKIP
 
 from tests.plan.lab import node, nodes_of, predicate, statuses
 
@@ -207,3 +208,35 @@ def test_a_let_is_computed_where_it_is_needed() -> None:
 def test_parameters_are_constants() -> None:
     plugin = predicate('param names: list(string) = ["large"]\nrequire node.name in names else "no"')
     assert statuses(plugin, POD, NODES).keys() == {"small"}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('let low = pod.priority < 0\napplies when low\nrequire false else "no"', SKIP),
+        (
+            'let only = optional.of([pod.name])\nnarrow to only else "no"\nrequire true else "no"',
+            Narrowed(("p",)),
+        ),
+    ],
+)
+def test_lets_are_known_to_what_runs_first(body: str, expected: Status | Narrowed) -> None:
+    assert predicate(body).pre_filter(CycleState(), PodInfo("p"), nodes_of(node("a"))) == expected
+
+
+def test_a_let_of_the_node_in_applies_when() -> None:
+    plugin = predicate('let labelled = "k" in node.labels\napplies when labelled\nrequire false else "no"')
+    nodes = nodes_of(node("a", labels={"k": "v"}), node("b"), node("c", labels={"k": "v"}))
+    assert sorted(statuses(plugin, PodInfo("p"), nodes)) == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    "fails", ['require 1 / pod.priority > 0 else "no"', 'narrow to optional.of([pod.images[0]]) else "no"']
+)
+def test_an_error_that_is_explained_by_the_node_waits_for_it(fails: str) -> None:
+    plugin = predicate(f'let where = node.name\non error reject "it failed on ${{where}}"\n{fails}')
+    rejected = statuses(plugin, PodInfo("p"), nodes_of(node("a"), node("b")))
+    assert [status.reasons for status in rejected.values()] == [
+        ("it failed on a",),
+        ("it failed on b",),
+    ]

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.pod import PodInfo
 from kdsl.hooks.specs import QueuedPod
 from kdsl.hooks.status import Code
+from kdsl.plan import queue as queue_module
 from kdsl.plan.hookimpls import QueuePlugin
+from kdsl.plan.scalar import meter
 
 from tests.plan.lab import compile_rules
 
@@ -62,3 +65,14 @@ def test_a_pod_that_is_not_admitted(pod: PodInfo, reason: str) -> None:
     assert status is not None
     assert (status.code, status.reasons) == (Code.UNRESOLVABLE, (reason,))
     assert plugin.pre_enqueue(PodInfo("q")) is None
+
+
+@pytest.mark.parametrize("direction", ["", " desc"])
+def test_a_key_that_costs_too_much_comes_last(direction: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_module, "POD_STEPS", 1000)
+    monkeypatch.setattr(meter, "POD_STEPS", 1000)
+    keys = "pod.labels.filter(a, pod.labels.exists(b, pod.labels.exists(c, a == b + c))).size()"
+    plugin = queue(f"order by {keys}{direction}, pod.priority")
+    labels = FrozenMap({f"k{at}": "" for at in range(20)})
+    dear = [(PodInfo(f"dear{priority}", labels=labels, priority=priority), 0) for priority in (2, 1)]
+    assert order(plugin, *dear, (PodInfo("cheap", priority=9), 0)) == ["cheap", "dear1", "dear2"]

@@ -79,3 +79,22 @@ def test_a_score_that_does_not_apply_is_skipped() -> None:
     assert status is not None and status.code is Code.SKIP
     assert run(plugin)[0] == [1, 1, 1]
     assert run(score("applies when 1 / pod.priority > 0\nvalue 1"), PodInfo("q"))[0] == [1, 1, 1]
+
+
+def test_the_smallest_int_is_no_score() -> None:
+    body = 'value node.name == "a" ? -9223372036854775808 : 1'
+    assert run(score(body)) == ([0, 1, 1], [0, 1, 1])
+    with pytest.raises(ScoreError, match="the score is -9223372036854775808"):
+        run(score(f"on error abort {body}"))
+
+
+def test_an_error_in_normalize_is_shown_where_it_is() -> None:
+    plugin = score("on error abort\nvalue 1\nnormalize by value / (max - min)")
+    with pytest.raises(ScoreError, match=r"division by zero \(t.kdsl:6:14\)"):
+        run(plugin)
+
+
+def test_lets_are_known_to_applies_when() -> None:
+    plugin = score("let wanted = pod.priority > 5\napplies when wanted\nvalue 1")
+    status = plugin.pre_score(CycleState(), POD, NODES)
+    assert status is not None and status.code is Code.SKIP

@@ -98,7 +98,10 @@ def test_explain_sees_the_cluster_that_the_pod_finds(rules: RuleSet, quickstart:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("nobody", "no pod called `nobody` in the input"), ("db-0", "pod `shop/db-0` already runs on `cpu-a1`")],
+    [
+        ("nobody", "no pod in the input is called `nobody`"),
+        ("db-0", "pod `shop/db-0` is on node `cpu-a1` already"),
+    ],
 )
 def test_find_says_why_there_is_no_such_pod(quickstart: Workload, name: str, message: str) -> None:
     with pytest.raises(KdslError, match=message):

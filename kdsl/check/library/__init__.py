@@ -9,13 +9,46 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from kdsl.check.library import collections, conversions, numbers, operators, quantities, strings, times
+from kdsl.check.library import (
+    collections,
+    conversions,
+    encoders,
+    formats,
+    networks,
+    numbers,
+    operators,
+    quantities,
+    sets,
+    strings,
+    times,
+    urls,
+    versions,
+)
 from kdsl.check.library.declaration import Function, Overload
-from kdsl.check.types import BOOL, BYTES, DOUBLE, DURATION, INT, NULL, STRING, TIMESTAMP, TYPE, UINT, Type
+from kdsl.check.types import (
+    BOOL,
+    BYTES,
+    CIDR,
+    DOUBLE,
+    DURATION,
+    INT,
+    IP,
+    NULL,
+    QUANTITY,
+    SEMVER,
+    STRING,
+    TIMESTAMP,
+    TYPE,
+    UINT,
+    Type,
+)
 
 __all__ = ["LIBRARY", "TYPE_NAMES", "Function", "Overload"]
 
-_MODULES = (operators, conversions, times, collections, strings, numbers, quantities)
+_MODULES = (
+    *(operators, conversions, times, collections, sets, strings, encoders, numbers),
+    *(quantities, versions, networks, urls, formats),
+)
 
 LIBRARY: Mapping[str, Function] = MappingProxyType(
     {function.name: function for module in _MODULES for function in module.FUNCTIONS}
@@ -37,6 +70,12 @@ TYPE_NAMES: Mapping[str, Type] = MappingProxyType(
         "optional_type": Type("optional"),
         "google.protobuf.Timestamp": TIMESTAMP,
         "google.protobuf.Duration": DURATION,
+        "net.IP": IP,
+        "net.CIDR": CIDR,
+        "kubernetes.Quantity": QUANTITY,
+        "kubernetes.Semver": SEMVER,
+        "kubernetes.URL": Type("url"),
+        "kubernetes.NamedFormat": Type("format"),
     }
 )
 """Types that are values in expressions, by name; `type(x)` gives them without arguments."""

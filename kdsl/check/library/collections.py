@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kdsl.check.library.declaration import Function, declare
 
-_ORDERED = ("int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration", "quantity")
-_SUMMED = ("int", "uint", "double", "duration", "quantity")
+_ORDERED = ("int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration", "quantity", "semver")
+_SUMMED = ("int", "uint", "double", "duration", "quantity", "resources")
 
 FUNCTIONS: tuple[Function, ...] = (
     declare(

@@ -55,6 +55,9 @@ FUNCTIONS: tuple[Function, ...] = (
             "timestamp_to_string": "(timestamp): string",
             "duration_to_string": "(duration): string",
             "quantity_to_string": "(quantity): string",
+            "semver_to_string": "(semver): string",
+            "ip_to_string": "(ip): string",
+            "cidr_to_string": "(cidr): string",
         },
     ),
     declare(

@@ -30,6 +30,14 @@ def _number(name: str, doc: str, result: str = "") -> Function:
     )
 
 
+def _bits(name: str, doc: str, args: str) -> Function:
+    """Declare a function of bits; `{}` in `args` stands for the type, `int` or `uint`, of the result."""
+    word = name.replace(".", "_")
+    return declare(
+        name, doc, {f"{word}_{kind}": f"({args.format(*[kind] * 2)}): {kind}" for kind in ("int", "uint")}
+    )
+
+
 FUNCTIONS: tuple[Function, ...] = (
     _extreme("math.greatest", "The largest of its arguments, or of a list."),
     _extreme("math.least", "The smallest of its arguments, or of a list."),
@@ -43,4 +51,10 @@ FUNCTIONS: tuple[Function, ...] = (
     _double("math.isNaN", "Is not a number.", result="bool"),
     _double("math.isInf", "Is positive or negative infinity.", result="bool"),
     _double("math.isFinite", "Is neither NaN nor infinite.", result="bool"),
+    _bits("math.bitAnd", "The bits that both have.", "{}, {}"),
+    _bits("math.bitOr", "The bits that one has or both.", "{}, {}"),
+    _bits("math.bitXor", "The bits that exactly one has.", "{}, {}"),
+    _bits("math.bitNot", "The 64 bits, each reversed.", "{}"),
+    _bits("math.bitShiftLeft", "The 64 bits moved up, zeros from below.", "{}, int"),
+    _bits("math.bitShiftRight", "The 64 bits moved down, zeros from above.", "{}, int"),
 )

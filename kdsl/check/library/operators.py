@@ -9,8 +9,10 @@ def _comparison(name: str, word: str, doc: str) -> Function:
     """Declare an ordering operator: within each ordered type, and across the three numeric ones."""
     overloads = {
         f"{word}_{kind}": f"({kind}, {kind}): bool"
-        for kind in ("bool", "string", "bytes", "timestamp", "duration", "quantity")
+        for kind in ("bool", "string", "bytes", "timestamp", "duration", "quantity", "semver")
     }
+    if name in ("_<=_", "_>=_"):
+        overloads[f"{word}_resources"] = "(resources, resources): bool"
     numbers = {"int64": "int", "uint64": "uint", "double": "double"}
     for left, left_type in numbers.items():
         for right, right_type in numbers.items():
@@ -39,9 +41,9 @@ FUNCTIONS: tuple[Function, ...] = (
     declare("_==_", "Equal; numbers of different types are equal by value.", {"equals": "(T, T): bool"}),
     declare("_!=_", "Not equal.", {"not_equals": "(T, T): bool"}),
     _comparison("_<_", "less", "Less than, in the type's own order."),
-    _comparison("_<=_", "less_equals", "Less than or equal, in the type's own order."),
+    _comparison("_<=_", "less_equals", "Less than or equal; for `resources`, each of them."),
     _comparison("_>_", "greater", "Greater than, in the type's own order."),
-    _comparison("_>=_", "greater_equals", "Greater than or equal, in the type's own order."),
+    _comparison("_>=_", "greater_equals", "Greater than or equal; for `resources`, each of them."),
     declare(
         "@in",
         "Is an item of a list, a key of a map, or a resource that is named.",
@@ -86,6 +88,7 @@ FUNCTIONS: tuple[Function, ...] = (
             "add_duration_timestamp": "(duration, timestamp): timestamp",
             "add_timestamp_duration": "(timestamp, duration): timestamp",
             "add_quantity": "(quantity, quantity): quantity",
+            "add_resources": "(resources, resources): resources",
         },
     ),
     declare(
@@ -99,6 +102,7 @@ FUNCTIONS: tuple[Function, ...] = (
             "subtract_timestamp_duration": "(timestamp, duration): timestamp",
             "subtract_timestamp_timestamp": "(timestamp, timestamp): duration",
             "subtract_quantity": "(quantity, quantity): quantity",
+            "subtract_resources": "(resources, resources): resources",
         },
     ),
     declare(

@@ -1,4 +1,7 @@
-"""Kubernetes quantities: the functions Kubernetes adds to CEL, and `ratio`. Operators are in `operators`."""
+"""Kubernetes quantities: the functions Kubernetes adds to CEL, and `ratio`. Operators are in `operators`.
+
+Members that quantities and semantic versions both have are declared here.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,11 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare("isInteger", "Would `asInteger` succeed?", {"quantity_is_integer": "quantity.(): bool"}),
     declare("asApproximateFloat", "The nearest double.", {"quantity_as_float": "quantity.(): double"}),
-    declare("sign", "-1, 0 or 1.", {"quantity_sign": "quantity.(): int"}),
+    declare(
+        "sign",
+        "-1, 0 or 1.",
+        {"quantity_sign": "quantity.(): int", "sign_quantity": "(quantity): int"},
+    ),
     declare(
         "add",
         "The sum with a quantity or an int.",
@@ -37,12 +44,22 @@ FUNCTIONS: tuple[Function, ...] = (
     declare(
         "isGreaterThan",
         "Is greater than the other.",
-        {"quantity_is_greater_than": "quantity.(quantity): bool"},
+        {
+            "quantity_is_greater_than": "quantity.(quantity): bool",
+            "semver_is_greater_than": "semver.(semver): bool",
+        },
     ),
-    declare("isLessThan", "Is less than the other.", {"quantity_is_less_than": "quantity.(quantity): bool"}),
+    declare(
+        "isLessThan",
+        "Is less than the other.",
+        {
+            "quantity_is_less_than": "quantity.(quantity): bool",
+            "semver_is_less_than": "semver.(semver): bool",
+        },
+    ),
     declare(
         "compareTo",
         "-1, 0 or 1 as it is less, equal or greater.",
-        {"quantity_compare_to": "quantity.(quantity): int"},
+        {"quantity_compare_to": "quantity.(quantity): int", "semver_compare_to": "semver.(semver): int"},
     ),
 )

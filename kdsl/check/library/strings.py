@@ -46,4 +46,27 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare("trim", "Without white space at both ends.", {"string_trim": "string.(): string"}),
     declare("reverse", "The characters in reverse order.", {"string_reverse": "string.(): string"}),
+    declare(
+        "format",
+        "The string with each of %s %d %f %e %b %o %x %X replaced by an item of the list.",
+        {"string_format": "string.(list(T)): string"},
+    ),
+    declare(
+        "strings.quote",
+        "The string in double quotes, special characters escaped.",
+        {"strings_quote": "(string): string"},
+    ),
+    declare(
+        "find",
+        "The first part that matches the RE2 pattern, empty where none does.",
+        {"string_find_string": "string.(string): string"},
+    ),
+    declare(
+        "findAll",
+        "All parts that match the RE2 pattern, or the first n of them.",
+        {
+            "string_find_all_string": "string.(string): list(string)",
+            "string_find_all_string_int": "string.(string, int): list(string)",
+        },
+    ),
 )

@@ -8,12 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kdsl.plan.functions import collections, conversions, numbers, operators, quantities, strings, times
+from kdsl.plan.functions import (
+    amounts,
+    collections,
+    conversions,
+    encoders,
+    formats,
+    networks,
+    numbers,
+    operators,
+    quantities,
+    sets,
+    strings,
+    times,
+    urls,
+    versions,
+)
 from kdsl.plan.values import Value
 
 __all__ = ["IMPLEMENTATIONS"]
 
-_MODULES = (operators, conversions, times, collections, strings, numbers, quantities)
+_MODULES = (
+    *(operators, conversions, times, collections, sets, strings, encoders, numbers),
+    *(quantities, amounts, versions, networks, urls, formats),
+)
 
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     overload: implementation

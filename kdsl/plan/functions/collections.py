@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 
 from kdsl.base.quantity import ZERO
-from kdsl.plan.functions import quantities
+from kdsl.base.resources import NOTHING
+from kdsl.plan.functions import amounts, quantities
 from kdsl.plan.values import (
     NONE,
     Duration,
@@ -22,7 +23,7 @@ from kdsl.plan.values import (
     kind_of,
 )
 
-_ORDERED = ("int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration", "quantity")
+_ORDERED = ("int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration", "quantity", "semver")
 
 
 def _first(items: Value, wanted: Value, places: Iterable[int]) -> int:
@@ -89,6 +90,7 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
         lambda total, item: checked_duration(total.ns + item.ns), items, Duration(0)
     ),
     "list_sum_quantity": lambda items: reduce(quantities.add, items, ZERO),
+    "list_sum_resources": lambda items: reduce(amounts.add, items, NOTHING),
     **{f"list_min_{kind}": _extreme(operator.lt, "min") for kind in _ORDERED},
     **{f"list_max_{kind}": _extreme(operator.gt, "max") for kind in _ORDERED},
     **{f"list_is_sorted_{kind}": _is_sorted for kind in _ORDERED},

@@ -118,6 +118,9 @@ _TEXTS: Mapping[str, Callable[[Value], str]] = {
     "timestamp": timestamp_text,
     "duration": duration_text,
     "quantity": str,
+    "semver": str,
+    "ip": str,
+    "cidr": str,
 }
 
 
@@ -153,6 +156,9 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "timestamp_to_string": timestamp_text,
     "duration_to_string": duration_text,
     "quantity_to_string": str,
+    "semver_to_string": str,
+    "ip_to_string": str,
+    "cidr_to_string": str,
     "string_to_timestamp": parse_timestamp,
     "int64_to_timestamp": lambda seconds: checked_timestamp(seconds * SECOND),
     "type": type_of,

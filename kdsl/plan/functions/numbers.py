@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Mapping
 from functools import reduce
 
-from kdsl.plan.values import EvalError, UInt, Value, checked_int, kind_of
+from kdsl.plan.values import INT_MAX, UINT_MAX, EvalError, UInt, Value, checked_int, kind_of
 
 _KINDS = ("int", "uint", "double", "dyn")
 _NUMBERS = ("int", "uint", "double")
@@ -55,6 +55,29 @@ def square_root(value: float) -> float:
     return math.sqrt(value) if value >= 0 else math.nan
 
 
+def _signed(bits: int) -> int:
+    """Return the int that 64 bits stand for."""
+    return bits if bits <= INT_MAX else bits - UINT_MAX - 1
+
+
+def _shift(move: Callable[[int, int], int], result: Callable[[int], int]) -> Callable[[int, int], int]:
+    """Return a shift of 64 bits; from 64 places on nothing is left."""
+
+    def shift(value: int, places: int) -> int:
+        if places < 0:
+            raise EvalError(f"negative offset: {places}")
+        return result(move(value & UINT_MAX, places) & UINT_MAX if places < 64 else 0)
+
+    return shift
+
+
+def _of_bits(word: str, combine: Callable[[int, int], int]) -> dict[str, Callable[..., Value]]:
+    return {
+        f"math_{word}_int": combine,
+        f"math_{word}_uint": lambda left, right: UInt(combine(int(left), int(right))),
+    }
+
+
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     **_extreme(operator.gt, "math.greatest"),
     **_extreme(operator.lt, "math.least"),
@@ -74,4 +97,13 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "math_isNaN_double": math.isnan,
     "math_isInf_double": math.isinf,
     "math_isFinite_double": math.isfinite,
+    **_of_bits("bitAnd", operator.and_),
+    **_of_bits("bitOr", operator.or_),
+    **_of_bits("bitXor", operator.xor),
+    "math_bitNot_int": operator.invert,
+    "math_bitNot_uint": lambda value: UInt(int(value) ^ UINT_MAX),
+    "math_bitShiftLeft_int": _shift(operator.lshift, _signed),
+    "math_bitShiftLeft_uint": _shift(operator.lshift, UInt),
+    "math_bitShiftRight_int": _shift(operator.rshift, _signed),
+    "math_bitShiftRight_uint": _shift(operator.rshift, UInt),
 }

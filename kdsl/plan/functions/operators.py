@@ -29,7 +29,10 @@ from kdsl.plan.values import (
     to_key,
 )
 
-_ORDERED = ("bool", "string", "bytes", "timestamp", "duration", "quantity", "int64", "uint64", "double")
+_ORDERED = (
+    *("bool", "string", "bytes", "timestamp", "duration", "quantity", "semver"),
+    *("int64", "uint64", "double"),
+)
 _ORDERED_INTEGERS = ("int64_uint64", "uint64_int64")
 _ORDERED_WITH_DOUBLE = ("int64_double", "uint64_double", "double_int64", "double_uint64")
 

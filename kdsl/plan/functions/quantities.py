@@ -66,6 +66,10 @@ def as_integer(quantity: Quantity) -> int:
     return quantity.as_integer()
 
 
+def _sign(quantity: Quantity) -> int:
+    return (quantity.nanos > 0) - (quantity.nanos < 0)
+
+
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "string_to_quantity": from_text,
     "is_quantity_string": is_quantity,
@@ -73,7 +77,8 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "quantity_as_integer": as_integer,
     "quantity_is_integer": lambda quantity: quantity.is_integer,
     "quantity_as_float": lambda quantity: quantity.ratio(Quantity.of(1)),
-    "quantity_sign": lambda quantity: (quantity.nanos > 0) - (quantity.nanos < 0),
+    "quantity_sign": _sign,
+    "sign_quantity": _sign,
     "quantity_add": add,
     "quantity_add_int": lambda quantity, units: add(quantity, _units(units)),
     "quantity_sub": subtract,

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Mapping
+from itertools import islice
 
-from kdsl.plan.regex import RegexError, compile_regex
+from kdsl.plan.functions.formatting import format_text
+from kdsl.plan.regex import Finder, Regex, RegexError, compile_regex
 from kdsl.plan.values import MAX_TEXT, EvalError, Value, checked_list, checked_text
 
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _UPPER = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
+_ESCAPES = str.maketrans(
+    dict(zip('\a\b\f\n\r\t\v\\"', (f"\\{letter}" for letter in 'abfnrtv\\"'), strict=True))
+)
 # Unicode's White_Space property. `str.strip` alone would also take the separators U+001C to U+001F.
 _WHITE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -17,13 +22,38 @@ _WHITE = (
 )
 
 
-def matches(text: str, pattern: str) -> bool:
-    """Tell whether some part of `text` matches the RE2 pattern, in time linear in the text."""
+def _regex(pattern: str) -> Regex:
     try:
-        regex = compile_regex(pattern)
+        return compile_regex(pattern)
     except RegexError as error:
         raise EvalError(f"invalid regular expression: {error}") from None
-    return regex.search(text)
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Tell whether some part of `text` matches the RE2 pattern, in time linear in the text."""
+    return _regex(pattern).search(text)
+
+
+def find_all(text: str, pattern: str, count: int = -1) -> tuple[str, ...]:
+    """Return the first `count` parts that match, all where it is negative."""
+    regex = _regex(pattern)
+    if count == 0 or not regex.search(text):
+        return ()
+    try:
+        found = tuple(islice(Finder(regex, text).all(), count if count > 0 else None))
+    except RegexError as error:
+        raise EvalError(str(error)) from None
+    return checked_list(found, len(found))
+
+
+def find(text: str, pattern: str) -> str:
+    """Return the first part that matches, empty where none does."""
+    return "".join(find_all(text, pattern, 1))
+
+
+def quote(text: str) -> str:
+    """Return the text in double quotes with CEL's escapes; characters that print stay as they are."""
+    return checked_text(f'"{text.translate(_ESCAPES)}"')
 
 
 def _offset(offset: int, end: int) -> int:
@@ -103,6 +133,11 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "string_substring_int_int": substring,
     "string_trim": lambda text: text.strip(_WHITE),
     "string_reverse": lambda text: text[::-1],
+    "string_format": format_text,
+    "strings_quote": quote,
+    "string_find_string": find,
+    "string_find_all_string": find_all,
+    "string_find_all_string_int": find_all,
     "string_index_of_string": index_of,
     "string_index_of_string_int": index_of,
     "string_last_index_of_string": last_index_of,

@@ -1,8 +1,8 @@
 """Patterns as automata: Thompson's construction, made deterministic state by state as texts are read.
 
-Searching costs one dictionary look-up per character once the states are known, and is linear in the text
-always. The states of one pattern are bounded and thrown away when there are too many; a running search keeps
-those it needs.
+Whether there is a match costs one dictionary look-up per character once the states are known, and is linear
+in the text always. The states of one pattern are bounded and thrown away when there are too many; a running
+search keeps those it needs. Where the match is takes the steps in order of preference: `finder` does that.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ MAX_TRANSITIONS = 10_000
 
 
 @dataclass(slots=True)
-class _Step:
+class Step:
     """One instruction: match a character of `ranges`, pass `place`, or go on freely; then continue at
-    `targets`.
+    `targets`, the preferred one first.
 
     The one without targets is the end of the pattern.
     """
@@ -34,7 +34,7 @@ class _Step:
     targets: tuple[int, ...] = ()
 
 
-class _Side(IntEnum):
+class Side(IntEnum):
     """What stands on one side of a place in the text."""
 
     NOTHING = 0
@@ -48,22 +48,25 @@ class _State:
     """The steps that may come next, and the side read last. `after` caches where a character leads."""
 
     steps: frozenset[int]
-    before: _Side
+    before: Side
     after: dict[str, _State | None] = field(default_factory=dict)
 
 
 class Regex:
-    """A compiled pattern, usable from several threads; `transitions` counts what it remembers."""
+    """A compiled pattern, usable from several threads; `transitions` counts what it remembers.
+
+    `program` are its steps, `start` the first of them.
+    """
 
     def __init__(self, pattern: str) -> None:
-        self._program: list[_Step] = [_Step()]
-        self._start = self._emit(parse(pattern), 0)
+        self.program: list[Step] = [Step()]
+        self.start = self._emit(parse(pattern), 0)
         self._reset()
 
     def _reset(self) -> None:
         self.transitions = 0
-        self._states: dict[tuple[frozenset[int], _Side], _State] = {}
-        self._initial = self._state(frozenset((self._start,)), _Side.NOTHING)
+        self._states: dict[tuple[frozenset[int], Side], _State] = {}
+        self._initial = self._state(frozenset((self.start,)), Side.NOTHING)
 
     def search(self, text: str) -> bool:
         """Tell whether some part of `text` matches."""
@@ -76,40 +79,40 @@ class Regex:
             if following is None:
                 return True
             state = following
-        return self._closure(state, _Side.NOTHING) is None
+        return self._closure(state, Side.NOTHING) is None
 
     def _advance(self, state: _State, char: str) -> _State | None:
         """Return where `char` leads from `state`; None where the pattern matched before it."""
         if self.transitions >= MAX_TRANSITIONS:
             self._reset()
         self.transitions += 1
-        side = _side(char)
+        side = side_of(char)
         steps = self._closure(state, side)
         following = None
         if steps is not None:
             code = ord(char)
-            reached = {self._start}
+            reached = {self.start}
             for index in steps:
-                step = self._program[index]
+                step = self.program[index]
                 if step.ranges is not None and charset.contains(step.ranges, code):
                     reached.add(step.targets[0])
             following = self._state(frozenset(reached), side)
         state.after[char] = following
         return following
 
-    def _state(self, steps: frozenset[int], before: _Side) -> _State:
+    def _state(self, steps: frozenset[int], before: Side) -> _State:
         return self._states.setdefault((steps, before), _State(steps, before))
 
-    def _closure(self, state: _State, after: _Side) -> set[int] | None:
+    def _closure(self, state: _State, after: Side) -> set[int] | None:
         """Return every step reached without reading; None where the end of the pattern is among them."""
         seen = set(state.steps)
         open_steps = list(seen)
         while open_steps:
-            step = self._program[open_steps.pop()]
+            step = self.program[open_steps.pop()]
             if not step.targets:
                 return None
             if step.ranges is not None or (
-                step.place is not None and not _holds(step.place, state.before, after)
+                step.place is not None and not holds(step.place, state.before, after)
             ):
                 continue
             for target in step.targets:
@@ -120,43 +123,46 @@ class Regex:
 
     # ---- construction: every `_emit` returns the entry of a piece that continues at `target` ---------------
 
-    def _add(self, step: _Step) -> int:
-        if len(self._program) >= MAX_PROGRAM:
+    def _add(self, step: Step) -> int:
+        if len(self.program) >= MAX_PROGRAM:
             raise RegexError(f"the pattern needs more than {MAX_PROGRAM} states")
-        self._program.append(step)
-        return len(self._program) - 1
+        self.program.append(step)
+        return len(self.program) - 1
 
     def _emit(self, tree: Tree, target: int) -> int:
         match tree:
             case Chars(ranges=ranges):
-                return self._add(_Step(ranges=ranges, targets=(target,)))
+                return self._add(Step(ranges=ranges, targets=(target,)))
             case Assert(place=place):
-                return self._add(_Step(place=place, targets=(target,)))
+                return self._add(Step(place=place, targets=(target,)))
             case Sequence(items=items):
                 for item in reversed(items):
                     target = self._emit(item, target)
                 return target
             case Choice(options=options):
                 entries = tuple(self._emit(option, target) for option in options)
-                return self._add(_Step(targets=entries))
-            case Repeat(item=item, low=low, high=high):
-                return self._emit_repeat(item, low, high, target)
+                return self._add(Step(targets=entries))
+            case Repeat(item=item, low=low, high=high, lazy=lazy):
+                return self._emit_repeat(item, low, high, lazy, target)
 
-    def _emit_repeat(self, item: Tree, low: int, high: int | None, target: int) -> int:
+    def _emit_repeat(self, item: Tree, low: int, high: int | None, lazy: bool, target: int) -> int:
+        def either(entry: int) -> tuple[int, int]:
+            return (target, entry) if lazy else (entry, target)
+
         if high is None:
-            loop = self._add(_Step(targets=(target,)))
+            loop = self._add(Step(targets=(target,)))
             entry = self._emit(item, loop)
-            self._program[loop].targets = (entry, target)
-            # One more copy for each further repetition; `x*` may be skipped, `x+` is entered through its
-            # item.
-            target = loop if low == 0 else entry
+            self.program[loop].targets = either(entry)
+            # One more copy for each further repetition; `x*` is `(x+)?`, `x+` is entered through its item:
+            # the preferred match of an item that may be empty depends on it.
+            target = self._add(Step(targets=either(entry))) if low == 0 else entry
             copies = low - 1
         else:
             for _ in range(high - low):
                 entry = self._emit(item, target)
                 if entry == target:
                     break
-                target = self._add(_Step(targets=(entry, target)))
+                target = self._add(Step(targets=either(entry)))
             copies = low
         for _ in range(copies):
             entry = self._emit(item, target)
@@ -172,23 +178,25 @@ def compile_regex(pattern: str) -> Regex:
     return Regex(pattern)
 
 
-def _side(char: str) -> _Side:
+def side_of(char: str) -> Side:
+    """Tell what a character is to the places beside it."""
     if char == "\n":
-        return _Side.NEWLINE
-    return _Side.WORD if char.isascii() and (char.isalnum() or char == "_") else _Side.OTHER
+        return Side.NEWLINE
+    return Side.WORD if char.isascii() and (char.isalnum() or char == "_") else Side.OTHER
 
 
-def _holds(place: Place, before: _Side, after: _Side) -> bool:
+def holds(place: Place, before: Side, after: Side) -> bool:
+    """Tell whether a place with these sides is what the assertion asks for."""
     match place:
         case Place.TEXT_START:
-            return before is _Side.NOTHING
+            return before is Side.NOTHING
         case Place.TEXT_END:
-            return after is _Side.NOTHING
+            return after is Side.NOTHING
         case Place.LINE_START:
-            return before in (_Side.NOTHING, _Side.NEWLINE)
+            return before in (Side.NOTHING, Side.NEWLINE)
         case Place.LINE_END:
-            return after in (_Side.NOTHING, _Side.NEWLINE)
+            return after in (Side.NOTHING, Side.NEWLINE)
         case Place.WORD_EDGE:
-            return (before is _Side.WORD) != (after is _Side.WORD)
+            return (before is Side.WORD) != (after is Side.WORD)
         case Place.NO_WORD_EDGE:
-            return (before is _Side.WORD) == (after is _Side.WORD)
+            return (before is Side.WORD) == (after is Side.WORD)

@@ -54,13 +54,12 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """At least `low` times, at most `high` times where it is not None. Greedy or lazy makes no difference
-    here.
-    """
+    """At least `low` times, at most `high` times where it is not None; as few as will do where `lazy`."""
 
     item: Tree
     low: int
     high: int | None
+    lazy: bool = False
 
 
 Tree = Chars | Assert | Sequence | Choice | Repeat
@@ -230,11 +229,11 @@ class _Parser:
         bounds = self._bounds()
         if bounds is None:
             return item
-        self._take("?")
+        lazy = self._take("?")
         start = self.at
         if self._bounds() is not None:
             raise RegexError(f"invalid nested repetition operator: {self.pattern[start : self.at]}")
-        return Repeat(item, *bounds)
+        return Repeat(item, *bounds, lazy=lazy)
 
     def _bounds(self) -> tuple[int, int | None] | None:
         """Parse a repetition operator; text such as `{,3}` or `{a` is not one."""

@@ -32,6 +32,7 @@ from kdsl.plan.scalar.comprehensions import compile_comprehension
 from kdsl.plan.scalar.fast import compile_fast
 from kdsl.plan.scalar.frame import UNSET, Closure, Frame, apply, constant, failing, lazy_reader, slot_reader
 from kdsl.plan.scalar.logic import LAZY
+from kdsl.plan.scalar.meter import has_weight, metered, spend
 from kdsl.plan.values import NONE, EvalError, Optional, UInt, Value, kind_of
 from kdsl.plan.views import VIEW_FUNCTIONS, method_of
 
@@ -93,7 +94,10 @@ class Compiler:
             implementation = VIEW_FUNCTIONS[expr.function]
         else:
             implementation = method_of(expr.function) or dispatcher(expr.function, expr.member)
-        return apply(implementation, [self.compile(arg) for arg in expr.args])
+        args = [self.compile(arg) for arg in expr.args]
+        if has_weight(expr.function, (arg.type for arg in expr.args)):
+            return metered(implementation, args)
+        return apply(implementation, args)
 
     def _fn_call(self, expr: CallFn) -> Closure:
         """Call a function of a rule file: on a frame of its own, with all arguments evaluated."""
@@ -103,10 +107,12 @@ class Compiler:
         if body is None:
             # INVARIANT: functions do not call each other in circles; the checker sees to it.
             body = self._bodies[fn.qualified] = Compiler(self._fns, self._bodies).compile(fn.body)
-        blank: Frame = [UNSET] * fn.slots
+        blank: Frame = [UNSET] * (fn.slots + 1)
 
         def call(frame: Frame) -> Value:
+            spend(frame, 1)
             inner = blank.copy()
+            inner[-1] = frame[-1]
             for slot, arg in args:
                 inner[slot] = arg(frame)
             return body(inner)

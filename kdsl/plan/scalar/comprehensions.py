@@ -8,6 +8,7 @@ from kdsl.check.typed import Comprehension, Macro
 from kdsl.check.types import STRING, Type
 from kdsl.plan.scalar.frame import Closure, Compile, Frame
 from kdsl.plan.scalar.logic import truth
+from kdsl.plan.scalar.meter import spend
 from kdsl.plan.values import EvalError, Value, from_key, keys_of, kind_of, to_key
 
 Each = Callable[[Frame], Iterator[None]]
@@ -43,7 +44,10 @@ def each_of(type_: Type, iterable: Closure, slots: tuple[int, ...]) -> Each:
         elements = elements_of(type_)
 
         def one(frame: Frame) -> Iterator[None]:
-            for value in elements(iterable(frame)):
+            values = iterable(frame)
+            listed = elements(values)
+            spend(frame, len(values))
+            for value in listed:
                 frame[slot] = value
                 yield
 
@@ -52,7 +56,10 @@ def each_of(type_: Type, iterable: Closure, slots: tuple[int, ...]) -> Each:
     entries = pairs_of(type_)
 
     def two(frame: Frame) -> Iterator[None]:
-        for key, value in entries(iterable(frame)):
+        values = iterable(frame)
+        listed = entries(values)
+        spend(frame, len(values))
+        for key, value in listed:
             frame[first], frame[second] = key, value
             yield
 

@@ -9,10 +9,11 @@ import operator
 from collections.abc import Callable
 
 from kdsl.check.typed import CallOf, Const, TypedExpr
-from kdsl.check.types import BOOL, BYTES, DURATION, INT, STRING, TIMESTAMP, UINT
+from kdsl.check.types import BOOL, BYTES, DURATION, INT, RESOURCES, STRING, TIMESTAMP, UINT
 from kdsl.plan.ir import Known
 from kdsl.plan.scalar.amounts import compile_on_amounts
 from kdsl.plan.scalar.frame import Closure, Compile, Frame
+from kdsl.plan.scalar.meter import has_weight, metered
 from kdsl.plan.values import INT_MAX, INT_MIN, EvalError, Value, equals
 
 _PLAIN_EQUALITY = frozenset((BOOL, INT, UINT, STRING, BYTES, TIMESTAMP, DURATION))
@@ -30,14 +31,14 @@ def compile_fast(expr: CallOf, compile: Compile) -> Closure | None:
         case "add_int64" | "subtract_int64" | "multiply_int64":
             return _arithmetic(word, compile(left), compile(right))
         case "equals" | "not_equals":
-            return _equality(expr.overload == "equals", left, right, compile)
+            return _equality(expr.function, left, right, compile)
         case "in_list":
             return _member(left, right, compile)
         case "in_map" if left.type == STRING:
             return _contains(compile(left), compile(right))
         case "index_map" if left.type.args[0] == right.type == STRING:
             return _look_up(compile(left), compile(right))
-    if word in ("less", "greater") and left.type == right.type:
+    if word in ("less", "greater") and left.type == right.type != RESOURCES:
         return _comparison(expr.function, compile(left), right, compile)
     return None
 
@@ -82,10 +83,13 @@ def _comparison(function: str, left: Closure, right: TypedExpr, compile: Compile
     }[function]
 
 
-def _equality(wanted: bool, left: TypedExpr, right: TypedExpr, compile: Compile) -> Closure:
+def _equality(function: str, left: TypedExpr, right: TypedExpr, compile: Compile) -> Closure:
+    wanted = function == "_==_"
     first = compile(left)
     if left.type != right.type or left.type not in _PLAIN_EQUALITY:
         second = compile(right)
+        if has_weight(function, (left.type, right.type)):
+            return metered(lambda one, other: equals(one, other) is wanted, [first, second])
         return lambda frame: equals(first(frame), second(frame)) is wanted
     compare: Callable[[Value, Value], Value] = operator.eq if wanted else operator.ne
     if isinstance(right, Const):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from kdsl.plan.values import EvalError, Value
 
 Frame = list[Value]
-"""One slot per variable of a rule or function. A slot of a lazy variable holds `UNSET` until it is first
-read.
+"""One slot per variable of a rule or function, and the meter of `meter.py` at the end. A slot of a lazy
+variable holds `UNSET` until it is first read.
 """
 
 Closure = Callable[[Frame], Value]
@@ -31,6 +32,13 @@ class _Unset:
 UNSET: Final = _Unset()
 
 
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """What a lazy variable holds that has no value."""
+
+    message: str
+
+
 def constant(value: Value) -> Closure:
     return lambda frame: value
 
@@ -40,12 +48,18 @@ def slot_reader(slot: int) -> Closure:
 
 
 def lazy_reader(slot: int, compute: Closure) -> Closure:
-    """Read a slot, filling it first where it is `UNSET`. An error is not kept: reading again fails again."""
+    """Read a slot, filling it first where it is `UNSET`; what fails once fails at every reading."""
 
     def read(frame: Frame) -> Value:
         value = frame[slot]
         if value is UNSET:
-            value = frame[slot] = compute(frame)
+            try:
+                value = compute(frame)
+            except EvalError as error:
+                value = _Failed(error.message)
+            frame[slot] = value
+        if value.__class__ is _Failed:
+            raise EvalError(value.message)
         return value
 
     return read

@@ -1,0 +1,43 @@
+"""`cel.block` and what belongs to it: how CEL's optimisers write common parts of an expression once.
+
+    cel.block([a, f(cel.index(0))], g(cel.index(1)))    is    cel.bind(x, a, cel.bind(y, f(x), g(y)))
+
+and `cel.iterVar(d, n)`, `cel.accuVar(d, n)` name the variables of macros. It is a notation of tools: loose
+expressions may use it, rule files have `let`.
+"""
+
+from __future__ import annotations
+
+from kdsl.lang.tree import Call, Expr, Ident, ListExpr, Literal, LiteralKind
+
+_CEL = "cel"
+_VARIABLES = {"index": 1, "iterVar": 2, "accuVar": 2}
+
+
+def desugar(expr: Call) -> Expr | None:
+    """Return what a call of this notation stands for, or None where it is something else."""
+    if expr.target is None or expr.target != Ident(_CEL, span=expr.target.span):
+        return None
+    if expr.function in _VARIABLES:
+        return _variable(expr)
+    match expr.function, expr.args:
+        case "block", (ListExpr(items=items), body) if not any(item.optional for item in items):
+            for number in reversed(range(len(items))):
+                item = items[number].value
+                name = Ident(f"@index:{number}", span=item.span)
+                body = Call("bind", expr.target, (name, item, body), span=expr.span)
+            return body
+    return None
+
+
+def macro_variable(expr: Expr) -> Expr:
+    """Return the name that `cel.iterVar(…)` stands for where a macro declares a variable."""
+    return (desugar(expr) if isinstance(expr, Call) else None) or expr
+
+
+def _variable(expr: Call) -> Ident | None:
+    """Return the name of a variable; no text can spell it, so nothing else has it."""
+    numbers = [arg.value for arg in expr.args if isinstance(arg, Literal) and arg.kind is LiteralKind.INT]
+    if not len(numbers) == len(expr.args) == _VARIABLES[expr.function]:
+        return None
+    return Ident(":".join(("@" + expr.function, *map(str, numbers))), span=expr.span)

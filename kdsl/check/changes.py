@@ -1,0 +1,366 @@
+"""What changed between two versions of rules, in the words of the language: for `kdsl diff` and reviews.
+
+Profiles are compared as they take effect, declarations as they are written; layout, comments and spellings of
+the same constant are no changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from difflib import SequenceMatcher
+from enum import StrEnum
+from functools import partial
+from typing import TypeVar
+
+from kdsl.check.model import CheckedParam, CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
+from kdsl.lang.expression_printer import format_expr
+from kdsl.lang.layout import render
+from kdsl.lang.loader import Program
+from kdsl.lang.statement_printer import statement_doc
+from kdsl.lang.templates import spell_template
+from kdsl.lang.tree import (
+    Code,
+    Declaration,
+    Declared,
+    Device,
+    Fit,
+    Fn,
+    ForEach,
+    Param,
+    Predicate,
+    Profile,
+    Queue,
+    Require,
+    Score,
+    Statement,
+    Team,
+    Tighten,
+)
+
+_ONE_LINE = 1_000_000
+
+K = TypeVar("K")
+
+
+class ChangeKind(StrEnum):
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference: `what` of `subject` was `before` and is `after`.
+
+    `before` is empty for what was added, `after` for what was removed, both where the name says it all.
+    `site` is the `file:line` of the new version, or of the old one where it is gone.
+    """
+
+    subject: str
+    kind: ChangeKind
+    what: str
+    before: str = ""
+    after: str = ""
+    site: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One side of a comparison. Only declarations in `files` count: the others belong to a library."""
+
+    rules: RuleSet
+    program: Program
+    files: frozenset[str]
+
+
+def compare_versions(old: Version, new: Version) -> tuple[Change, ...]:
+    """Return what changed: profiles first, then declarations by name."""
+    changes: list[Change] = []
+    profiles = [
+        {name: each for name, each in side.rules.profiles.items() if each.span.source.path in side.files}
+        for side in (old, new)
+    ]
+    for name in _names(*profiles):
+        before, after = (side.get(name) for side in profiles)
+        changes += _profile_pair(name, before, after)
+    declared = [_declarations(side) for side in (old, new)]
+    for kind, name in sorted(_names(*declared)):
+        changes += _declaration_pair(f"{kind} {name}", *(side.get((kind, name)) for side in declared))
+    return tuple(changes)
+
+
+def compare_profiles(old: CheckedProfile, new: CheckedProfile) -> tuple[Change, ...]:
+    """Return what changed from one effective profile to another."""
+    return tuple(_profile(f"profile {new.qualified}", old, new))
+
+
+def _names(old: Mapping[K, object], new: Mapping[K, object]) -> list[K]:
+    return list(dict.fromkeys((*old, *new)))
+
+
+def _whole(subject: str, kind: ChangeKind, site: str) -> Change:
+    return Change(subject, kind, "", site=site)
+
+
+# ---- profiles ----------------------------------------------------------------------------------------------
+
+
+def _profile_pair(name: str, old: CheckedProfile | None, new: CheckedProfile | None) -> Iterator[Change]:
+    subject = f"profile {name}"
+    if old is not None and new is not None:
+        yield from _profile(subject, old, new)
+    elif new is not None:
+        yield _whole(subject, ChangeKind.ADDED, new.span.site)
+    elif old is not None:
+        yield _whole(subject, ChangeKind.REMOVED, old.span.site)
+
+
+def _profile(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator[Change]:
+    origins = new.origins
+    for what, before, after, span in (
+        ("what it extends", old.extends, new.extends, new.span),
+        ("team", old.team, new.team, new.span),
+        ("scheduler", old.scheduler, new.scheduler, origins.scheduler),
+        ("queue", old.queue.qualified, new.queue.qualified, origins.queue),
+    ):
+        if before != after:
+            yield Change(subject, ChangeKind.CHANGED, what, before, after, span.site)
+    predicates = [{rule.qualified: rule for rule in side.predicates} for side in (old, new)]
+    sites = [
+        dict(zip(rules, (span.site for span in side.origins.predicates), strict=True))
+        for rules, side in zip(predicates, (old, new), strict=True)
+    ]
+    tightenings = [
+        dict(zip(rules, side.origins.tightenings, strict=True))
+        for rules, side in zip(predicates, (old, new), strict=True)
+    ]
+    yield from _members(subject, "predicate", predicates, sites, partial(_place, predicates))
+    yield from _order(subject, [list(side) for side in predicates], new.span.site)
+    for name, rule in predicates[1].items():
+        if name in predicates[0]:
+            yield from _params(subject, predicates[0][name], rule)
+            yield from _tightenings(subject, rule.name, *(side[name] for side in tightenings))
+    yield from _scores(subject, old, new)
+
+
+def _members(
+    subject: str,
+    kind: str,
+    sides: Sequence[Mapping[str, object]],
+    sites: Sequence[Mapping[str, str]],
+    describe: Callable[[int, str], str],
+) -> Iterator[Change]:
+    """List the rules that only one side has; `describe` takes the side (0 is the old one) and the rule."""
+    old, new = sides
+    for name in old:
+        if name not in new:
+            was = describe(0, name)
+            yield Change(subject, ChangeKind.REMOVED, f"{kind} {name}", was, site=sites[0][name])
+    for name in new:
+        if name not in old:
+            is_ = describe(1, name)
+            yield Change(subject, ChangeKind.ADDED, f"{kind} {name}", after=is_, site=sites[1][name])
+
+
+def _place(sides: Sequence[Mapping[str, object]], side: int, name: str) -> str:
+    """Say where a predicate stands in its profile."""
+    names = list(sides[side])
+    at = names.index(name)
+    return f"behind {names[at - 1].rpartition('.')[2]}" if at else "first"
+
+
+def _order(subject: str, sides: Sequence[list[str]], site: str) -> Iterator[Change]:
+    """Report another order of the predicates that both sides have."""
+    old, new = ([name for name in side if name in other] for side, other in (sides, sides[::-1]))
+    if old != new:
+        before, after = (", ".join(name.rpartition(".")[2] for name in side) for side in (old, new))
+        yield Change(subject, ChangeKind.CHANGED, "order of predicates", before, after, site)
+
+
+def _tightenings(subject: str, name: str, old: Sequence[Tighten], new: Sequence[Tighten]) -> Iterator[Change]:
+    """Report tightenings of a predicate that only one side has."""
+    bodies = [{each.body: each for each in side} for side in (old, new)]
+    what = f"tightening of {name}"
+    for body, gone in bodies[0].items():
+        if body not in bodies[1]:
+            yield Change(subject, ChangeKind.REMOVED, what, _joined(body), site=gone.span.site)
+    for body, come in bodies[1].items():
+        if body not in bodies[0]:
+            yield Change(subject, ChangeKind.ADDED, what, after=_joined(body), site=come.span.site)
+
+
+def _scores(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator[Change]:
+    scores = [{entry.score.qualified: entry for entry in side.scores} for side in (old, new)]
+    sites, weights = (
+        [
+            dict(zip(rules, (span.site for span in spans), strict=True))
+            for rules, spans in zip(scores, pair, strict=True)
+        ]
+        for pair in (
+            (old.origins.scores, new.origins.scores),
+            (old.origins.weights, new.origins.weights),
+        )
+    )
+    yield from _members(
+        subject, "score", scores, sites, lambda side, name: f"weight {scores[side][name].weight}"
+    )
+    for name, entry in scores[1].items():
+        earlier = scores[0].get(name)
+        if earlier is None:
+            continue
+        if earlier.weight != entry.weight:
+            before, after = str(earlier.weight), str(entry.weight)
+            what = f"weight of {entry.score.name}"
+            yield Change(subject, ChangeKind.CHANGED, what, before, after, weights[1][name])
+        yield from _params(subject, earlier.score, entry.score)
+
+
+def _params(
+    subject: str, old: CheckedPredicate | CheckedScore, new: CheckedPredicate | CheckedScore
+) -> Iterator[Change]:
+    """Report parameters with other values; those that the rule gained or lost show in its declaration."""
+    before: dict[str, CheckedParam] = {param.variable.name: param for param in old.params}
+    for param in new.params:
+        name = param.variable.name
+        if name in before and before[name].value != param.value:
+            texts = before[name].value.span.text, param.value.span.text
+            what = f"parameter {new.name}.{name}"
+            yield Change(subject, ChangeKind.CHANGED, what, *texts, param.value.span.site)
+
+
+# ---- declarations ------------------------------------------------------------------------------------------
+
+_KINDS: Mapping[type[Declared] | type[Param], str] = {
+    Predicate: "predicate",
+    Score: "score",
+    Queue: "queue",
+    Device: "device",
+    Fn: "fn",
+    Param: "param",
+    Team: "team",
+}
+
+
+def _declarations(side: Version) -> dict[tuple[str, str], Declaration]:
+    """Return what counts by kind and qualified name; profiles are compared as they take effect."""
+    return {
+        (_KINDS[type(each)], f"{package.name}.{each.name.text}"): each
+        for package in side.program.packages.values()
+        for each in package.declarations
+        if not isinstance(each, Profile) and each.span.source.path in side.files
+    }
+
+
+def _declaration_pair(subject: str, old: Declaration | None, new: Declaration | None) -> Iterator[Change]:
+    if old is not None and new is not None:
+        yield from _declaration(subject, old, new)
+    elif new is not None:
+        yield _whole(subject, ChangeKind.ADDED, new.span.site)
+    elif old is not None:
+        yield _whole(subject, ChangeKind.REMOVED, old.span.site)
+
+
+def _declaration(subject: str, old: Declaration, new: Declaration) -> Iterator[Change]:
+    if _head(old) != _head(new):
+        yield Change(subject, ChangeKind.CHANGED, "declaration", _line(old), _line(new), new.span.site)
+    if isinstance(old, Declared) and isinstance(new, Declared) and old.doc != new.doc:
+        yield Change(
+            subject, ChangeKind.CHANGED, "description", " ".join(old.doc), " ".join(new.doc), new.span.site
+        )
+    yield from _statements(subject, _inner(old), _inner(new))
+
+
+def _statements(subject: str, old: Sequence[Statement], new: Sequence[Statement]) -> Iterator[Change]:
+    """Compare the statements of two blocks, pairing those that stand in the same place."""
+    heads = [_head(each) for each in old], [_head(each) for each in new]
+    for tag, a, b, c, d in SequenceMatcher(None, *heads, autojunk=False).get_opcodes():
+        pairs = min(b - a, d - c)
+        for before, after in zip(old[a : a + pairs], new[c : c + pairs], strict=True):
+            if tag == "equal":
+                yield from _statements(subject, _inner(before), _inner(after))
+            elif type(before) is type(after):
+                yield from _statement(subject, before, after)
+            else:
+                yield from (*_gone(subject, [before]), *_come(subject, [after]))
+        yield from _gone(subject, old[a + pairs : b])
+        yield from _come(subject, new[c + pairs : d])
+
+
+def _statement(subject: str, old: Statement, new: Statement) -> Iterator[Change]:
+    site = new.span.site
+    if isinstance(old, Require) and isinstance(new, Require):
+        if old.condition != new.condition:
+            conditions = format_expr(old.condition), format_expr(new.condition)
+            yield Change(subject, ChangeKind.CHANGED, "condition", *conditions, site)
+        codes = str(old.code or Code.UNSCHEDULABLE), str(new.code or Code.UNSCHEDULABLE)
+        if codes[0] != codes[1]:
+            yield Change(subject, ChangeKind.CHANGED, "code", *codes, site)
+        if old.reason != new.reason:
+            yield Change(subject, ChangeKind.CHANGED, "reason", _reason(old), _reason(new), site)
+        return
+    word, before, after = _word(new), _line(old), _line(new)
+    if _word(old) == word:
+        before, after = before.removeprefix(f"{word} "), after.removeprefix(f"{word} ")
+    yield Change(subject, ChangeKind.CHANGED, word, before, after, site)
+    yield from _statements(subject, _inner(old), _inner(new))
+
+
+def _gone(subject: str, statements: Iterable[Statement]) -> Iterator[Change]:
+    for each in statements:
+        yield Change(subject, ChangeKind.REMOVED, _word(each), _text(each), site=each.span.site)
+
+
+def _come(subject: str, statements: Iterable[Statement]) -> Iterator[Change]:
+    for each in statements:
+        yield Change(subject, ChangeKind.ADDED, _word(each), after=_text(each), site=each.span.site)
+
+
+def _inner(statement: Statement) -> Sequence[Statement]:
+    match statement:
+        case (
+            Predicate(body=body)
+            | Score(body=body)
+            | Queue(body=body)
+            | Device(body=body)
+            | Team(body=body)
+            | ForEach(body=body)
+            | Fit(body=body)
+            | Tighten(body=body)
+        ):
+            return body
+    return ()
+
+
+def _head(statement: Statement) -> tuple[object, ...]:
+    """Return what a statement says without its block and description; it can be hashed."""
+    said = (each.name for each in fields(statement) if each.compare and each.name not in ("body", "doc"))
+    # A `fn` has an expression as its body, which is no block.
+    block = statement.body if isinstance(statement, Fn) else None
+    return type(statement), block, *(getattr(statement, name) for name in said)
+
+
+def _reason(statement: Require) -> str:
+    return spell_template(statement.reason.parts, format_expr)
+
+
+def _line(statement: Statement) -> str:
+    """Write a statement on one line; of one with a block only its head."""
+    if isinstance(statement, Require):
+        code = f"{statement.code} " if statement.code else ""
+        return f"require {format_expr(statement.condition)} else {code}{_reason(statement)}"
+    return render(statement_doc(statement), _ONE_LINE)
+
+
+def _text(statement: Statement) -> str:
+    """Write a statement on one line with what stands in its block."""
+    inner = _joined(_inner(statement))
+    return f"{_line(statement)} {{ {inner} }}" if inner else _line(statement)
+
+
+def _word(statement: Statement) -> str:
+    return _line(statement).partition(" ")[0]
+
+
+def _joined(statements: Iterable[Statement]) -> str:
+    return "; ".join(_text(each) for each in statements)

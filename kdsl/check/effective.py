@@ -1,0 +1,92 @@
+"""The last step of folding a profile: from its draft to its checked rules in order, with their origins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from kdsl.check.declarations import Located
+from kdsl.check.draft import Draft, Entry
+from kdsl.check.model import (
+    CheckedParam,
+    CheckedPredicate,
+    CheckedProfile,
+    CheckedQueue,
+    CheckedScore,
+    Origins,
+    WeightedRule,
+)
+from kdsl.lang.tree import Predicate, Profile
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRules:
+    """The checked rules by qualified name; a rule that is missing has been reported.
+
+    `tightenings` are those of each profile, by the name that each tightens as it stands there.
+    """
+
+    predicates: Mapping[str, CheckedPredicate]
+    scores: Mapping[str, CheckedScore]
+    queues: Mapping[str, CheckedQueue]
+    tightenings: Mapping[str, Mapping[str, CheckedPredicate]]
+
+    def rule(self, entry: Entry) -> CheckedPredicate | CheckedScore | None:
+        """Return the checked rule of an entry."""
+        if isinstance(entry.rule.declaration, Predicate):
+            return self.predicates.get(entry.rule.qualified)
+        return self.scores.get(entry.rule.qualified)
+
+
+def finish(
+    located: Located[Profile], draft: Draft, rules: CheckedRules, extends: str, team: str
+) -> CheckedProfile | None:
+    """Return the effective profile; None where a part of it is missing, which has been reported."""
+    queue = None if draft.queue is None else rules.queues.get(draft.queue.qualified)
+    if queue is None or draft.queue_use is None or draft.scheduler is None:
+        return None
+    predicates: list[CheckedPredicate] = []
+    scores: list[WeightedRule] = []
+    for entry in (*draft.predicates, *draft.scores):
+        match rules.rule(entry):
+            case CheckedPredicate() as predicate:
+                predicates.append(_predicate(predicate, entry))
+            case CheckedScore() as score:
+                scores.append(_score(score, entry))
+            case None:
+                return None
+    profile = located.declaration
+    return CheckedProfile(
+        name=located.name,
+        qualified=located.qualified,
+        scheduler=str(draft.scheduler.name.value),
+        queue=queue,
+        predicates=tuple(predicates),
+        scores=tuple(scores),
+        extends=extends,
+        team=team,
+        doc=profile.doc,
+        span=profile.span,
+        origins=Origins(
+            scheduler=draft.scheduler.span,
+            queue=draft.queue_use.span,
+            predicates=tuple(entry.used.span for entry in draft.predicates),
+            tightenings=tuple(entry.tighteners for entry in draft.predicates),
+            scores=tuple(entry.used.span for entry in draft.scores),
+            weights=tuple(entry.weighed for entry in draft.scores),
+        ),
+    )
+
+
+def _predicate(predicate: CheckedPredicate, entry: Entry) -> CheckedPredicate:
+    params, slots = _params(predicate.params, entry), max(predicate.slots, entry.slots)
+    return replace(predicate, params=params, slots=slots, tightenings=entry.tightened)
+
+
+def _score(score: CheckedScore, entry: Entry) -> WeightedRule:
+    params, slots = _params(score.params, entry), max(score.slots, entry.slots)
+    return WeightedRule(replace(score, params=params, slots=slots), entry.weight)
+
+
+def _params(params: tuple[CheckedParam, ...], entry: Entry) -> tuple[CheckedParam, ...]:
+    return tuple(entry.sets.get(param.variable.name, param) for param in params)

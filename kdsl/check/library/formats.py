@@ -1,0 +1,35 @@
+"""Named formats of strings, which Kubernetes adds to CEL: `format.dns1123Label().validate(x)`."""
+
+from __future__ import annotations
+
+from kdsl.check.library.declaration import Function, declare
+
+_FORMATS = {
+    "dns1123Label": "A DNS label: lower case letters, digits and `-`.",
+    "dns1123Subdomain": "A DNS name: labels with dots between them.",
+    "dns1035Label": "A DNS label that begins with a letter.",
+    "qualifiedName": "A name with an optional DNS prefix, as keys of labels.",
+    "dns1123LabelPrefix": "What a DNS label may begin with.",
+    "dns1123SubdomainPrefix": "What a DNS name may begin with.",
+    "dns1035LabelPrefix": "What a DNS label that begins with a letter may begin with.",
+    "labelValue": "The value of a label.",
+    "uri": "An absolute URI or an absolute path.",
+    "uuid": "A UUID.",
+    "byte": "Base64.",
+    "date": "A date as in RFC 3339.",
+    "datetime": "A date and time as in RFC 3339.",
+}
+
+FUNCTIONS: tuple[Function, ...] = (
+    declare(
+        "validate",
+        "What is wrong with the string, none where it has the format.",
+        {"format_validate": "format.(string): optional(list(string))"},
+    ),
+    declare(
+        "format.named",
+        "The format of that name, none where there is no such format.",
+        {"format_named": "(string): optional(format)"},
+    ),
+    *(declare(f"format.{name}", doc, {f"format_{name}": "(): format"}) for name, doc in _FORMATS.items()),
+)

@@ -1,0 +1,180 @@
+"""Teams: whose each file is, and why nobody but the platform can say so.
+
+A file that matches the `files` pattern of a team is the team's, every other file is the platform's.
+`Profiles` and `Rights` ask; `team_blocks.py` checks what stands in a `team` block.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from kdsl.base.diagnostic import Diagnostic, Label
+from kdsl.base.span import Source, Span
+from kdsl.check.codes import CheckCode
+from kdsl.check.declarations import D, Declarations, Located
+from kdsl.lang.loader import Program
+from kdsl.lang.tree import File, Files, Grant, May, Team, TeamStatement
+
+S = TypeVar("S", bound=TeamStatement)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A `files` line: what matches it is the team's.
+
+    The pattern counts from the folder of the file that holds the line, or from the folder above it.
+    """
+
+    team: Located[Team]
+    span: Span
+    pattern: re.Pattern[str]
+    folders: tuple[str, ...]
+
+    def covers(self, source: Source) -> bool:
+        """Tell whether a file is the team's, in either form of rule files."""
+        path = _place(source.path).removesuffix(".yaml")
+        return any(
+            self.pattern.fullmatch(path.removeprefix(folder)) is not None
+            for folder in self.folders
+            if path.startswith(folder)
+        )
+
+
+class Teams:
+    """The teams of a program. What is wrong with the files is reported when it is made."""
+
+    def __init__(self, program: Program, declarations: Declarations, diagnostics: list[Diagnostic]) -> None:
+        self.all = tuple(declarations.all(Team))
+        self._claims = tuple(claim for team in self.all for claim in _claims(team))
+        self._owners: dict[Source, Claim | None] = {}
+        for file in program.files:
+            claims = [claim for claim in self._claims if claim.covers(file.span.source)]
+            # Of two claims, the narrower one is taken for the right one, so that one slip is reported once.
+            claims.sort(key=lambda claim: -len(claim.pattern.pattern))
+            self._owners[file.span.source] = claims[0] if claims else None
+            diagnostics.extend(_claimed_twice(file, claims))
+        diagnostics.extend(self._same_names())
+        diagnostics.extend(self._blocks_of_teams())
+        for package in program.packages.values():
+            diagnostics.extend(self._mixed(package.files))
+        diagnostics.extend(self._dependencies(program))
+
+    def of(self, span: Span) -> Located[Team] | None:
+        """Return the team whose file this is; None for the platform's."""
+        claim = self._owners.get(span.source)
+        return None if claim is None else claim.team
+
+    def name_of(self, located: Located[D]) -> str:
+        """Return the name of the team that wrote a declaration; "" for the platform."""
+        team = self.of(located.declaration.span)
+        return "" if team is None else team.name
+
+    def grant(self, team: Located[Team], right: str) -> Grant | None:
+        """Return the grant of a right."""
+        grants = (grant for may in statements_of(team, May) for grant in may.grants)
+        return next((grant for grant in grants if grant.right == right), None)
+
+    def _same_names(self) -> Iterator[Diagnostic]:
+        first: dict[str, Located[Team]] = {}
+        for team in self.all:
+            other = first.setdefault(team.name, team)
+            if other is not team:
+                name, secondary = team.declaration.name, (Label(other.declaration.name.span, "first here"),)
+                title = f"two teams are called `{team.name}`"
+                yield Diagnostic(CheckCode.WRITTEN_TWICE, title, name.span, "second", secondary=secondary)
+
+    def _blocks_of_teams(self) -> Iterator[Diagnostic]:
+        for team in self.all:
+            claim = self._owners.get(team.declaration.span.source)
+            if claim is not None:
+                yield Diagnostic(
+                    CheckCode.PLATFORM_ONLY,
+                    f"a file of team `{claim.team.name}` cannot hold a `team` block",
+                    team.declaration.name.span,
+                    "rights are the platform's to give",
+                    secondary=(Label(claim.span, "this makes it the team's file"),),
+                )
+
+    def _mixed(self, files: tuple[File, ...]) -> Iterator[Diagnostic]:
+        """Report the files of a package that do not belong to the team that others belong to."""
+        claims = [claim for file in files if (claim := self._owners[file.span.source]) is not None]
+        for file in files if claims else ():
+            claim = self._owners[file.span.source]
+            team = claims[0].team.name
+            if (claim is None or claim.team.name != team) and file.package is not None:
+                whose = "no file of the team" if claim is None else f"a file of team `{claim.team.name}`"
+                yield Diagnostic(
+                    CheckCode.TEAM_FILES,
+                    f"package `{file.package.text}` is team `{team}`'s, but this is {whose}",
+                    file.package.span,
+                    "a package belongs to one owner",
+                    secondary=(Label(claims[0].span, "the team's files are these"),),
+                    help=("move the file to the others, or give it a package of its own",),
+                )
+
+    def _dependencies(self, program: Program) -> Iterator[Diagnostic]:
+        """Report files of the platform that import what a team can change."""
+        for file in program.files:
+            if self._owners[file.span.source] is not None:
+                continue
+            for statement in file.imports:
+                package = program.packages.get(statement.package.text)
+                owners = [self._owners[each.span.source] for each in package.files] if package else []
+                claim = next((each for each in owners if each is not None), None)
+                if claim is not None:
+                    yield Diagnostic(
+                        CheckCode.DEPENDS_ON_TEAM,
+                        f"the platform cannot import `{statement.package.text}`, which is "
+                        f"team `{claim.team.name}`'s",
+                        statement.package.span,
+                        "the team could change what the platform demands",
+                        secondary=(Label(claim.span, "the team's files are these"),),
+                        help=("move what both need into a package of the platform",),
+                    )
+
+
+def statements_of(team: Located[Team], kind: type[S]) -> list[S]:
+    """Return the statements of a kind in a team's block."""
+    return [each for each in team.declaration.body if isinstance(each, kind)]
+
+
+def _claims(team: Located[Team]) -> Iterator[Claim]:
+    for files in statements_of(team, Files):
+        parents = Path(_place(files.span.source.path)).parents[:2]
+        folders = tuple(f"{folder}/" for folder in parents)
+        yield Claim(team, files.span, glob(str(files.pattern.value)), folders)
+
+
+def _place(path: str) -> str:
+    """Return the absolute path by its name alone: where a file stands counts, not what a link leads to."""
+    return os.path.normpath(Path(path).absolute())
+
+
+def _claimed_twice(file: File, claims: list[Claim]) -> Iterator[Diagnostic]:
+    others = [claim for claim in claims[1:] if claim.team.name != claims[0].team.name]
+    if others:
+        names = " and ".join(f"`{claim.team.name}`" for claim in (claims[0], *others))
+        yield Diagnostic(
+            CheckCode.TEAM_FILES,
+            f"`{file.span.source.path}` is claimed by teams {names}",
+            others[0].span,
+            "claims it",
+            secondary=(Label(claims[0].span, "claims it as well"),),
+            where=file.span.source.path,
+            help=("make the patterns disjoint",),
+        )
+
+
+@cache
+def glob(pattern: str) -> re.Pattern[str]:
+    """Return the expression of a pattern: `*` and `?` stay within a folder, `**` goes through them."""
+    parts = []
+    for part in re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern):
+        parts.append({"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(part) or re.escape(part))
+    return re.compile("".join(parts), re.DOTALL)

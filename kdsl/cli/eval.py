@@ -1,0 +1,161 @@
+"""`kdsl eval`: what an expression of a rule is worth, over objects from files or over nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from kdsl.base.diagnostic import Diagnostic, has_errors
+from kdsl.base.errors import KdslError
+from kdsl.cli.output import emit, print_diagnostics, print_document
+
+if TYPE_CHECKING:
+    from kdsl.cluster.node import NodeInfo
+    from kdsl.cluster.read import ReadResult
+    from kdsl.plan.values import Value
+
+_SCOPE = "predicate"
+
+
+@click.command("eval")
+@click.argument("expression", metavar="EXPR")
+@click.option("--pod", metavar="FILE", help="What `pod` is: a file with one pod, `-` for stdin.")
+@click.option("--node", metavar="FILE", help="What `node` is: a file with one node.")
+@click.option(
+    "--cluster",
+    metavar="FILE",
+    help="What `cluster` is: nodes and pods; those that run on the node of --node are its pods.",
+)
+@click.option("--dynamic", is_flag=True, help="CEL's dynamic typing, without the strict rules of rule files.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="A CEL expression, or typed JSON as in CEL's conformance suite.",
+)
+def command(
+    expression: str, pod: str | None, node: str | None, cluster: str | None, dynamic: bool, output: str
+) -> None:
+    """Evaluate EXPR, typed as in a predicate, and print its value.
+
+    Only the objects that are given have a name. Exits with 1 where the evaluation is an error, with 2 where
+    EXPR does not parse or check.
+    """
+    from kdsl.base.span import Source
+    from kdsl.check.environment import Environment
+    from kdsl.check.infer import check_expression
+    from kdsl.check.views import load_views
+    from kdsl.lang.parser import parse_expression
+    from kdsl.plan.expression import compile_expression
+    from kdsl.plan.values import EvalError
+    from kdsl.report.values import ValuePrinter
+
+    views = load_views()
+    values = _Inputs().values(pod, node, cluster)
+    types = {name: views.scopes[_SCOPE][name] for name in values}
+    expr, problems = parse_expression(Source("<expression>", expression))
+    if expr is None or problems:
+        _refuse(problems)
+    typed, found = check_expression(expr, Environment(types, strict=not dynamic), views)
+    if typed is None:
+        _refuse([_with_help(diagnostic, values) for diagnostic in found])
+    try:
+        value = compile_expression(typed)(tuple(values.values()))
+    except EvalError as error:
+        if output == "json":
+            print_document({"evalError": {"errors": [{"message": error.message}]}}, output)
+        emit(f"error: {error.message}", to_stderr=True)
+        sys.exit(1)
+    printer = ValuePrinter(views)
+    if output == "json":
+        print_document(printer.json(value, typed.type), output)
+    else:
+        emit(printer.text(value, typed.type))
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """Reads the files of the options; standard input once, whichever of them names it."""
+
+    found: list[Diagnostic] = field(default_factory=list)
+
+    def values(self, pod: str | None, node: str | None, cluster: str | None) -> Mapping[str, Value]:
+        """Return the objects by the names they have in expressions."""
+        from kdsl.cluster.pod import PodInfo
+        from kdsl.plan.views import ClusterView
+
+        if [pod, node, cluster].count("-") > 1:
+            raise KdslError("only one of --pod, --node and --cluster can be `-`")
+        values: dict[str, Value] = {}
+        around = None if cluster is None else self._read(cluster)
+        if pod is not None:
+            values["pod"] = PodInfo.of(self._only(self._read(pod).pods, "pod", pod))
+        if node is not None:
+            values["node"] = self._node(node, around)
+        if around is not None:
+            names = {each.metadata.name for each in around.nodes}
+            if "node" in values:
+                names.add(values["node"].name)
+            values["cluster"] = ClusterView(len(names))
+        self._complain()
+        return values
+
+    def _node(self, path: str, around: ReadResult | None) -> NodeInfo:
+        """Return the node as it is in the cluster, with the pods on it and what the others tell of images."""
+        from kdsl.cluster.cache import ClusterCache
+        from kdsl.cluster.node import NodeFacts, NodeInfo
+        from kdsl.cluster.pod import PodInfo
+
+        facts = NodeFacts.of(self._only(self._read(path).nodes, "node", path))
+        if around is None:
+            return NodeInfo.of(facts)
+        cache = ClusterCache()
+        for each in around.nodes:
+            if each.metadata.name != facts.name:
+                cache.add_node(NodeFacts.of(each))
+        cache.add_node(facts)
+        for pod in map(PodInfo.of, around.pods):
+            if pod.node_name and not pod.is_finished:
+                cache.add_pod(pod)
+        snapshot = cache.snapshot()
+        return snapshot.info(snapshot.names.index(facts.name))
+
+    def _read(self, path: str) -> ReadResult:
+        from kdsl.cluster.read import read_objects
+
+        read = read_objects([path], sys.stdin.buffer)
+        self.found.extend(read.diagnostics)
+        return read
+
+    def _only(self, objects: tuple[Value, ...], kind: str, path: str) -> Value:
+        """Return the one object of a file."""
+        if len(objects) != 1:
+            self._complain()
+            raise KdslError(f"--{kind} needs a file with one {kind}, `{path}` has {len(objects)}")
+        return objects[0]
+
+    def _complain(self) -> None:
+        """Print what is wrong with the files; errors end the command."""
+        if self.found:
+            print_diagnostics(self.found, to_stderr=True)
+        if has_errors(self.found):
+            sys.exit(2)
+
+
+def _with_help(diagnostic: Diagnostic, values: Mapping[str, Value]) -> Diagnostic:
+    """Say how `pod` and the like get a value."""
+    name = diagnostic.span.text if diagnostic.span else ""
+    if name not in ("pod", "node", "cluster") or name in values:
+        return diagnostic
+    return replace(diagnostic, help=(f"say which one with `--{name} FILE`",))
+
+
+def _refuse(diagnostics: Iterable[Diagnostic]) -> NoReturn:
+    print_diagnostics(diagnostics, to_stderr=True)
+    sys.exit(2)

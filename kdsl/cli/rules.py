@@ -1,0 +1,15 @@
+"""`kdsl rules`: where the shipped rules are, to read and to copy."""
+
+from __future__ import annotations
+
+import click
+
+from kdsl.cli.output import emit
+
+
+@click.command("rules")
+def command() -> None:
+    """Print the folder of the shipped rules: `cp -r "$(kdsl rules)" my-rules` makes a copy to edit."""
+    from kdsl.app import shipped_rules
+
+    emit(str(shipped_rules()))

@@ -1,0 +1,43 @@
+"""`kdsl show`: what a profile amounts to, and where each line of it was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kdsl.cli.output import emit, print_document
+from kdsl.cli.rule_sets import read_rule_set
+
+
+@click.command("show")
+@click.argument("profile")
+@click.option(
+    "--rules",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    metavar="PATH",
+    help="Rule files (default: the shipped rules, see `kdsl rules`).",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml"]),
+    default="text",
+    show_default=True,
+    help="The form of the result.",
+)
+def command(profile: str, rules: tuple[Path, ...], output: str) -> None:
+    """Print PROFILE as it takes effect.
+
+    Everything that it inherits and changes is written out, in order, and behind each line stands its origin.
+    """
+    from kdsl.app import find_profile
+    from kdsl.report.profile import profile_document, profile_text
+
+    _, checked = read_rule_set(rules)
+    found = find_profile(checked, profile)
+    if output == "text":
+        emit(profile_text(found))
+    else:
+        print_document(profile_document(found), output)

@@ -1,0 +1,1 @@
+"""The configuration of a scheduler: deployment, not policy, which is in rule files."""

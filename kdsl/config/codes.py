@@ -1,0 +1,17 @@
+"""The codes of the diagnostics of this layer, each with its meaning: the docs list them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ConfigCode(StrEnum):
+    """K113x: configurations. What is not even YAML has a code of `kdsl.lang.codes`."""
+
+    UNREADABLE = "K1130"  # a configuration that cannot be read, or is not one document
+    UNKNOWN_KEY = "K1131"  # a key that configurations do not have
+    MISSING_KEY = "K1132"  # a key that must be there
+    WRONG_TYPE = "K1133"  # a value of another type
+    WRONG_VALUE = "K1134"  # a value out of range, or none of those that are allowed
+    CONFLICT = "K1135"  # keys that exclude each other
+    LISTED_TWICE = "K1136"  # the same entry twice in a list

@@ -1,0 +1,173 @@
+"""Says where and why a YAML tree does not fit a JSON Schema (2020-12), in words for people.
+
+The validating is jsonschema's; this module finds the place of each error in the text, and the cure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.span import Span
+from kdsl.config.codes import ConfigCode
+from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence, to_plain
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+
+Path = Sequence[str | int]
+"""A place in a tree: keys of mappings and indexes of sequences."""
+
+_TYPES: Final = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "`true` or `false`",
+    "null": "nothing",
+}
+_BOUNDS: Final = {"minimum": "at least", "maximum": "at most"}
+
+
+def misfits(root: YamlNode, schema: Mapping[str, Any]) -> tuple[Diagnostic, ...]:
+    """Return what keeps the tree from fitting the schema, in the order of the text."""
+    # jsonschema takes 120 ms to import: only commands that read a configuration pay for it.
+    from jsonschema import Draft202012Validator
+
+    errors = Draft202012Validator(schema).iter_errors(to_plain(root))
+    found = [diagnostic for error in errors for diagnostic in _describe(root, error)]
+    # A mapping without several keys is as many errors, each of which knows all that it needs.
+    return tuple(
+        sorted(dict.fromkeys(found), key=lambda each: (each.span.start if each.span else 0, each.title))
+    )
+
+
+def place_of(root: YamlNode, path: Path) -> Span:
+    """Return where the value at `path` stands, or the innermost value around it that is written."""
+    node = root
+    for step in path:
+        inner = _child(node, step)
+        if inner is None:
+            break
+        node = inner
+    return node.span
+
+
+def _child(node: YamlNode, step: str | int) -> YamlNode | None:
+    match node, step:
+        case YamlMapping(), str():
+            return node.get(step)
+        case YamlSequence(items=items), int() if step < len(items):
+            return items[step]
+    return None
+
+
+def _describe(root: YamlNode, error: ValidationError) -> Iterator[Diagnostic]:
+    path = list(error.absolute_path)
+    name = f"`{path_text(path)}`" if path else "the configuration"
+    rule: Any = error.validator_value
+    value: Any = error.instance
+    match error.validator:
+        case "additionalProperties":
+            yield from _unknown_keys(root, path, error)
+        case "required":
+            yield from _missing_keys(root, path, rule, value)
+        case "not":
+            yield from _conflict(root, path, rule["required"])
+        case "type":
+            yield _misfit(root, path, ConfigCode.WRONG_TYPE, f"{name} must be {_TYPES[rule]}")
+        case "const":
+            title = f"{name} must be `{rule}`"
+            yield _misfit(root, path, ConfigCode.WRONG_VALUE, title, (f"write `{path[-1]}: {rule}`",))
+        case "enum":
+            allowed = f"one of {', '.join(f'`{each}`' for each in rule)}"
+            hint = did_you_mean(str(value), rule)
+            yield _misfit(root, path, ConfigCode.WRONG_VALUE, f"{name} must be {allowed}", hint)
+        case "minimum" | "maximum" as bound:
+            title = f"{name} must be {_BOUNDS[bound]} {rule}"
+            yield _misfit(root, path, ConfigCode.WRONG_VALUE, title)
+        case "minItems" | "minLength":
+            title = f"{name} is empty"
+            yield _misfit(root, path, ConfigCode.WRONG_VALUE, title, ("leave it out, or fill it in",))
+        case "uniqueItems":
+            yield from _repeated(root, path, value)
+        case _:
+            # A keyword this table does not know yet: jsonschema's own words are better than none.
+            yield _misfit(root, path, ConfigCode.WRONG_VALUE, f"{name}: {error.message}")
+
+
+def _unknown_keys(root: YamlNode, path: Path, error: ValidationError) -> Iterator[Diagnostic]:
+    known: list[str] = list(error.schema["properties"]) if isinstance(error.schema, Mapping) else []
+    node = _at(root, path)
+    for key, _ in node.entries if isinstance(node, YamlMapping) else ():
+        if key.text not in known:
+            title = f"unknown key `{path_text([*path, key.text])}`"
+            help_ = did_you_mean(key.text, known) or (f"keys here: {', '.join(known)}",)
+            yield Diagnostic(ConfigCode.UNKNOWN_KEY, title, key.span, help=help_)
+
+
+def _missing_keys(
+    root: YamlNode, path: Path, required: Iterable[str], present: Mapping[str, object]
+) -> Iterator[Diagnostic]:
+    node = _at(root, path)
+    first = node.entries[0][0].span if isinstance(node, YamlMapping) and node.entries else node.span
+    for key in required:
+        if key not in present:
+            title = f"the key `{path_text([*path, key])}` is missing"
+            yield Diagnostic(ConfigCode.MISSING_KEY, title, first, help=(f"add `{key}: …` here",))
+
+
+def _conflict(root: YamlNode, path: Path, keys: Sequence[str]) -> Iterator[Diagnostic]:
+    node = _at(root, path)
+    entries = [node.entry(key) for key in keys] if isinstance(node, YamlMapping) else []
+    places = sorted((entry[0].span for entry in entries if entry), key=lambda span: span.start)
+    title = f"{' and '.join(f'`{key}`' for key in keys)} exclude each other"
+    yield Diagnostic(ConfigCode.CONFLICT, title, places[-1], help=("remove one of them",))
+
+
+def _repeated(root: YamlNode, path: Path, items: Sequence[object]) -> Iterator[Diagnostic]:
+    for index, item in enumerate(items):
+        if item in items[:index]:
+            title = f"`{path_text(path)}` holds `{item}` twice"
+            yield _misfit(root, [*path, index], ConfigCode.LISTED_TWICE, title)
+
+
+def _misfit(
+    root: YamlNode, path: Path, code: ConfigCode, title: str, help_: tuple[str, ...] = ()
+) -> Diagnostic:
+    node = _at(root, path)
+    label = f"this is {_shown(node)}" if code is ConfigCode.WRONG_TYPE else ""
+    return Diagnostic(code, title, node.span, label=label, help=help_)
+
+
+def _shown(node: YamlNode) -> str:
+    match node:
+        case YamlMapping():
+            return _TYPES["object"]
+        case YamlSequence():
+            return _TYPES["array"]
+        case YamlScalar(value=None):
+            return "empty"
+        case YamlScalar(value=bool()):
+            return "`true` or `false`"
+        case YamlScalar(value=int() | float()):
+            return "a number"
+    return "text"
+
+
+def _at(root: YamlNode, path: Path) -> YamlNode:
+    node = root
+    for step in path:
+        inner = _child(node, step)
+        # INVARIANT: jsonschema only names places that the value has.
+        assert inner is not None
+        node = inner
+    return node
+
+
+def path_text(path: Path) -> str:
+    """Write a path as people do: `plugins[0].args`."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".")

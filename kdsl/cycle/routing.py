@@ -1,0 +1,22 @@
+"""From a pod to the hooks that schedule it. The engine and its queue ask here, so that they always agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.ports import Router
+from kdsl.hooks.table import HookTable
+
+
+class Routes:
+    """The hook tables of an engine. Without a router a pod gets the table whose scheduler it names."""
+
+    def __init__(self, tables: Iterable[HookTable], router: Router | None = None) -> None:
+        self._router = router
+        self._tables = {table.scheduler if router is None else table.profile: table for table in tables}
+
+    def table_of(self, pod: PodInfo) -> HookTable | None:
+        """Return the hooks of the pod's profile; None where it is not ours to schedule."""
+        name = pod.scheduler_name if self._router is None else self._router.profile_of(pod)
+        return None if name is None else self._tables.get(name)

@@ -1,0 +1,225 @@
+"""What the YAML form of rule files looks like: every class of the syntax tree with its keys.
+
+`twin.py` reads and writes by this table and makes the published schema of it. A test holds it complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kdsl.lang import tree
+from kdsl.lang.twin_forms import (
+    Doc,
+    Expression,
+    Flag,
+    Integer,
+    Many,
+    NameForm,
+    OneOf,
+    Reason,
+    Text,
+    TypeForm,
+    member_of,
+)
+from kdsl.lang.twin_records import Either, Field, Group, Part, Record, Shape, Sole, Statements, WordOr
+
+EXPRESSION: Final = Expression()
+REASON: Final = Reason()
+WORD: Final = NameForm()
+NAME: Final = NameForm(qualified=True)
+TYPE: Final = TypeForm()
+TEXT: Final = Text()
+INTEGER: Final = Integer()
+
+RULE = Statements("ruleStatement", lambda: _RULE)
+SCORE = Statements("scoreStatement", lambda: _SCORE)
+QUEUE = Statements("queueStatement", lambda: _QUEUE)
+DEVICE = Statements("deviceStatement", lambda: _DEVICE)
+PROFILE = Statements("profileStatement", lambda: _PROFILE)
+TEAM = Statements("teamStatement", lambda: _TEAM)
+BLOCKS: Final = (RULE, SCORE, QUEUE, DEVICE, PROFILE, TEAM)
+
+_NAMED_VALUE = (Field("name", "name", WORD), Field("value", "value", EXPRESSION))
+_PARAM_VALUE = (
+    Field("type", "type", TYPE, None),
+    Field("value", "value", EXPRESSION),
+    Field("final", "final", Flag(), default=False),
+)
+_WEIGHTED = (Field("name", "name", NAME), Field("weight", "weight", INTEGER))
+_ELSE = Group("else", (Field("code", "code", member_of(tree.Code), None), Field("reason", "reason", REASON)))
+_KEYS = Many(
+    Record(
+        tree.SortKey, (Field("key", "value", EXPRESSION), Field("descending", "descending", Flag(), False))
+    ),
+    least=1,
+)
+
+_RULE: Mapping[str, Shape] = {
+    "appliesWhen": Sole(tree.AppliesWhen, "condition", EXPRESSION),
+    "let": Record(tree.Let, _NAMED_VALUE),
+    "require": Record(tree.Require, (Field("that", "condition", EXPRESSION), _ELSE)),
+    "narrow": Record(tree.Narrow, (Field("to", "names", EXPRESSION), _ELSE)),
+    "forEach": Record(
+        tree.ForEach,
+        (
+            Field("as", "names", Many(WORD, 1, 2)),
+            Field("in", "iterable", EXPRESSION),
+            Field("where", "where", EXPRESSION, None),
+            Field("do", "body", Many(RULE)),
+        ),
+    ),
+    "report": Sole(tree.Report, "all", OneOf({"all": True, "first": False})),
+    "onError": WordOr(
+        tree.OnError,
+        "action",
+        {"abort": tree.ErrorAction.ABORT, "zero": tree.ErrorAction.ZERO},
+        tree.ErrorAction.REJECT,
+        Field("reject", "reason", REASON),
+    ),
+    "param": Record(tree.Param, (Field("name", "name", WORD), *_PARAM_VALUE)),
+}
+_VALUE = Sole(tree.Value, "value", EXPRESSION)
+_SCORE: Mapping[str, Shape] = {
+    **{key: _RULE[key] for key in ("appliesWhen", "let", "param", "onError")},
+    "value": _VALUE,
+    "normalize": WordOr(
+        tree.Normalize,
+        "kind",
+        {str(kind): kind for kind in tree.Normalization if kind is not tree.Normalization.BY},
+        tree.Normalization.BY,
+        Field("by", "by", EXPRESSION),
+    ),
+}
+_QUEUE: Mapping[str, Shape] = {
+    **{key: _RULE[key] for key in ("let", "param")},
+    "admitWhen": Record(
+        tree.AdmitWhen,
+        (Field("that", "condition", EXPRESSION), Group("else", (Field("reason", "reason", REASON),))),
+    ),
+    "orderBy": Sole(tree.OrderBy, "keys", _KEYS),
+    "backoff": Record(
+        tree.Backoff, (Field("initial", "initial", EXPRESSION), Field("maximum", "maximum", EXPRESSION))
+    ),
+}
+_DEVICE: Mapping[str, Shape] = {
+    **{key: _RULE[key] for key in ("appliesWhen", "let", "param")},
+    "value": _VALUE,
+    "resource": Record(
+        tree.Resource,
+        (
+            Field("name", "name", WORD),
+            Field("resource", "resource", TEXT),
+            Field("unit", "unit", WORD, None),
+        ),
+    ),
+    "default": Record(tree.Default, _NAMED_VALUE),
+    "fit": Sole(tree.Fit, "body", Many(RULE)),
+    "pick": Record(
+        tree.Pick, (Field("orderBy", "order", _KEYS, ()), Field("togetherBy", "together", EXPRESSION, None))
+    ),
+}
+_PROFILE: Mapping[str, Shape] = {
+    "scheduler": Sole(tree.SchedulerName, "name", TEXT),
+    "predicates": Sole(tree.PredicateList, "names", Many(NAME)),
+    "scores": Sole(tree.ScoreList, "scores", Many(Record(tree.WeightedScore, _WEIGHTED))),
+    "queue": Sole(tree.UseQueue, "name", NAME),
+    "devices": Sole(tree.UseDevices, "names", Many(NAME, 1)),
+    "tighten": Record(tree.Tighten, (Field("name", "name", NAME), Field("body", "body", Many(RULE)))),
+    "reweight": Record(tree.Reweight, _WEIGHTED),
+    "disable": Record(
+        tree.Disable, (Field("kind", "kind", member_of(tree.RuleKind)), Field("name", "name", NAME))
+    ),
+    "addPredicate": Record(
+        tree.AddPredicate,
+        (
+            Field("name", "name", NAME),
+            Either({str(place): place for place in tree.Placing}, "placing", "anchor", NAME),
+        ),
+    ),
+    "addScore": Record(tree.AddScore, _WEIGHTED),
+    "set": Record(
+        tree.SetParam,
+        (Field("rule", "rule", NAME), Field("param", "param", WORD), Field("value", "value", EXPRESSION)),
+    ),
+}
+_RIGHTS = (
+    "tighten",
+    "add predicates",
+    "add scores",
+    "order devices",
+    "disable predicates",
+    "disable scores",
+)
+_TEAM: Mapping[str, Shape] = {
+    "owns": Sole(tree.Owns, "condition", EXPRESSION),
+    "files": Sole(tree.Files, "pattern", TEXT),
+    "contact": Sole(tree.Contact, "address", TEXT),
+    "priority": Sole(tree.Priority, "value", INTEGER),
+    "may": Sole(
+        tree.May,
+        "grants",
+        Many(
+            WordOr(
+                tree.Grant,
+                "right",
+                {right: right for right in _RIGHTS},
+                "reweight",
+                Group("reweight", (Field("from", "low", INTEGER), Field("to", "high", INTEGER))),
+            ),
+            least=1,
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of document: the class it stands for, and the parts of its `metadata` and its `spec`."""
+
+    make: Callable[..., tree.Declaration]
+    metadata: tuple[Part, ...]
+    spec: tuple[Part, ...]
+
+
+_NAMED = (Field("name", "name", WORD),)
+_DECLARED = (*_NAMED, Field("doc", "doc", Doc(), ()))
+_FN_PARAM = Record(tree.FnParam, (Field("name", "name", WORD), Field("type", "type", TYPE)))
+
+KINDS: Mapping[str, Kind] = {
+    "Param": Kind(tree.Param, _NAMED, _PARAM_VALUE),
+    "Fn": Kind(
+        tree.Fn,
+        _DECLARED,
+        (
+            Field("params", "params", Many(_FN_PARAM), ()),
+            Field("result", "result", TYPE),
+            Field("value", "body", EXPRESSION),
+        ),
+    ),
+    "Predicate": Kind(
+        tree.Predicate,
+        _DECLARED,
+        (Field("mandatory", "mandatory", Flag(), default=False), Field("body", "body", Many(RULE))),
+    ),
+    "Score": Kind(tree.Score, _DECLARED, (Field("body", "body", Many(SCORE)),)),
+    "Queue": Kind(tree.Queue, _DECLARED, (Field("body", "body", Many(QUEUE)),)),
+    "Device": Kind(tree.Device, _DECLARED, (Field("body", "body", Many(DEVICE)),)),
+    "Profile": Kind(
+        tree.Profile,
+        _DECLARED,
+        (Field("extends", "extends", NAME, None), Field("body", "body", Many(PROFILE))),
+    ),
+    "Team": Kind(tree.Team, _DECLARED, (Field("body", "body", Many(TEAM)),)),
+}
+PACKAGE: Final = "Package"
+PACKAGE_METADATA: tuple[Part, ...] = (Field("name", "package", NAME, None),)
+PACKAGE_SPEC: tuple[Part, ...] = (
+    Field(
+        "imports",
+        "imports",
+        Many(Record(tree.Import, (Field("package", "package", NAME), Field("as", "alias", WORD, None)))),
+        (),
+    ),
+)

@@ -1,0 +1,140 @@
+"""Which profile a pod gets: by the name it asks for, by the team that owns it, or the default.
+
+`kdsl.app` makes one for a rule set and hands it to the engine. `docs/teams.md` tells the order.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
+
+from kdsl.check.model import CheckedProfile, CheckedTeam, RuleSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.plan.memo import Dependencies
+from kdsl.plan.scalar.meter import POD_STEPS, Meter
+from kdsl.plan.scope import Functions, RuleScope
+from kdsl.plan.values import EvalError
+
+DEFAULT_SCHEDULER = "default-scheduler"
+"""The name that the API server gives to pods that name none: asking for it is asking for nothing."""
+
+CACHED_OWNERS = 65_536
+"""How many signatures of pods are remembered with their owner; those used longest ago go first."""
+
+Owns = Callable[[PodInfo], bool]
+
+
+def compile_owns(team: CheckedTeam, functions: Functions) -> Owns:
+    """Compile the `owns` of a team. A pod on which it fails is not the team's."""
+    scope = RuleScope(team.scope, (), team.slots, functions)
+    slot = scope.slot_of("pod")
+    condition = scope.compile(team.owns)
+    blank = scope.new_frame()
+
+    def owns(pod: PodInfo) -> bool:
+        frame = blank.copy()
+        frame[slot], frame[-1] = pod, Meter(POD_STEPS)
+        try:
+            return bool(condition(frame))
+        except EvalError:
+            return False
+
+    return owns
+
+
+def by_rank(teams: Iterable[CheckedTeam]) -> list[CheckedTeam]:
+    """Sort teams: the first whose `owns` holds has the pod. Higher priority, then the lower name."""
+    return sorted(teams, key=lambda team: (-team.priority, team.name))
+
+
+class ProfileRouter:
+    """Routes pods to those profiles of a rule set that run, by qualified name.
+
+    Not thread-safe: the engine decides one pod at a time.
+    """
+
+    def __init__(self, rules: RuleSet, profiles: Iterable[str]) -> None:
+        functions = Functions.of(rules.fns)
+        self._teams = [(team.name, compile_owns(team, functions)) for team in by_rank(rules.teams)]
+        reads = frozenset(word for team in rules.teams for word in team.owns.reads)
+        dependencies = Dependencies.of(reads)
+        # INVARIANT: the checker lets `owns` read nothing else than fields of the pod that others may share.
+        assert dependencies is not None
+        self._signature = dependencies.signature
+        self._owners: OrderedDict[Hashable, str] = OrderedDict()
+        self._choices = _choices(rules, frozenset(profiles))
+
+    def profile_of(self, pod: PodInfo) -> str | None:
+        """Return the qualified name of the pod's profile; None where other schedulers are asked for."""
+        choices = self._choices.get(pod.scheduler_name)
+        if choices is None:
+            return None
+        return choices.get(self.owner_of(pod)) if len(choices) > 1 else choices[""]
+
+    def owner_of(self, pod: PodInfo) -> str:
+        """Return the name of the team that owns the pod, "" where none does."""
+        if not self._teams:
+            return ""
+        signature = self._signature(pod)
+        owner = self._owners.get(signature)
+        if owner is None:
+            owner = next((name for name, owns in self._teams if owns(pod)), "")
+            self._owners[signature] = owner
+            if len(self._owners) > CACHED_OWNERS:
+                self._owners.popitem(last=False)
+        else:
+            self._owners.move_to_end(signature)
+        return owner
+
+
+class ForcedProfile:
+    """Sends every pod to one profile."""
+
+    def __init__(self, profile: str) -> None:
+        self._profile = profile
+
+    def profile_of(self, pod: PodInfo) -> str | None:
+        """Return the profile."""
+        return self._profile
+
+
+def _choices(rules: RuleSet, running: frozenset[str]) -> dict[str, dict[str, str | None]]:
+    """Return the profile by scheduler name and owner ("" is nobody); of names, those that a profile has."""
+    holders: dict[tuple[str, str], CheckedProfile] = {}
+    for profile in (rules.profiles[name] for name in rules.profiles if name in running):
+        key = (profile.scheduler, profile.team)
+        holder = holders.get(key)
+        # Of profiles that share a name, one extends the others, and takes their place.
+        if holder is None or holder.qualified in _ancestors(rules, profile):
+            holders[key] = profile
+    owners = {"": "", **{team.name: team.profile for team in rules.teams if team.profile in running}}
+    owners.update({team.name: "" for team in rules.teams if team.name not in owners})
+    return {
+        scheduler: {owner: _choose(holders, scheduler, owner, first) for owner, first in owners.items()}
+        for scheduler in {scheduler for scheduler, _ in holders}
+    }
+
+
+def _choose(
+    holders: dict[tuple[str, str], CheckedProfile], scheduler: str, owner: str, first: str
+) -> str | None:
+    """Choose for pods of one owner that ask for one scheduler.
+
+    `first` is the profile that the owner's pods get where they ask for none.
+    """
+    own = holders.get((scheduler, owner)) if owner else None
+    platform, default = holders.get((scheduler, "")), holders.get((DEFAULT_SCHEDULER, ""))
+    if own is not None:
+        return own.qualified
+    if platform is not None and scheduler != DEFAULT_SCHEDULER:
+        return platform.qualified
+    return first or (None if default is None else default.qualified)
+
+
+def _ancestors(rules: RuleSet, profile: CheckedProfile) -> set[str]:
+    """Return the qualified names of what a profile extends, directly and through others."""
+    found: set[str] = set()
+    while profile.extends:
+        found.add(profile.extends)
+        profile = rules.profiles[profile.extends]
+    return found

@@ -1,0 +1,82 @@
+"""A predicate with its tightenings as one plugin: a node passes where all of them let it pass.
+
+The cycle knows a predicate by its name, and skips by name too. Were a tightening a plugin of its own, the one
+that does not apply would take the other with it; so they are asked here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.hooks.specs import Narrowed, hookimpl
+from kdsl.hooks.state import CycleState
+from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
+
+
+class Part(Protocol):
+    """A predicate, alone: `kdsl.plan.hookimpls.PredicatePlugin` is one."""
+
+    key: str
+    name: str
+    site: str
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None: ...
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Skipped:
+    """The parts that have no opinion on the pod."""
+
+    keys: frozenset[str]
+
+
+class TightenedPlugin:
+    """The first part is the predicate, whose key, name and site it has; the others tighten it, in order."""
+
+    def __init__(self, parts: tuple[Part, ...]) -> None:
+        self.parts = parts
+        self.key, self.name, self.site = parts[0].key, parts[0].name, parts[0].site
+        self._skips = f"{self.key}/skipped"
+
+    @hookimpl
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
+        """Ask all parts: the first rejection counts, and only where none applies the whole is skipped."""
+        skipped: set[str] = set()
+        narrowed: Narrowed | None = None
+        for part in self.parts:
+            answer = part.pre_filter(state, pod, nodes)
+            if isinstance(answer, Narrowed):
+                # INVARIANT: one part at most narrows, for a tightening cannot.
+                narrowed = answer
+            elif answer is not None and answer.code is Code.SKIP:
+                skipped.add(part.key)
+            elif answer is not None:
+                return answer
+        state.write(self._skips, _Skipped(frozenset(skipped)))
+        return Status(Code.SKIP) if len(skipped) == len(self.parts) else narrowed
+
+    @hookimpl
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
+        """Ask every part that applies about the nodes that those before it let pass."""
+        skips = state.get(self._skips)
+        skipped = skips.keys if isinstance(skips, _Skipped) else frozenset()
+        ids = np.zeros(len(nodes), dtype=np.int32)
+        table: list[Status] = [SUCCESS]
+        for part in self.parts:
+            left = np.flatnonzero(ids == 0)
+            column = None
+            if part.key not in skipped and len(left):
+                column = part.filter(state, pod, nodes.take(left))
+            if column is not None:
+                rejected = column.ids != 0
+                # Behind the statuses so far; a part's own success never takes part.
+                ids[left[rejected]] = column.ids[rejected] + (len(table) - 1)
+                table.extend(column.table[1:])
+        return StatusColumn(ids, table)

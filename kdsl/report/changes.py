@@ -1,0 +1,101 @@
+"""Differences between rules as text, as a document, and as Markdown for a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from kdsl.check.changes import Change, ChangeKind
+from kdsl.report.decisions import API_VERSION, Json
+from kdsl.report.tables import plural
+
+_SIGNS = {ChangeKind.ADDED: "+", ChangeKind.REMOVED: "-", ChangeKind.CHANGED: "~"}
+_NOTHING = "no differences"
+
+
+def changes_text(changes: Sequence[Change]) -> str:
+    """Write changes grouped by what they are about, and a line that counts them."""
+    lines: list[str] = []
+    for subject, members in _groups(changes):
+        whole = next((each for each in members if not each.what), None)
+        if whole is not None:
+            lines.append(f"{_SIGNS[whole.kind]} {subject}  ({whole.site})")
+            continue
+        lines.append(subject)
+        lines += [f"  {_SIGNS[each.kind]} {_words(each)}  ({each.site})" for each in members]
+    return "\n".join((*lines, summary(changes)))
+
+
+def summary(changes: Sequence[Change]) -> str:
+    """Count changes by kind: `2 added, 1 changed`."""
+    kinds = [change.kind for change in changes]
+    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in ChangeKind if kind in kinds) or _NOTHING
+
+
+def changes_document(changes: Iterable[Change], old: str, new: str) -> dict[str, Json]:
+    """Return changes as a document."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "RuleChanges",
+        "old": old,
+        "new": new,
+        "changes": [
+            {
+                "subject": each.subject,
+                "kind": each.kind.value,
+                "what": each.what,
+                "before": each.before,
+                "after": each.after,
+                "origin": each.site,
+            }
+            for each in changes
+        ],
+    }
+
+
+def changes_markdown(changes: Sequence[Change]) -> str:
+    """Write changes as Markdown: a heading that counts, and a list for each thing that changed."""
+    if not changes:
+        return f"### Rules: {_NOTHING}"
+    subjects = plural(len({change.subject for change in changes}), "thing")
+    lines = [f"### Rules: {summary(changes)} in {subjects}"]
+    for subject, members in _groups(changes):
+        whole = next((each for each in members if not each.what), None)
+        if whole is not None:
+            lines += ["", f"**{subject}** {whole.kind} (`{whole.site}`)"]
+            continue
+        lines += ["", f"**{subject}**", ""]
+        lines += [f"- {each.kind}: {_marked(each)} (`{each.site}`)" for each in members]
+    return "\n".join(lines)
+
+
+def _groups(changes: Iterable[Change]) -> Iterator[tuple[str, list[Change]]]:
+    for subject, members in groupby(changes, key=lambda change: change.subject):
+        yield subject, list(members)
+
+
+def _words(change: Change) -> str:
+    if change.kind is ChangeKind.CHANGED:
+        return f"{change.what}: {change.before or 'none'} → {change.after or 'none'}"
+    detail = change.before or change.after
+    if not detail or detail.startswith(f"{change.what} "):
+        return detail or change.what
+    return f"{change.what}: {detail}"
+
+
+def _marked(change: Change) -> str:
+    if change.kind is ChangeKind.CHANGED:
+        return f"{change.what} {_code(change.before)} → {_code(change.after)}"
+    detail = change.before or change.after
+    return f"{change.what} {_code(detail)}" if detail else change.what
+
+
+def _code(text: str) -> str:
+    """Quote text as code, in as many backticks as it takes."""
+    if not text:
+        return "none"
+    fence = "`"
+    while fence in text:
+        fence += "`"
+    pad = " " if text[0] == "`" or text[-1] == "`" else ""
+    return f"{fence}{pad}{text}{pad}{fence}"

@@ -1,0 +1,48 @@
+"""Findings as a JUnit report, which most systems for continuous integration show as failed tests.
+
+There is no one standard; this is the part on which Jenkins, GitLab and Azure agree. A finding is a test case
+of its file: errors fail, warnings pass and say so on their output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.report.findings.message import message_of
+from kdsl.report.snippet import visible
+
+_SUITE = "kdsl check"
+
+
+def junit_text(diagnostics: Sequence[Diagnostic]) -> str:
+    """Write a report with a test case for each finding, or one that passes where there are none."""
+    failures = sum(diagnostic.is_error for diagnostic in diagnostics)
+    counts = {"tests": str(len(diagnostics) or 1), "failures": str(failures), "errors": "0", "time": "0"}
+    root = ElementTree.Element("testsuites", {"name": _SUITE, **counts})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": _SUITE, "skipped": "0", **counts})
+    for diagnostic in diagnostics:
+        _case(suite, diagnostic)
+    if not diagnostics:
+        ElementTree.SubElement(suite, "testcase", {"classname": _SUITE, "name": "no findings", "time": "0"})
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode")
+
+
+def _case(suite: ElementTree.Element, diagnostic: Diagnostic) -> None:
+    span = diagnostic.span
+    file = span.source.path if span else diagnostic.where
+    title = visible(diagnostic.title)
+    attributes = {"classname": visible(file) or _SUITE, "name": f"{diagnostic.code}: {title}", "time": "0"}
+    if span:
+        attributes |= {"file": visible(file), "line": str(span.line)}
+    case = ElementTree.SubElement(suite, "testcase", attributes)
+    # XML has no way to write most control characters: they are shown as escapes.
+    lines = [visible(line) for line in message_of(diagnostic).split("\n")]
+    text = "\n".join([*([visible(str(span))] if span else []), *lines])
+    if diagnostic.is_error:
+        kind = {"message": title, "type": str(diagnostic.code)}
+        ElementTree.SubElement(case, "failure", kind).text = text
+    else:
+        ElementTree.SubElement(case, "system-out").text = f"warning: {text}"

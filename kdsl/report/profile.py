@@ -1,0 +1,119 @@
+"""An effective profile as text and as a document: all that is inherited written out, with origins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kdsl.base.span import Span
+from kdsl.check.model import CheckedParam, CheckedPredicate, CheckedProfile, CheckedScore
+from kdsl.lang.printer import format_declaration
+from kdsl.lang.tree import Require, Tighten
+from kdsl.report.decisions import API_VERSION, Json
+
+_MAX_COLUMN = 72
+
+Line = tuple[str, str]
+"""A line of text, and where it was written: empty for what only holds lines together."""
+
+
+def profile_text(profile: CheckedProfile) -> str:
+    """Write a profile the way it would be written without `extends`; origins stand behind the lines."""
+    lines = list(_lines(profile))
+    width = max(len(text) for text, site in lines if site and len(text) <= _MAX_COLUMN)
+    return "\n".join(f"{text:<{width}}  // {site}" if site else text for text, site in lines)
+
+
+def profile_document(profile: CheckedProfile) -> dict[str, Json]:
+    """Return a profile as a document."""
+    origins = profile.origins
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "EffectiveProfile",
+        "name": profile.qualified,
+        "origin": profile.span.site,
+        "extends": profile.extends,
+        "team": profile.team,
+        "scheduler": {"name": profile.scheduler, "origin": origins.scheduler.site},
+        "queue": {"name": profile.queue.qualified, "origin": origins.queue.site},
+        "predicates": [
+            {
+                **_rule_document(rule, span),
+                "tightenings": [
+                    {"text": format_declaration(each), "origin": each.span.site} for each in tightenings
+                ],
+            }
+            for rule, span, tightenings in zip(
+                profile.predicates, origins.predicates, origins.tightenings, strict=True
+            )
+        ],
+        "scores": [
+            {
+                **_rule_document(entry.score, span),
+                "weight": entry.weight,
+                "weightOrigin": weighed.site,
+            }
+            for entry, span, weighed in zip(profile.scores, origins.scores, origins.weights, strict=True)
+        ],
+    }
+
+
+def _rule_document(rule: CheckedPredicate | CheckedScore, used: Span) -> dict[str, Json]:
+    return {
+        "name": rule.name,
+        "rule": rule.qualified,
+        "origin": used.site,
+        "declared": rule.span.site,
+        "params": [
+            {"name": param.variable.name, "value": param.value.span.text, "origin": param.value.span.site}
+            for param in rule.params
+        ],
+    }
+
+
+def _lines(profile: CheckedProfile) -> Iterator[Line]:
+    origins = profile.origins
+    yield from ((f"/// {line}".rstrip(), "") for line in profile.doc)
+    notes = [f"extends {profile.extends}"] if profile.extends else []
+    notes += [f"of team {profile.team}"] if profile.team else []
+    if notes:
+        yield f"// {', '.join(notes)}", ""
+    yield f"profile {profile.qualified} {{", profile.span.site
+    yield f'  scheduler "{profile.scheduler}"', origins.scheduler.site
+    yield f"  queue {profile.queue.qualified}", origins.queue.site
+    yield "  predicates {", ""
+    for predicate, used in zip(profile.predicates, origins.predicates, strict=True):
+        yield f"    {predicate.qualified}", used.site
+    yield "  }", ""
+    yield "  scores {", ""
+    for entry, used, weighed in zip(profile.scores, origins.scores, origins.weights, strict=True):
+        places = list(dict.fromkeys((used.site, weighed.site)))
+        site = places[0] if len(places) == 1 else f"{places[0]}, weight {places[1]}"
+        yield f"    {entry.score.qualified} weight {entry.weight}", site
+    yield "  }", ""
+    for predicate, tightenings in zip(profile.predicates, origins.tightenings, strict=True):
+        for tightening in tightenings:
+            yield from _tightening(predicate.name, tightening)
+    for predicate in profile.predicates:
+        yield from _params(predicate.name, predicate.params)
+    for entry in profile.scores:
+        yield from _params(entry.score.name, entry.score.params)
+    yield "}", ""
+
+
+def _tightening(name: str, tightening: Tighten) -> Iterator[Line]:
+    yield f"  tighten {name} {{", tightening.span.site
+    for statement in tightening.body:
+        for line in format_declaration(statement).splitlines():
+            place = statement.span
+            if isinstance(statement, Require) and line.startswith("  else "):
+                place = statement.reason.span
+            yield f"    {line}".rstrip(), place.site
+    yield "  }", ""
+
+
+def _params(rule: str, params: Sequence[CheckedParam]) -> Iterator[Line]:
+    for param in params:
+        span = param.value.span
+        first, *rest = span.text.splitlines()
+        yield f"  set {rule}.{param.variable.name} = {first}", span.site
+        yield from ((f"  {text}", "") for text in rest)

@@ -1,0 +1,107 @@
+"""What a test file says, read: `reading` makes cases of it, `running` runs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+
+from kdsl.base.span import Span
+from kdsl.lang.loader import LoadResult
+from kdsl.testing.document import Place
+from kdsl.testing.fixtures import Fixtures
+from kdsl.testing.session import Cluster
+from kdsl.testing.subject import Checked, Subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What every case has: its name, where it stands, its fixtures, and the names of its nodes."""
+
+    name: str
+    span: Span
+    fixtures: Fixtures = field(repr=False)
+    nodes: tuple[str, ...]
+
+    def cluster(self) -> Cluster:
+        """Build the nodes and the pods that run on them."""
+        nodes = [self.fixtures.node(name) for name in self.nodes]
+        return Cluster(nodes, tuple(self.fixtures.bound(self.nodes)))
+
+
+@dataclass(frozen=True, slots=True)
+class PodCase(Setting):
+    """One pod is decided; `expect` is the mapping of what must come out."""
+
+    pod: str
+    expect: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A pod that enters the queue at a second; `priority` replaces the fixture's where it is given."""
+
+    pod: str
+    second: int
+    priority: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCase(Setting):
+    """Pods enter the queue and are scheduled in its order."""
+
+    arrivals: tuple[Arrival, ...]
+    expect: Place
+
+
+class LawKind(StrEnum):
+    """What can be said about all pods and clusters."""
+
+    SUBSET = "subsetOf"
+    EQUAL = "equals"
+    DETERMINISTIC = "deterministic"
+    ORDER_INDEPENDENT = "order independent"
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A law and the qualified names of the profiles that it is about."""
+
+    kind: LawKind
+    profiles: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if len(self.profiles) == 1:
+            return f"{self.kind}: {self.profiles[0]}"
+        first, second = self.profiles
+        return f"feasible({first}) {self.kind} feasible({second})"
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyCase(Setting):
+    """A law must hold for generated pods on generated nodes; fixtures give the generator its words."""
+
+    law: Law
+    pods: int
+    cluster_size: int
+
+
+Case = PodCase | QueueCase | PropertyCase
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTest:
+    """One test file: what it tests, in which rule files, and its cases."""
+
+    path: Path
+    subject: Subject
+    rules: tuple[Path, ...]
+    loaded: LoadResult
+    checked: Checked
+    cases: tuple[Case, ...]
+
+    def selected(self, word: str) -> RuleTest:
+        """Return the test with the cases whose name, or whose file's path, holds a word."""
+        if word in str(self.path):
+            return self
+        return replace(self, cases=tuple(case for case in self.cases if word in case.name))

@@ -1,0 +1,237 @@
+"""Which conditions of the rules the tests saw hold and saw fail.
+
+What can be covered is read off the syntax tree, so rules that no profile uses count too; what was covered is
+seen by a probe in compiled rules, which finds its conditions by their place in the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+from pathlib import Path
+
+from kdsl.base.span import Span
+from kdsl.check.typed import TypedExpr
+from kdsl.lang.tree import (
+    AdmitWhen,
+    AppliesWhen,
+    Binary,
+    Call,
+    Conditional,
+    Expr,
+    File,
+    ForEach,
+    Narrow,
+    OrderBy,
+    Predicate,
+    Profile,
+    Queue,
+    Require,
+    Score,
+    Statement,
+    Tighten,
+    Value,
+)
+from kdsl.plan.scalar.frame import Closure, Frame
+from kdsl.plan.values import Value as RuntimeValue
+from kdsl.report.decisions import Json
+from kdsl.report.tables import plural
+
+_BOOLEAN = ("&&", "||")
+_Key = tuple[str, int, int]
+
+
+def _key(span: Span) -> _Key:
+    return span.source.path, span.start, span.end
+
+
+class Seen(StrEnum):
+    """What can be seen of an expression: a condition's two values, or that a value was computed at all."""
+
+    TRUE = "true"
+    FALSE = "false"
+    REACHED = "reached"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An expression to cover: the rule it belongs to, and what should be seen of it."""
+
+    rule: str
+    what: str
+    expr: Expr
+    wanted: tuple[Seen, ...]
+
+    @property
+    def span(self) -> Span:
+        """Where the expression stands."""
+        return self.expr.span
+
+    @property
+    def key(self) -> _Key:
+        """What the checked form of the expression is found by: `has(x.y)` keeps the place of `x.y` only."""
+        match self.expr:
+            case Call(function="has", target=None, args=(only,)):
+                return _key(only.span)
+        return _key(self.expr.span)
+
+
+def points_of(file: File) -> Iterator[Point]:
+    """List what there is to cover in a rule file, in the order of the text."""
+    for declaration in file.declarations:
+        if isinstance(declaration, Predicate | Score | Queue):
+            rule = f"{type(declaration).__name__.lower()} {declaration.name.text}"
+            for statement in declaration.body:
+                yield from _of_statement(rule, statement)
+        elif isinstance(declaration, Profile):
+            for tightened in declaration.body:
+                if isinstance(tightened, Tighten):
+                    rule = f"profile {declaration.name.text} tighten {tightened.name.text}"
+                    for statement in tightened.body:
+                        yield from _of_statement(rule, statement)
+
+
+def _of_statement(rule: str, statement: Statement) -> Iterator[Point]:
+    match statement:
+        case Require(condition=condition):
+            yield from _condition(rule, "require", condition)
+        case AppliesWhen(condition=condition):
+            yield from _condition(rule, "applies when", condition)
+        case AdmitWhen(condition=condition):
+            yield from _condition(rule, "admit when", condition)
+        case ForEach(where=where, body=body):
+            if where is not None:
+                yield from _condition(rule, "where", where)
+            for inner in body:
+                yield from _of_statement(rule, inner)
+        case Narrow(names=names):
+            yield Point(rule, "narrow to", names, (Seen.REACHED,))
+        case Value(value=value):
+            yield Point(rule, "value", value, (Seen.REACHED,))
+            yield from _choices(rule, value)
+        case OrderBy(keys=keys):
+            yield from (Point(rule, "order by", key.value, (Seen.REACHED,)) for key in keys)
+        case _:
+            pass
+
+
+def _condition(rule: str, what: str, condition: Expr) -> Iterator[Point]:
+    """Yield a condition, and the operands of the `&&` and `||` that it is made of."""
+    both = (Seen.TRUE, Seen.FALSE)
+    yield Point(rule, what, condition, both)
+    operands = list(_operands(condition))
+    if len(operands) > 1:
+        yield from (Point(rule, "operand", operand, both) for operand in operands)
+
+
+def _operands(expr: Expr) -> Iterator[Expr]:
+    if isinstance(expr, Binary) and expr.op in _BOOLEAN:
+        yield from _operands(expr.left)
+        yield from _operands(expr.right)
+    else:
+        yield expr
+
+
+def _choices(rule: str, value: Expr) -> Iterator[Point]:
+    """Yield the conditions of `?:` at the top of a value."""
+    if isinstance(value, Conditional):
+        yield from _condition(rule, "?:", value.condition)
+        yield from _choices(rule, value.then)
+        yield from _choices(rule, value.otherwise)
+
+
+class Coverage:
+    """A probe that records what it sees of some points."""
+
+    def __init__(self, files: Iterable[File]) -> None:
+        # A file that was loaded twice is the same file: places are compared by path and position.
+        distinct = {file.span.source.path: file for file in files}
+        self.points = tuple(point for file in distinct.values() for point in points_of(file))
+        self._seen: dict[_Key, set[Seen]] = {point.key: set() for point in self.points}
+
+    def watch(self, expr: TypedExpr, closure: Closure) -> Closure:
+        """Record the values of an expression that is a point."""
+        seen = self._seen.get(_key(expr.span))
+        if seen is None:
+            return closure
+
+        def watched(frame: Frame) -> RuntimeValue:
+            value = closure(frame)
+            seen.add(Seen.REACHED)
+            if value is True:
+                seen.add(Seen.TRUE)
+            elif value is False:
+                seen.add(Seen.FALSE)
+            return value
+
+        return watched
+
+    def missing(self, point: Point) -> tuple[Seen, ...]:
+        """Return what was not seen of a point."""
+        return tuple(each for each in point.wanted if each not in self._seen[point.key])
+
+    @property
+    def total(self) -> int:
+        """How many outcomes there are to see."""
+        return sum(len(point.wanted) for point in self.points)
+
+    @property
+    def covered(self) -> int:
+        """How many of them were seen."""
+        return self.total - sum(len(self.missing(point)) for point in self.points)
+
+    @property
+    def percent(self) -> float:
+        """The share of outcomes that were seen, in 0..100; rules without conditions are covered."""
+        return 100.0 * self.covered / self.total if self.total else 100.0
+
+
+def files_below(files: Iterable[File], paths: Iterable[Path]) -> Iterator[File]:
+    """List the files that stand below some paths: the rules under test, without the library they import."""
+    roots = [path.resolve() for path in paths]
+    for file in files:
+        place = Path(file.span.source.path).resolve()
+        if any(place == root or root in place.parents for root in roots):
+            yield file
+
+
+def coverage_text(coverage: Coverage) -> str:
+    """Return a line for each rule and one for each outcome that was not seen, with its place."""
+    lines: list[str] = []
+    for path, of_file in groupby(coverage.points, key=lambda point: point.span.source.path):
+        lines.append(path)
+        for rule, of_rule in groupby(of_file, key=lambda point: point.rule):
+            points = list(of_rule)
+            total = sum(len(point.wanted) for point in points)
+            left = [(point, each) for point in points for each in coverage.missing(point)]
+            lines.append(f"  {total - len(left)}/{total}  {rule}")
+            for point, each in left:
+                text = " ".join(point.span.text.split())
+                lines.append(f"        never {each}  {point.what}  {point.span}  {text}")
+    outcomes = plural(coverage.total, "outcome")
+    lines.append(f"coverage {coverage.percent:.1f}%: {coverage.covered} of {outcomes} of conditions seen")
+    return "\n".join(lines)
+
+
+def coverage_document(coverage: Coverage) -> dict[str, Json]:
+    """Return the coverage as a document."""
+    return {
+        "percent": round(coverage.percent, 1),
+        "covered": coverage.covered,
+        "total": coverage.total,
+        "missing": [
+            {
+                "rule": point.rule,
+                "what": point.what,
+                "file": point.span.source.path,
+                "line": point.span.line,
+                "column": point.span.column,
+                "condition": point.span.text,
+                "never": each.value,
+            }
+            for point in coverage.points
+            for each in coverage.missing(point)
+        ],
+    }

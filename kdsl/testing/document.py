@@ -1,0 +1,92 @@
+"""A YAML document as plain values with places: what a schema is checked on, and what mistakes point into.
+
+Test files are read with it; the YAML itself is read by `kdsl.lang.yaml_tree`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.span import Source, Span
+from kdsl.lang.yaml_tree import Plain, YamlMapping, YamlNode, YamlSequence, read_yaml
+from kdsl.testing.codes import TestCode
+
+Step = str | int
+"""A key of a mapping or an index of a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A plain value and where it stands.
+
+    `children` are the places of what it holds by key or index; `keys` are the spans of a mapping's keys, in
+    the order of the text.
+    """
+
+    value: Plain
+    span: Span
+    children: Mapping[Step, Place] = field(default_factory=dict)
+    keys: Mapping[str, Span] = field(default_factory=dict)
+
+    @staticmethod
+    def of(node: YamlNode) -> Place:
+        """Return the place of a YAML tree."""
+        children: dict[Step, Place]
+        match node:
+            case YamlMapping(entries=entries):
+                children = {key.text: Place.of(value) for key, value in entries}
+                keys = {key.text: key.span for key, _ in entries}
+                return Place({key: children[key].value for key in keys}, node.span, children, keys)
+            case YamlSequence(items=items):
+                children = {at: Place.of(item) for at, item in enumerate(items)}
+                return Place([child.value for child in children.values()], node.span, children)
+        return Place(node.value, node.span)
+
+    @property
+    def text(self) -> str:
+        """The value of a scalar as text."""
+        return str(self.value)
+
+    def get(self, *steps: Step) -> Place | None:
+        """Return what stands at a path below this place."""
+        place: Place | None = self
+        for step in steps:
+            place = None if place is None else place.children.get(step)
+        return place
+
+    def items(self) -> Iterable[tuple[str, Place]]:
+        """List a mapping's entries in the order of the text; nothing where this is no mapping."""
+        return [(key, self.children[key]) for key in self.keys]
+
+    def each(self) -> Iterable[Place]:
+        """List what a list or a mapping holds."""
+        return self.children.values()
+
+
+def read_document(path: Path, found: list[Diagnostic]) -> Place | None:
+    """Read the one YAML document of a file; what is wrong is added to `found`."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (getattr(error, "strerror", None) or "it is not UTF-8 text").lower()
+        title = f"cannot read `{path}`: {reason}"
+        found.append(Diagnostic(TestCode.UNREADABLE, title, where=str(path)))
+        return None
+    return parse_document(Source(str(path), text), found)
+
+
+def parse_document(source: Source, found: list[Diagnostic]) -> Place | None:
+    """Read the one YAML document of a text."""
+    result = read_yaml(source)
+    found.extend(result.diagnostics)
+    if result.documents and len(result.documents) == 1:
+        return Place.of(result.documents[0])
+    if result.documents:
+        title = "a test file holds one document"
+        found.append(Diagnostic(TestCode.NOT_ONE, title, result.documents[1].span, "the second one"))
+    elif not result.diagnostics:
+        found.append(Diagnostic(TestCode.NOT_ONE, f"`{source.path}` is empty", where=source.path))
+    return None

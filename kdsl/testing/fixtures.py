@@ -1,0 +1,331 @@
+"""The nodes and pods of a test file: read, resolved, and built anew for every case.
+
+`reading` asks for them by name; a `matrix` changes one key of a fixture before it is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
+from kdsl.base.span import Span
+from kdsl.cluster.documents import read_documents
+from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.objects import Node, Pod
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.read import read_values
+from kdsl.testing.codes import TestCode
+from kdsl.testing.document import Place
+from kdsl.testing.manifest import NODE_EDITS, POD_EDITS, Edit, Manifest, blank_node, blank_pod, manifest_of
+
+
+class Kind(StrEnum):
+    """What a fixture is."""
+
+    NODES = "nodes"
+    PODS = "pods"
+
+    @property
+    def noun(self) -> str:
+        return self.value.removesuffix("s")
+
+    @property
+    def edits(self) -> Mapping[str, Edit]:
+        return NODE_EDITS if self is Kind.NODES else POD_EDITS
+
+
+@dataclass(frozen=True, slots=True)
+class Fixture:
+    """One fixture: its resolved manifest, and for a pod that is bound its node and number.
+
+    `span` is its name where it was written; `place` what it was written as, None for a manifest from a file.
+    """
+
+    kind: Kind
+    name: str
+    manifest: Manifest
+    span: Span
+    place: Place | None = None
+    on: str = ""
+    count: int = 1
+
+
+Change = tuple[Kind, str, str, Any]
+"""Kind and name of a fixture, a short-form key, and the value that the key gets."""
+
+
+@dataclass(slots=True)
+class Fixtures:
+    """All fixtures of a test file by kind and name. `broken` are those that something was said about."""
+
+    of: dict[Kind, dict[str, Fixture]] = field(default_factory=lambda: {kind: {} for kind in Kind})
+    broken: set[str] = field(default_factory=set)
+
+    def find(self, kind: Kind, place: Place, found: list[Diagnostic]) -> str | None:
+        """Return the name that stands at a place, if there is such a fixture."""
+        name = place.text
+        if name in self.of[kind]:
+            return name
+        if name in self.broken:
+            return None
+        known = self.of[kind]
+        help_ = did_you_mean(name, known) or (f"{kind} here: {', '.join(known) or 'none'}",)
+        title = f"there is no {kind.noun} `{name}` among the fixtures"
+        found.append(Diagnostic(TestCode.UNKNOWN_FIXTURE, title, place.span, "unknown", help=help_))
+        return None
+
+    def with_changes(self, changes: Iterable[Change]) -> Fixtures:
+        """Return the fixtures with some keys changed; what is `like` a changed one stays as it was."""
+        changed = Fixtures({kind: dict(fixtures) for kind, fixtures in self.of.items()})
+        for kind, name, key, value in changes:
+            fixture = changed.of[kind][name]
+            manifest = deepcopy(fixture.manifest)
+            kind.edits[key](manifest, value)
+            changed.of[kind][name] = replace(fixture, manifest=manifest)
+        return changed
+
+    def node(self, name: str) -> NodeFacts:
+        """Build a node. Only for fixtures that were found valid."""
+        (node,) = read_values([self.of[Kind.NODES][name].manifest]).nodes
+        return NodeFacts.of(node)
+
+    def pod(self, name: str) -> PodInfo:
+        """Build a pod that is not bound. Only for fixtures that were found valid."""
+        (pod,) = read_values([self.of[Kind.PODS][name].manifest]).pods
+        return PodInfo.of(pod)
+
+    def bound(self, nodes: Iterable[str]) -> Iterator[PodInfo]:
+        """Build the pods that run on `nodes`; where there are several like one, each with a number."""
+        wanted = set(nodes)
+        for fixture in self.of[Kind.PODS].values():
+            if fixture.on not in wanted:
+                continue
+            pod = self.pod(fixture.name).on(fixture.on)
+            if fixture.count == 1:
+                yield pod
+            else:
+                yield from (replace(pod, name=f"{pod.name}-{at + 1}") for at in range(fixture.count))
+
+
+def read_fixtures(place: Place | None, folder: Path, found: list[Diagnostic]) -> Fixtures:
+    """Read the `fixtures` of a test file, whose shape is right; `folder` is where its manifests are."""
+    fixtures = Fixtures()
+    if place is None:
+        return fixtures
+    sources = place.get("from")
+    for pattern in sources.each() if sources is not None else ():
+        _add_manifests(pattern, folder, fixtures, found)
+    for kind in Kind:
+        written = place.get(kind)
+        if written is not None:
+            _Resolver(kind, written, fixtures, found).run()
+    _check_hosts(fixtures, found)
+    return fixtures
+
+
+class _Resolver:
+    """Resolves the fixtures of one kind in the order in which they are `like` one another."""
+
+    def __init__(self, kind: Kind, written: Place, fixtures: Fixtures, found: list[Diagnostic]) -> None:
+        self._kind = kind
+        self._written = written
+        self._fixtures = fixtures
+        self._found = found
+        self._running: list[str] = []
+
+    def run(self) -> None:
+        for name in self._written.keys:
+            if name in self._fixtures.of[self._kind]:
+                title = f"{self._kind.noun} `{name}` also comes from a manifest"
+                span = self._written.keys[name]
+                help_ = ("give this one another name",)
+                self._found.append(
+                    Diagnostic(TestCode.DUPLICATE_NAME, title, span, "named again", help=help_)
+                )
+        for name in self._written.keys:
+            self._resolve(name)
+
+    def _resolve(self, name: str) -> Fixture | None:
+        known = self._fixtures.of[self._kind]
+        if name in known:
+            return known[name]
+        place = self._written.get(name)
+        if place is None or name in self._fixtures.broken:
+            return None
+        self._running.append(name)
+        manifest = self._base(name, place)
+        self._running.pop()
+        if manifest is None:
+            self._fixtures.broken.add(name)
+            return None
+        assert isinstance(place.value, dict)
+        manifest_of(manifest, self._kind.edits, place.value)
+        fixture = self._finished(name, place, manifest)
+        known[name] = fixture
+        check_fixture(fixture, self._found)
+        return fixture
+
+    def _finished(self, name: str, place: Place, manifest: Manifest) -> Fixture:
+        on, count = place.get("on"), place.get("count")
+        return Fixture(
+            self._kind,
+            name,
+            manifest,
+            self._written.keys[name],
+            place,
+            on=on.text if on else "",
+            count=int(count.text) if count else 1,
+        )
+
+    def _base(self, name: str, place: Place) -> Manifest | None:
+        """Return the manifest to edit: blank, or a copy of the one that the fixture is `like`."""
+        like = place.get("like")
+        if like is None:
+            return blank_node(name) if self._kind is Kind.NODES else blank_pod(name)
+        other = like.text
+        if other in self._running:
+            path = " → ".join(f"`{each}`" for each in [*self._running[self._running.index(other) :], other])
+            title = f"{self._kind} are like one another: {path}"
+            self._found.append(Diagnostic(TestCode.BAD_FIXTURE, title, like.span, "closes the circle"))
+            return None
+        base = self._resolve(other)
+        if base is None:
+            if other not in self._written.keys:
+                known = [*self._written.keys, *self._fixtures.of[self._kind]]
+                title = f"there is no {self._kind.noun} `{other}` among the fixtures"
+                help_ = did_you_mean(other, known)
+                self._found.append(
+                    Diagnostic(TestCode.UNKNOWN_FIXTURE, title, like.span, "unknown", help=help_)
+                )
+            return None
+        manifest = deepcopy(base.manifest)
+        manifest.setdefault("metadata", {})["name"] = name
+        for unique in ("uid", "creationTimestamp"):
+            manifest["metadata"].pop(unique, None)
+        return manifest
+
+
+def check_fixture(fixture: Fixture, found: list[Diagnostic], at: Span | None = None) -> bool:
+    """Report what is wrong with the object of a fixture, `at` a place or at the key that made it so."""
+    problems = read_values([fixture.manifest], fixture.name).diagnostics
+    for problem in problems:
+        where = problem.where.partition(": ")[2]
+        span = at or _origin(fixture, where)
+        note = f"in the object: {where}" if where else f"in {fixture.kind.noun} `{fixture.name}`"
+        found.append(
+            replace(
+                problem,
+                code=TestCode.BAD_FIXTURE,
+                span=span,
+                label="in this fixture",
+                where="",
+                notes=(*problem.notes, note),
+            )
+        )
+    return not has_errors(problems)
+
+
+def _origin(fixture: Fixture, where: str) -> Span:
+    """Return the key of the short form that an object's field came from, or the name of the fixture."""
+    if fixture.place is None:
+        return fixture.span
+    for key, place in fixture.place.items():
+        probe: Manifest = {"spec": {"containers": [{}]}, "metadata": {}, "status": {}}
+        edit = fixture.kind.edits.get(key)
+        if edit is None or place.value is None:
+            continue
+        edit(probe, deepcopy(place.value))
+        if _reaches(probe, where):
+            inner = [last for last in place.keys if where.endswith((f".{last}", f'["{last}"]'))]
+            return place.children[inner[0]].span if inner else place.span
+    return fixture.span
+
+
+def _reaches(value: Any, where: str) -> bool:
+    """Tell whether a manifest holds a leaf at the path, or above or below it."""
+    return any(
+        path.startswith(where) or where.startswith(path) for path in _leaves(value, "") if path and where
+    )
+
+
+def _leaves(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, dict) and value:
+        for key, below in value.items():
+            plain = key.replace("-", "").replace("_", "").isalnum()
+            step = (f".{key}" if path else key) if plain else f'["{key}"]'
+            yield from _leaves(below, path + step)
+    elif isinstance(value, list) and value:
+        for at, below in enumerate(value):
+            yield from _leaves(below, f"{path}[{at}]")
+    elif not isinstance(value, dict):
+        yield path
+
+
+def _check_hosts(fixtures: Fixtures, found: list[Diagnostic]) -> None:
+    """Report pods that are on nodes which are not there."""
+    for fixture in fixtures.of[Kind.PODS].values():
+        place = fixture.place.get("on") if fixture.place is not None else None
+        if place is not None:
+            fixtures.find(Kind.NODES, place, found)
+
+
+def _add_manifests(pattern: Place, folder: Path, fixtures: Fixtures, found: list[Diagnostic]) -> None:
+    """Add the nodes and pods of the files that a glob matches."""
+    glob = pattern.text
+    try:
+        paths = sorted(path for path in folder.glob(glob) if path.is_file())
+    except (ValueError, NotImplementedError, OSError) as error:
+        title = f"`{glob}` is not a pattern that can be looked for: {error}".lower()
+        found.append(Diagnostic(TestCode.NO_MANIFEST, title, pattern.span, "relative to this file"))
+        return
+    if not paths:
+        title = f"no file matches `{glob}`"
+        found.append(Diagnostic(TestCode.NO_MANIFEST, title, pattern.span, "relative to this file"))
+    for path in paths:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            title = f"cannot read `{path}`: {(error.strerror or '').lower()}"
+            found.append(Diagnostic(TestCode.UNREADABLE, title, pattern.span, "matched by this"))
+            continue
+        for document in read_documents(str(path), data, found):
+            for manifest in _objects(document.value):
+                _add_manifest(manifest, pattern.span, fixtures, found)
+
+
+def _objects(value: Any) -> Iterator[Manifest]:
+    """List the nodes and pods of a document; lists as kubectl writes them count as their items."""
+    if not isinstance(value, dict):
+        return
+    items = value.get("items")
+    kind = str(value.get("kind", ""))
+    if isinstance(items, list) and kind.endswith("List"):
+        for item in items:
+            if isinstance(item, dict):
+                implied = {"apiVersion": "v1", "kind": kind.removesuffix("List")} if kind != "List" else {}
+                yield from _objects({**implied, **item})
+    elif kind in ("Node", "Pod"):
+        yield value
+
+
+def _add_manifest(manifest: Manifest, span: Span, fixtures: Fixtures, found: list[Diagnostic]) -> None:
+    kind = Kind.NODES if manifest["kind"] == Node.KIND else Kind.PODS
+    metadata = manifest.get("metadata")
+    name = str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+    read = read_values([manifest], name)
+    on = ""
+    if kind is Kind.PODS:
+        on = next((pod.spec.node_name for pod in read.objects if isinstance(pod, Pod)), "")
+    fixture = Fixture(kind, name, manifest, span, on=on)
+    if not check_fixture(fixture, found):
+        return
+    if name in fixtures.of[kind]:
+        title = f"the manifests hold a second {kind.noun} `{name}`"
+        found.append(Diagnostic(TestCode.DUPLICATE_NAME, title, span, "among these"))
+        return
+    fixtures.of[kind][name] = fixture

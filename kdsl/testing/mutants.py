@@ -1,0 +1,257 @@
+"""Small mistakes put into rules on purpose: each should make a test fail, or the tests do not look there.
+
+Mutants are made on the syntax tree: a condition dropped or turned round, a comparison moved by one, a
+constant changed. One that the checker refuses is no mistake that anybody could ship, and does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from kdsl.base.span import Span
+from kdsl.lang.loader import Program
+from kdsl.lang.tree import (
+    AdmitWhen,
+    AppliesWhen,
+    Binary,
+    Code,
+    Conditional,
+    Declaration,
+    File,
+    Fn,
+    ForEach,
+    ListExpr,
+    Literal,
+    LiteralKind,
+    Node,
+    OrderBy,
+    Predicate,
+    Profile,
+    Queue,
+    Require,
+    Score,
+    SortKey,
+    Template,
+    Unary,
+)
+from kdsl.report.decisions import Json
+from kdsl.report.tables import plural
+from kdsl.testing.cases import PropertyCase, RuleTest
+from kdsl.testing.running import Runner
+from kdsl.testing.subject import SubjectKind, check_subject
+
+_OPERATORS: Final = {
+    "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==",
+    "+": "-", "-": "+", "*": "/", "/": "*",
+}  # fmt: skip
+_KINDS: Final = {
+    Predicate: SubjectKind.PREDICATE,
+    Score: SubjectKind.SCORE,
+    Queue: SubjectKind.QUEUE,
+}
+
+
+class Mutation(NamedTuple):
+    """A changed node: where it stands in the text, and what was done."""
+
+    span: Span
+    what: str
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A rule file with one mistake in one declaration."""
+
+    span: Span
+    what: str
+    original: File
+    file: File
+    declaration: Declaration
+
+    def program(self, program: Program) -> Program | None:
+        """Return the program with the mistake; None where it does not hold the file."""
+        path = self.original.span.source.path
+        if not any(file.span.source.path == path for file in program.files):
+            return None
+
+        def swapped(files: Sequence[File]) -> tuple[File, ...]:
+            return tuple(self.file if file.span.source.path == path else file for file in files)
+
+        packages = {
+            name: replace(package, files=swapped(package.files)) for name, package in program.packages.items()
+        }
+        return replace(program, files=swapped(program.files), packages=MappingProxyType(packages))
+
+
+@dataclass(frozen=True, slots=True)
+class MutationReport:
+    """How many mutants some test noticed, how many the checker refused, and those that nobody noticed."""
+
+    killed: int
+    refused: int
+    survivors: tuple[Mutant, ...]
+
+    @property
+    def percent(self) -> float:
+        """The share of mutants that were noticed, in 0..100."""
+        total = self.killed + len(self.survivors)
+        return 100.0 * self.killed / total if total else 100.0
+
+
+def mutants_of(files: Iterable[File]) -> Iterator[Mutant]:
+    """List the mutants of rule files, in the order of the text."""
+    for file in {file.span.source.path: file for file in files}.values():
+        for at, declaration in enumerate(file.declarations):
+            if not isinstance(declaration, Predicate | Score | Queue | Fn | Profile):
+                continue
+            for span, what, node in _mutations(declaration):
+                assert isinstance(node, Predicate | Score | Queue | Fn | Profile)
+                declarations = (*file.declarations[:at], node, *file.declarations[at + 1 :])
+                yield Mutant(span, what, file, replace(file, declarations=declarations), declaration)
+
+
+def _mutations(node: Node) -> Iterator[Mutation]:
+    """Yield the ways to get a node wrong: itself, or any of its parts. Reasons are left alone."""
+    if isinstance(node, Template):
+        return
+    yield from _own(node)
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, Node):
+            for span, what, part in _mutations(value):
+                yield Mutation(span, what, _with(node, field.name, part))
+        elif isinstance(value, tuple):
+            for at, item in enumerate(value):
+                if isinstance(item, Node):
+                    for span, what, changed in _of_item(node, item):
+                        items = (*value[:at], *changed, *value[at + 1 :])
+                        yield Mutation(span, what, _with(node, field.name, items))
+
+
+def _with(node: Node, name: str, value: Node | tuple[Node, ...]) -> Node:
+    """Return a node with another value of a field."""
+    # `replace` cannot be typed for a field whose name is only known here.
+    change: dict[str, Any] = {name: value}
+    return replace(node, **change)
+
+
+def _of_item(parent: Node, item: Node) -> Iterator[tuple[Span, str, tuple[Node, ...]]]:
+    """Yield what may become of an item of a list: nothing, or a changed one."""
+    if isinstance(item, Require | AppliesWhen | AdmitWhen) or isinstance(parent, ListExpr | OrderBy):
+        yield item.span, "dropped", ()
+    for span, what, changed in _mutations(item):
+        yield span, what, (changed,)
+
+
+def _own(node: Node) -> Iterator[Mutation]:
+    match node:
+        case Require(condition=condition, code=code):
+            negated = Unary(span=condition.span, op="!", operand=condition)
+            yield Mutation(condition.span, "negated", replace(node, condition=negated))
+            if code in (None, Code.UNSCHEDULABLE):
+                yield Mutation(node.span, "made unresolvable", replace(node, code=Code.UNRESOLVABLE))
+            else:
+                yield Mutation(node.span, "made unschedulable", replace(node, code=Code.UNSCHEDULABLE))
+        case AppliesWhen(condition=condition) | AdmitWhen(condition=condition):
+            negated = Unary(span=condition.span, op="!", operand=condition)
+            yield Mutation(condition.span, "negated", replace(node, condition=negated))
+        case ForEach(where=where) if where is not None:
+            yield Mutation(where.span, "`where` dropped", replace(node, where=None))
+        case SortKey(descending=descending):
+            yield Mutation(node.span, "order reversed", replace(node, descending=not descending))
+        case Binary(op="&&" | "||", left=left, right=right):
+            yield Mutation(left.span, f"dropped from `{node.op}`", right)
+            yield Mutation(right.span, f"dropped from `{node.op}`", left)
+        case Binary(op=op) if op in _OPERATORS:
+            yield Mutation(node.span, f"`{op}` became `{_OPERATORS[op]}`", replace(node, op=_OPERATORS[op]))
+        case Unary(op="!", operand=operand):
+            yield Mutation(node.span, "`!` dropped", operand)
+        case Conditional(then=then, otherwise=otherwise):
+            swapped = replace(node, then=otherwise, otherwise=then)
+            yield Mutation(node.condition.span, "branches swapped", swapped)
+        case Literal(kind=LiteralKind.BOOL, value=value):
+            yield Mutation(node.span, "turned round", replace(node, value=not value))
+        case Literal(kind=LiteralKind.INT, value=int(value)) if value < 2**62:
+            yield Mutation(node.span, f"`{value}` became `{value + 1}`", replace(node, value=value + 1))
+        case _:
+            pass
+
+
+def run_mutants(
+    tests: Sequence[RuleTest],
+    files: Iterable[File],
+    seed: int = 0,
+    on_mutant: Callable[[], None] = lambda: None,
+) -> MutationReport:
+    """Run the tests on every mutant of the files until one fails; on the files as they are they must pass."""
+    killed, refused = 0, 0
+    survivors: list[Mutant] = []
+    for mutant in mutants_of(files):
+        fate = _fate(mutant, tests, seed)
+        if fate is None:
+            refused += 1
+        elif fate:
+            killed += 1
+        else:
+            survivors.append(mutant)
+        on_mutant()
+    return MutationReport(killed, refused, tuple(survivors))
+
+
+def _fate(mutant: Mutant, tests: Sequence[RuleTest], seed: int) -> bool | None:
+    """Tell whether a case notices the mutant; None where the checker refuses it."""
+    mutated: list[RuleTest] = []
+    for test in tests:
+        program = mutant.program(test.loaded.program) if _concerns(mutant, test) else None
+        if program is not None:
+            checked = check_subject(program, test.subject)
+            if checked.rules is None:
+                return None
+            mutated.append(replace(test, checked=checked))
+    runner = Runner(seed)
+    # Properties are left out, as in coverage: what they notice, they notice by chance, and slowly.
+    cases = ((test, case) for test in mutated for case in test.cases if not isinstance(case, PropertyCase))
+    return any(not runner.run(test, case).passed for test, case in cases)
+
+
+def _concerns(mutant: Mutant, test: RuleTest) -> bool:
+    """Tell whether a test can notice: one of a rule alone does not see the other rules."""
+    kind = _KINDS.get(type(mutant.declaration))
+    if kind is None or test.subject.kind is SubjectKind.PROFILE:
+        return True
+    return test.subject.kind is kind and test.subject.name == mutant.declaration.name.text
+
+
+def mutants_text(report: MutationReport) -> str:
+    """Return the survivors with their places, and the count."""
+    lines = [
+        f"survived  {mutant.span}  {mutant.what}: {' '.join(mutant.span.text.split())}"
+        for mutant in report.survivors
+    ]
+    made = plural(report.killed + len(report.survivors), "mutant")
+    refused = f", {report.refused} more refused by the checker" if report.refused else ""
+    lines.append(f"mutation {report.percent:.1f}%: {report.killed} of {made} noticed{refused}")
+    return "\n".join(lines)
+
+
+def mutants_document(report: MutationReport) -> dict[str, Json]:
+    """Return the report as a document."""
+    return {
+        "percent": round(report.percent, 1),
+        "killed": report.killed,
+        "refused": report.refused,
+        "survivors": [
+            {
+                "file": mutant.span.source.path,
+                "line": mutant.span.line,
+                "column": mutant.span.column,
+                "what": mutant.what,
+                "text": mutant.span.text,
+            }
+            for mutant in report.survivors
+        ],
+    }

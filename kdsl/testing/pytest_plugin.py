@@ -1,0 +1,87 @@
+"""Rule tests under pytest: `*.test.yaml` and `*_test.yaml` are collected like any test file.
+
+pytest loads it through the entry point `kdsl`. Nothing else of kdsl is imported before such a file is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kdsl.testing.discovery import is_test_file
+
+if TYPE_CHECKING:
+    from _pytest._code.code import TerminalRepr, TracebackStyle
+
+    from kdsl.testing.cases import Case, RuleTest
+    from kdsl.testing.running import CaseResult, Runner
+
+
+class RuleTestError(Exception):
+    """A case that did not come out as expected."""
+
+    def __init__(self, result: CaseResult) -> None:
+        self.result = result
+        super().__init__(result.case.name)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the seed of generated clusters."""
+    group = parser.getgroup("kdsl", "rule tests")
+    group.addoption("--kdsl-seed", type=int, default=0, help="seed of what properties of rules generate")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect rule tests."""
+    return RuleTestFile.from_parent(parent, path=file_path) if is_test_file(file_path) else None
+
+
+class RuleTestFile(pytest.File):
+    """A file of rule tests."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Read the file; what is wrong with it is an error of its collection."""
+        from kdsl.report.diagnostics import render
+        from kdsl.testing.running import Runner
+        from kdsl.testing.suite import read_suite
+
+        suite = read_suite([self.path])
+        if suite.is_broken:
+            raise self.CollectError(render(suite.diagnostics))
+        runner = Runner(self.config.getoption("--kdsl-seed"))
+        for test in suite.tests:
+            for case in test.cases:
+                yield RuleTestItem.from_parent(self, name=case.name, test=test, case=case, runner=runner)
+
+
+class RuleTestItem(pytest.Item):
+    """One case."""
+
+    def __init__(
+        self, name: str, parent: pytest.Collector, test: RuleTest, case: Case, runner: Runner
+    ) -> None:
+        super().__init__(name, parent)
+        self._test, self._case, self._runner = test, case, runner
+
+    def runtest(self) -> None:
+        """Run the case."""
+        result = self._runner.run(self._test, self._case)
+        if not result.passed:
+            raise RuleTestError(result)
+
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: TracebackStyle | None = None
+    ) -> str | TerminalRepr:
+        """Show the differences instead of a traceback."""
+        from kdsl.testing.render import results_text
+
+        if isinstance(excinfo.value, RuleTestError):
+            return results_text([excinfo.value.result])
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return where the case stands."""
+        return self.path, self._case.span.line - 1, self.name

@@ -1,0 +1,281 @@
+"""Test files to cases: strict, and with everything that is wrong said at once.
+
+A name that means nothing, a key that nobody reads and a case that cannot fail are errors: a test that passes
+for the wrong reason is worse than none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from kdsl.app import shipped_rules
+from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
+from kdsl.base.span import Span
+from kdsl.check.model import CheckedProfile
+from kdsl.lang.discovery import find_rule_files
+from kdsl.lang.loader import Program
+from kdsl.testing.cases import Arrival, Case, PodCase, PropertyCase, QueueCase, RuleTest
+from kdsl.testing.codes import TestCode
+from kdsl.testing.document import Place, read_document
+from kdsl.testing.fixtures import Fixtures, Kind, read_fixtures
+from kdsl.testing.laws import read_law
+from kdsl.testing.matrix import read_matrix
+from kdsl.testing.shape import check_shape
+from kdsl.testing.subject import Checked, Library, Subject, SubjectKind, check_subject, find_subject
+
+_ARRIVAL: Final = re.compile(r"([^@\s]+)(?:@t=(\d+))?(?:\s+priority\s+(-?\d+))?")
+_GENERATED_PODS: Final = 100
+_GENERATED_NODES: Final = 20
+
+
+def read_test(
+    path: Path, library: Library, found: list[Diagnostic], rules: Sequence[Path] = ()
+) -> RuleTest | None:
+    """Read one test file; `rules` replace what it says about the rule files.
+
+    What is wrong is added to `found`, also what is wrong with the rules; then there is no test.
+    """
+    before = len(found)
+    root = read_document(path, found)
+    if root is None:
+        return None
+    found.extend(check_shape(root))
+    if has_errors(found[before:]):
+        return None
+    fixtures = read_fixtures(root.get("fixtures"), path.parent, found)
+    paths = tuple(rules or _rule_paths(root, path.parent))
+    loaded = library.load(paths)
+    if has_errors(loaded.diagnostics):
+        # The library reports them, once for all files that test these rules.
+        return None
+    subject = _subject(root, loaded.program, found)
+    if subject is None:
+        return None
+    checked = check_subject(loaded.program, subject)
+    if checked.rules is None:
+        found.extend(_about_subject(checked, root.keys["params" if subject.params else subject.kind]))
+        return None
+    reader = _CaseReader(fixtures, checked, found)
+    cases = tuple(case for place in root.children["tests"].each() for case in reader.read(place))
+    return None if has_errors(found[before:]) else RuleTest(path, subject, paths, loaded, checked, cases)
+
+
+def _rule_paths(root: Place, folder: Path) -> Sequence[Path]:
+    """Return the rule files under test: those that the file names, those beside it, or the shipped ones."""
+    written = root.get("rules")
+    if written is not None:
+        return [_near(folder / each.text) for each in written.each()]
+    beside, problems = find_rule_files([folder])
+    return [folder] if beside and not problems else [shipped_rules()]
+
+
+def _near(path: Path) -> Path:
+    """Return a path without detours, relative where it is below the current folder, as verdicts show it."""
+    whole, here = path.resolve(), Path.cwd()
+    return whole.relative_to(here) if whole.is_relative_to(here) else whole
+
+
+def _subject(root: Place, program: Program, found: list[Diagnostic]) -> Subject | None:
+    kind = next(kind for kind in SubjectKind if kind in root.keys)
+    place = root.children[kind]
+    subject = find_subject(program, kind, place.text, place.span)
+    if isinstance(subject, Diagnostic):
+        found.append(subject)
+        return None
+    params = root.get("params")
+    if params is None:
+        return subject
+    if kind is SubjectKind.PROFILE:
+        title = "`params` are for a rule that is tested alone"
+        help_ = ("a profile has its own: `set Rule.param = …`",)
+        found.append(
+            Diagnostic(TestCode.WRONG_VALUE, title, root.keys["params"], "not with a profile", help=help_)
+        )
+    assert isinstance(params.value, dict)
+    return replace(subject, params=params.value)
+
+
+def _about_subject(checked: Checked, span: Span) -> Iterable[Diagnostic]:
+    """Return the errors of a check; those in the profile that was written around a rule have no file."""
+    for diagnostic in checked.diagnostics:
+        is_ours = diagnostic.span is not None and diagnostic.span.source.path.startswith("<")
+        yield (
+            replace(diagnostic, span=span, label="for a rule that is tested alone", secondary=())
+            if is_ours
+            else diagnostic
+        )
+
+
+@dataclass(slots=True)
+class _CaseReader:
+    """Reads the cases of one file, against its fixtures and the profile under test."""
+
+    fixtures: Fixtures
+    checked: Checked
+    found: list[Diagnostic]
+    names: dict[str, Span] = field(default_factory=dict)
+
+    @property
+    def profile(self) -> CheckedProfile:
+        return self.checked.find()
+
+    def read(self, place: Place) -> list[Case]:
+        """Read one entry of `tests`; with a matrix it is several cases, and where it is wrong none."""
+        before = len(self.found)
+        self._name(place.children["property" if "property" in place.keys else "name"])
+        if "property" in place.keys:
+            return self._property(place)
+        nodes = self._nodes(place.get("nodes"))
+        is_queue = "queue" in place.keys
+        case: PodCase | QueueCase
+        case = self._queue_case(place, nodes) if is_queue else self._pod_case(place, nodes)
+        matrix = place.get("matrix")
+        if matrix is None:
+            return [] if has_errors(self.found[before:]) else [case]
+        return [
+            replace(case, name=f"{case.name} [{label}]", fixtures=fixtures)
+            for label, fixtures in read_matrix(matrix, self.fixtures, self.found)
+            if not has_errors(self.found[before:])
+        ]
+
+    def _name(self, place: Place) -> None:
+        name = place.text
+        if name in self.names:
+            self.found.append(
+                Diagnostic(
+                    TestCode.DUPLICATE_NAME,
+                    f"two cases are called `{name}`",
+                    place.span,
+                    "the second one",
+                    secondary=(Label(self.names[name], "the first one is here"),),
+                )
+            )
+        self.names.setdefault(name, place.span)
+
+    def _nodes(self, place: Place | None) -> tuple[str, ...]:
+        if place is None:
+            return tuple(self.fixtures.of[Kind.NODES])
+        names = (self.fixtures.find(Kind.NODES, each, self.found) for each in place.each())
+        return tuple(name for name in names if name is not None)
+
+    def _pod_case(self, place: Place, nodes: tuple[str, ...]) -> PodCase:
+        pod, expect = place.children["pod"], place.children["expect"]
+        self._pending_pod(pod)
+        self._expected_nodes(expect.get("feasible"), nodes)
+        predicates = [rule.name for rule in self.profile.predicates]
+        for node, rejected in _entries(expect.get("rejected")):
+            self._expected_node(node, nodes)
+            by = rejected.get("by")
+            if by is not None:
+                self._known_rule(by.text, by.span, "predicate", predicates)
+        scores = [entry.score.name for entry in self.profile.scores]
+        for node, expected in _entries(expect.get("scores")):
+            self._expected_node(node, nodes)
+            for rule, span in expected.keys.items():
+                self._known_rule(rule, span, "score", scores)
+        picks = expect.get("picks")
+        if picks is not None:
+            self._expected_node(picks, nodes)
+        return PodCase(
+            name=place.children["name"].text,
+            span=place.children["name"].span,
+            fixtures=self.fixtures,
+            nodes=nodes,
+            pod=pod.text,
+            expect=expect,
+        )
+
+    def _queue_case(self, place: Place, nodes: tuple[str, ...]) -> QueueCase:
+        arrivals = tuple(self._arrivals(place.children["queue"]))
+        queued = [arrival.pod for arrival in arrivals]
+        expect = place.children["expect"]
+        for key in ("order", "pending"):
+            for each in (expect.get(key) or Place(None, expect.span)).each():
+                self._expected_pod(each, queued)
+        for pod, _ in _entries(expect.get("gated")):
+            self._expected_pod(pod, queued)
+        for pod, node in _entries(expect.get("placed")):
+            self._expected_pod(pod, queued)
+            self._expected_node(node, nodes)
+        return QueueCase(
+            name=place.children["name"].text,
+            span=place.children["name"].span,
+            fixtures=self.fixtures,
+            nodes=nodes,
+            arrivals=arrivals,
+            expect=expect,
+        )
+
+    def _arrivals(self, place: Place) -> Iterable[Arrival]:
+        seen: set[str] = set()
+        for each in place.each():
+            match = _ARRIVAL.fullmatch(each.text)
+            # INVARIANT: the schema has the same pattern.
+            assert match is not None
+            name, second, priority = match.groups()
+            if name in seen:
+                title = f"pod `{name}` is queued twice"
+                self.found.append(Diagnostic(TestCode.DUPLICATE_NAME, title, each.span, "the second time"))
+            seen.add(name)
+            self._pending_pod(Place(name, each.span))
+            yield Arrival(name, int(second or 0), None if priority is None else int(priority))
+
+    def _property(self, place: Place) -> list[Case]:
+        assert self.checked.rules is not None
+        law = read_law(place.children["holds"], self.checked.rules, self.profile, self.found)
+        pods, nodes = place.get("forall", "pods"), place.get("forall", "nodes")
+        if law is None:
+            return []
+        case = PropertyCase(
+            name=place.children["property"].text,
+            span=place.children["property"].span,
+            fixtures=self.fixtures,
+            nodes=(),
+            law=law,
+            pods=int(pods.text) if pods else _GENERATED_PODS,
+            cluster_size=int(nodes.text) if nodes else _GENERATED_NODES,
+        )
+        return [case]
+
+    def _pending_pod(self, place: Place) -> None:
+        name = self.fixtures.find(Kind.PODS, place, self.found)
+        on = self.fixtures.of[Kind.PODS][name].on if name is not None else ""
+        if on:
+            title = f"pod `{name}` already runs on `{on}`"
+            help_ = ("a pod without `on` can be scheduled",)
+            self.found.append(Diagnostic(TestCode.WRONG_VALUE, title, place.span, "not pending", help=help_))
+
+    def _expected_nodes(self, place: Place | None, nodes: Sequence[str]) -> None:
+        for each in place.each() if place is not None else ():
+            self._expected_node(each, nodes)
+
+    def _expected_node(self, place: Place, nodes: Sequence[str]) -> None:
+        self._in_case("node", place, nodes)
+
+    def _expected_pod(self, place: Place, pods: Sequence[str]) -> None:
+        self._in_case("pod", place, pods)
+
+    def _in_case(self, noun: str, place: Place, known: Sequence[str]) -> None:
+        if place.text in known or place.text in self.fixtures.broken:
+            return
+        help_ = did_you_mean(place.text, known) or (f"{noun}s here: {', '.join(known) or 'none'}",)
+        title = f"there is no {noun} `{place.text}` in this case"
+        self.found.append(Diagnostic(TestCode.UNKNOWN_FIXTURE, title, place.span, "unknown", help=help_))
+
+    def _known_rule(self, name: str, span: Span, noun: str, known: Sequence[str]) -> None:
+        if name in known:
+            return
+        help_ = did_you_mean(name, known) or (f"{noun}s here: {', '.join(known) or 'none'}",)
+        title = f"there is no {noun} `{name}` in what is tested"
+        self.found.append(Diagnostic(TestCode.UNKNOWN_RULE, title, span, "unknown", help=help_))
+
+
+def _entries(place: Place | None) -> list[tuple[Place, Place]]:
+    """List the keys, as places of their own, and the values of a mapping that may be missing."""
+    if place is None:
+        return []
+    return [(Place(key, place.keys[key]), value) for key, value in place.items()]

@@ -1,0 +1,274 @@
+"""Runs cases and says field by field where what came out differs from what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import yaml
+
+from kdsl.base.span import Span
+from kdsl.check.model import RuleSet
+from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
+from kdsl.hooks.status import Status
+from kdsl.plan.scalar.probe import Probe
+from kdsl.testing.cases import Case, PodCase, PropertyCase, QueueCase, RuleTest
+from kdsl.testing.document import Place
+from kdsl.testing.laws import search_counterexample
+from kdsl.testing.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One field that is not as expected. `trace` are lines on the rule that decided."""
+
+    field: str
+    expected: str
+    actual: str
+    span: Span
+    trace: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """What became of a case."""
+
+    test: RuleTest
+    case: Case
+    mismatches: tuple[Mismatch, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return not self.mismatches
+
+
+@dataclass(slots=True)
+class Runner:
+    """Runs cases, each profile compiled once; `seed` is that of properties.
+
+    A `probe` watches the rules in all cases but properties: what they see by chance, nobody expected.
+    """
+
+    seed: int = 0
+    probe: Probe | None = None
+    _sessions: dict[tuple[int, str, bool], tuple[RuleSet, Session]] = field(default_factory=dict)
+
+    def run(self, test: RuleTest, case: Case) -> CaseResult:
+        """Run one case."""
+        rules = test.checked.rules
+        assert rules is not None
+        match case:
+            case PodCase():
+                found = self._pod(self._session(rules, test.checked.profile), case)
+            case QueueCase():
+                found = self._queue(self._session(rules, test.checked.profile), case)
+            case PropertyCase():
+                found = self._property(rules, case)
+        return CaseResult(test, case, tuple(found))
+
+    def _session(self, rules: RuleSet, profile: str, *, is_watched: bool = True) -> Session:
+        key = (id(rules), profile, is_watched)
+        if key not in self._sessions:
+            # The rules are kept beside their session: while they live, nothing else has their id.
+            self._sessions[key] = rules, Session(rules, profile, self.probe if is_watched else None)
+        return self._sessions[key][1]
+
+    def _pod(self, session: Session, case: PodCase) -> Iterator[Mismatch]:
+        decision = session.decide(case.cluster(), case.fixtures.pod(case.pod))
+        return _Comparison(decision, case.expect).run()
+
+    def _queue(self, session: Session, case: QueueCase) -> Iterator[Mismatch]:
+        pods = {arrival.pod: case.fixtures.pod(arrival.pod) for arrival in case.arrivals}
+        arrivals = [
+            (
+                pods[arrival.pod]
+                if arrival.priority is None
+                else replace(pods[arrival.pod], priority=arrival.priority),
+                arrival.second,
+            )
+            for arrival in case.arrivals
+        ]
+        queued = session.queue(case.cluster(), arrivals)
+        names = {pod.key: name for name, pod in pods.items()}
+        expect = case.expect
+        order = [names[key] for key in queued.order]
+        gated = {names[key]: reason for key, reason in queued.gated.items()}
+        why = tuple(f"`{pod}` is gated: {reason}" for pod, reason in gated.items())
+        yield from _differs("order", expect.get("order"), order, why)
+        yield from _differs("gated", expect.get("gated"), gated)
+        decisions = {names[decision.pod]: decision for decision in queued.decisions}
+        placed = expect.get("placed")
+        for pod, node in placed.items() if placed is not None else ():
+            decision = decisions.get(pod)
+            actual = decision.node or "no node" if decision is not None else "not scheduled"
+            yield from _differs(f"placed.{pod}", node, actual, _why_pending(decision) or why)
+        unplaced = sorted(name for name, decision in decisions.items() if not decision.node)
+        yield from _differs("pending", expect.get("pending"), unplaced, in_order=False)
+
+    def _property(self, rules: RuleSet, case: PropertyCase) -> Iterator[Mismatch]:
+        found = search_counterexample(
+            case, rules, lambda name: self._session(rules, name, is_watched=False), self.seed
+        )
+        if found is None:
+            return
+        world = () if found.world is None else _yaml_lines({"fixtures": found.world.fixtures()})
+        seeded = f"found with --seed {self.seed}; the smallest fixtures that show it:" if world else ""
+        trace = (seeded, *world) if world else ()
+        yield Mismatch("holds", str(case.law), found.text, case.span, trace)
+
+
+@dataclass(slots=True)
+class _Comparison:
+    """One decision against the `expect` of its case."""
+
+    decision: Decision
+    expect: Place
+
+    def run(self) -> Iterator[Mismatch]:
+        """List what differs, in the order of the keys' importance."""
+        decision, expect = self.decision, self.expect
+        feasible = [verdict.node for verdict in decision.verdicts if verdict.feasible]
+        wanted = expect.get("feasible")
+        names = {each.text for each in wanted.each()} if wanted is not None else set()
+        odd = tuple(
+            verdict.node for verdict in decision.verdicts if (verdict.node in names) != verdict.feasible
+        )
+        trace = tuple(line for node in odd for line in self._trace(node))
+        yield from _differs("feasible", wanted, feasible, trace or self._outcome(), in_order=False)
+        rejected = expect.get("rejected")
+        for node, place in rejected.items() if rejected is not None else ():
+            yield from self._rejected(node, place)
+        scores = expect.get("scores")
+        for node, place in scores.items() if scores is not None else ():
+            yield from self._scores(node, place)
+        yield from _differs("picks", expect.get("picks"), decision.node or "no node", self._choice())
+        is_placed = decision.outcome is Outcome.PLACED
+        yield from _differs("placed", expect.get("placed"), is_placed, self._outcome())
+        yield from _differs("pending", expect.get("pending"), not is_placed, self._outcome())
+        yield from _differs("message", expect.get("message"), decision.message, self._outcome())
+
+    def _verdict(self, node: str) -> NodeVerdict | None:
+        return next((verdict for verdict in self.decision.verdicts if verdict.node == node), None)
+
+    def _status(self, node: str) -> Status | None:
+        """Return what rejected a node: its own status, or the one that rejected the pod everywhere."""
+        verdict = self._verdict(node)
+        own = verdict.status if verdict is not None else None
+        prefilter = self.decision.prefilter.status
+        return prefilter if prefilter is not None and (own is None or not own.plugin) else own
+
+    def _rejected(self, node: str, place: Place) -> Iterator[Mismatch]:
+        status, field = self._status(node), f"rejected.{node}"
+        if status is None:
+            verdict = self._verdict(node)
+            actual = "feasible" if verdict is not None and verdict.feasible else "not decided"
+            yield Mismatch(field, "rejected", actual, place.span, self._outcome())
+            return
+        trace = self._trace(node)
+        yield from _differs(f"{field}.by", place.get("by"), status.plugin, trace)
+        yield from _differs(f"{field}.code", place.get("code"), _word(status), trace)
+        reason = place.get("reason")
+        one = reason is not None and isinstance(reason.value, str)
+        actual_reason = status.message if one else list(status.reasons)
+        yield from _differs(f"{field}.reason", reason, actual_reason, trace)
+
+    def _scores(self, node: str, place: Place) -> Iterator[Mismatch]:
+        verdict = self._verdict(node)
+        cells = {cell.plugin: cell for cell in verdict.scores} if verdict is not None else {}
+        for rule, wanted in place.items():
+            field, cell = f"scores.{node}.{rule}", cells.get(rule)
+            if cell is None:
+                feasible = verdict is not None and verdict.feasible
+                actual = "the score does not apply to this pod" if feasible else "the node is not feasible"
+                yield Mismatch(field, _shown(wanted.value), actual, wanted.span, self._trace(node))
+            elif not _in_range(cell.normalized, wanted):
+                raw = () if cell.raw == cell.normalized else (f"raw {cell.raw:g}",)
+                yield Mismatch(field, _range(wanted), str(cell.normalized), wanted.span, raw)
+
+    def _trace(self, node: str) -> tuple[str, ...]:
+        """Say which rule decided about a node, why and where."""
+        status = self._status(node)
+        if status is None:
+            return (f"`{node}`: passed every predicate",)
+        sites = status.sites or ("",) * len(status.reasons)
+        return tuple(
+            f"`{node}`: {status.plugin} ({_word(status)}): {reason}" + (f"  at {site}" if site else "")
+            for reason, site in zip(status.reasons, sites, strict=True)
+        )
+
+    def _choice(self) -> tuple[str, ...]:
+        """Show the totals and what they are made of."""
+        lines = [
+            f"`{verdict.node}`: total {verdict.total} = "
+            + " + ".join(f"{cell.plugin} {cell.normalized}x{cell.weight}" for cell in verdict.scores)
+            for verdict in sorted(self.decision.verdicts, key=lambda each: -(each.total or 0))
+            if verdict.total is not None and verdict.scores
+        ]
+        return tuple(lines) or self._outcome()
+
+    def _outcome(self) -> tuple[str, ...]:
+        return _why_pending(self.decision)
+
+
+def _why_pending(decision: Decision | None) -> tuple[str, ...]:
+    return () if decision is None or not decision.message else (f"{decision.outcome}: {decision.message}",)
+
+
+def _differs(
+    field: str,
+    wanted: Place | None,
+    actual: object,
+    trace: Sequence[str] = (),
+    *,
+    in_order: bool = True,
+) -> Iterator[Mismatch]:
+    """Yield a mismatch where something is wanted and something else is there."""
+    if wanted is None:
+        return
+    expected: object = wanted.value
+    if not in_order and isinstance(expected, list) and isinstance(actual, list):
+        if sorted(map(str, expected)) == sorted(map(str, actual)):
+            return
+    elif expected == actual:
+        return
+    yield Mismatch(field, _shown(expected), _shown(actual), wanted.span, tuple(trace))
+
+
+def _in_range(score: int, wanted: Place) -> bool:
+    low, high = _bounds(wanted)
+    return low <= score <= high
+
+
+def _bounds(wanted: Place) -> tuple[int, int]:
+    ends = [int(each.text) for each in wanted.each()] or [int(wanted.text)]
+    return ends[0], ends[-1]
+
+
+def _range(wanted: Place) -> str:
+    low, high = _bounds(wanted)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _word(status: Status) -> str:
+    return _WORDS.get(status.code.name, status.code.label)
+
+
+_WORDS = {
+    "UNSCHEDULABLE": "unschedulable",
+    "UNRESOLVABLE": "unresolvable",
+    "PENDING": "pending",
+    "ERROR": "error",
+}
+
+
+def _shown(value: object) -> str:
+    """Write a value as it would stand in the test file, in one line."""
+    if isinstance(value, str):
+        return value or "nothing"
+    text = yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False, allow_unicode=True)
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def _yaml_lines(value: object) -> tuple[str, ...]:
+    text = yaml.safe_dump(value, default_flow_style=None, width=100, sort_keys=False, allow_unicode=True)
+    return tuple(f"  {line}" for line in text.splitlines())

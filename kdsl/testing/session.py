@@ -1,0 +1,151 @@
+"""Runs cases: the scheduling cycle over a cluster of fixtures, with nothing behind the binder.
+
+Everything is decided in full: all nodes are looked at, and a single feasible node is scored as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from kdsl.app import Settings, hook_tables
+from kdsl.check.model import RuleSet
+from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.attempt import Attempt
+from kdsl.cycle.decision import Decision, Detail, Outcome, TieBreak
+from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.record import Record
+from kdsl.cycle.scoring import score_nodes
+from kdsl.cycle.search import SearchSettings, search
+from kdsl.cycle.selection import select
+from kdsl.cycle.waiting import WaitingPods
+from kdsl.cycle.workers import Workers
+from kdsl.hooks.context import PluginContext
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.status import Status
+from kdsl.plan.scalar.probe import Probe
+
+_ALL_NODES = 100
+_SECOND = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Nodes, and the pods that run on them."""
+
+    nodes: Sequence[NodeFacts]
+    bound: Sequence[PodInfo] = ()
+
+    def cache(self) -> ClusterCache:
+        """Return a cache that holds them."""
+        cache = ClusterCache()
+        for node in self.nodes:
+            cache.add_node(node)
+        for pod in self.bound:
+            cache.add_pod(pod)
+        return cache
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """What a queue made of its pods: those it refused with the reason, and the others in its order.
+
+    `decisions` are those of the pods that were let in, in the same order.
+    """
+
+    gated: Mapping[str, str]
+    order: tuple[str, ...]
+    decisions: tuple[Decision, ...]
+
+
+class _CaseClock:
+    """Stands still at the time of the case."""
+
+    def __init__(self) -> None:
+        self.time = 0
+
+    def now(self) -> int:
+        return self.time
+
+
+class _CaseBinder:
+    """Takes every binding into the cluster of the case."""
+
+    def __init__(self) -> None:
+        self.cluster = ClusterCache()
+
+    def bind(self, pod: PodInfo, node: str) -> Status | None:
+        self.cluster.add_pod(pod.on(node))
+        return None
+
+
+class Session:
+    """One compiled profile, for one case after the other."""
+
+    def __init__(self, rules: RuleSet, profile: str, probe: Probe | None = None) -> None:
+        self._binder, self._clock = _CaseBinder(), _CaseClock()
+        self._waiting: WaitingPods[Any] = WaitingPods()
+        context = PluginContext(self._binder, self._clock, self._waiting)
+        (self._table,) = hook_tables(rules, context, Settings(profile=profile, probe=probe))
+        self._rules = rules.digest
+
+    def decide(self, cluster: Cluster, pod: PodInfo, parallelism: int = 1) -> Decision:
+        """Return the decision about one pod. Equal questions get equal answers."""
+        with self._engine(cluster, (pod,), parallelism) as engine:
+            gated = engine.queue.add(pod)
+            if gated is not None:
+                return Decision(pod.key, self._table.profile, Outcome.GATED, message=gated.status.message)
+            if pod.node_name:
+                # The cycle takes such a pod for placed; what the rules say of it is asked all the same.
+                return self._judge(cluster, pod)
+            decision = engine.schedule_one(pod)
+        if decision.feasible != 1 or decision.outcome is not Outcome.PLACED:
+            return decision
+        return replace(decision, verdicts=self._judge(cluster, pod).verdicts)
+
+    def queue(self, cluster: Cluster, arrivals: Iterable[tuple[PodInfo, int]]) -> Queued:
+        """Let pods arrive (at a second each), take them in the queue's order and schedule them."""
+        arrivals = sorted(arrivals, key=lambda each: each[1])
+        gated: dict[str, str] = {}
+        decisions: list[Decision] = []
+        with self._engine(cluster, [pod for pod, _ in arrivals]) as engine:
+            for pod, second in arrivals:
+                self._clock.time = second * _SECOND
+                refused = engine.queue.add(pod)
+                if refused is not None:
+                    gated[pod.key] = refused.status.message
+            while (queued := engine.queue.pop()) is not None:
+                decisions.append(engine.schedule_one(queued))
+        return Queued(gated, tuple(each.pod for each in decisions), tuple(decisions))
+
+    def _engine(self, cluster: Cluster, pods: Iterable[PodInfo], parallelism: int = 1) -> Engine:
+        self._clock.time = 0
+        self._binder.cluster = cluster.cache()
+        tables = [replace(self._table, scheduler=name) for name in {pod.scheduler_name for pod in pods}]
+        options = EngineOptions(
+            parallelism=parallelism, percentage=_ALL_NODES, detail=Detail.FULL, rules=self._rules
+        )
+        return Engine(tables, self._binder.cluster, self._clock, options, waiting=self._waiting)
+
+    def _judge(self, cluster: Cluster, pod: PodInfo) -> Decision:
+        """Filter, score and choose without placing; here a single feasible node is scored as well."""
+        attempt = Attempt(self._table, pod, cluster.cache().snapshot())
+        record = Record(attempt, Detail.FULL, TieBreak.HEAP, self._rules)
+        workers = Workers(1)
+        try:
+            record.search = search(attempt, SearchSettings(workers, _ALL_NODES))
+            nodes = NodeSet(attempt.snapshot, record.search.feasible)
+            if not len(nodes.rows):
+                return record.decision(Outcome.UNSCHEDULABLE, message=record.diagnosis.message())
+            record.scores = score_nodes(attempt, nodes)
+        except PluginError as error:
+            return record.decision(Outcome.ERROR, message=str(error))
+        finally:
+            workers.close()
+        record.choice = select(record.scores.totals, TieBreak.HEAP, Random(0))
+        return record.decision(Outcome.PLACED, node=nodes.names()[record.choice.index])

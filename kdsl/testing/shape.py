@@ -1,0 +1,154 @@
+"""Does a test file have the shape that its JSON Schema describes? What is wrong is shown where it stands.
+
+The schema is the one description of the shape: editors use it, and so does the reader in `reading`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.span import Source, Span
+from kdsl.lang.yaml_tree import Plain
+from kdsl.testing.codes import TestCode
+from kdsl.testing.document import Place
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+
+SCHEMA: Final = "ruletest.v1.schema.json"
+
+_TYPES: Final = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "a string",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "nothing",
+}
+
+
+@cache
+def schema() -> Mapping[str, Any]:
+    """Return the JSON Schema (2020-12) of test files."""
+    text = files("kdsl.testing").joinpath("schemas", SCHEMA).read_text(encoding="utf-8")
+    loaded: Mapping[str, Any] = json.loads(text)
+    return loaded
+
+
+def check_shape(root: Place) -> tuple[Diagnostic, ...]:
+    """Return everything in which a document differs from the schema."""
+    # It takes 120 ms to import: only those who test rules pay for it.
+    from jsonschema import Draft202012Validator
+
+    found: list[Diagnostic] = []
+    for error in Draft202012Validator(schema()).iter_errors(root.value):
+        place = root.get(*error.absolute_path)
+        # INVARIANT: the place of an error exists: the validator saw the value that the place was made for.
+        assert place is not None
+        found.extend(_explain(error, place, root.span))
+    return tuple(found)
+
+
+def misfit_of(definition: str, value: Plain) -> str:
+    """Say in what a value differs from one of the schema's definitions; empty where it fits."""
+    from jsonschema import Draft202012Validator
+
+    wanted = {"$ref": f"#/$defs/{definition}", "$defs": schema()["$defs"]}
+    error = next(iter(Draft202012Validator(wanted).iter_errors(value)), None)
+    return "" if error is None else _wrong(error, Place(error.instance, Span(Source("", ""), 0, 0)))[0]
+
+
+def _explain(error: ValidationError, place: Place, whole: Span) -> Iterator[Diagnostic]:
+    rule: Any = error.validator_value
+    match error.validator:
+        case "additionalProperties":
+            known = list(error.schema.get("properties", {})) if isinstance(error.schema, Mapping) else []
+            for key in (key for key in place.keys if key not in known):
+                help_ = did_you_mean(key, known) or (f"known here: {', '.join(sorted(known))}",)
+                title = f"there is no key `{key}` here"
+                yield Diagnostic(TestCode.UNKNOWN_KEY, title, place.keys[key], "unknown", help=help_)
+        case "required":
+            missing = [key for key in rule if isinstance(place.value, dict) and key not in place.value]
+            if error.message.split("'")[1] == missing[0]:  # one error per key: all are told with the first
+                names = ", ".join(f"`{key}`" for key in missing)
+                span = _head(place, whole)
+                yield Diagnostic(TestCode.MISSING_KEY, f"{names} is missing", span, _comment(error))
+        case "oneOf":
+            keys = [each["required"][0] for each in rule]
+            names = ", ".join(f"`{key}`" for key in keys)
+            given = [key for key in keys if key in place.keys]
+            title = f"one of {names} must say what is tested" + (", and only one" if given else "")
+            span = place.keys[given[1]] if len(given) > 1 else _head(place, whole)
+            yield Diagnostic(TestCode.MISSING_KEY, title, span, _comment(error))
+        case "minProperties" if _comment(error) == "expectation":
+            title = "this case expects nothing, so it cannot fail"
+            yield Diagnostic(TestCode.NO_EXPECTATION, title, place.span, "say what should happen")
+        case "enum" | "const":
+            known = [str(each) for each in (rule if error.validator == "enum" else [rule])]
+            help_ = did_you_mean(str(place.value), known) or (f"known here: {', '.join(known)}",)
+            title = f"`{place.value}` is not possible here"
+            yield Diagnostic(TestCode.WRONG_VALUE, title, place.span, "not this", help=help_)
+        case "dependentRequired":
+            title = error.message.replace("'", "`").replace("is a dependency of", "is needed by")
+            yield Diagnostic(TestCode.MISSING_KEY, title, _head(place, whole), _comment(error))
+        case _:
+            yield Diagnostic(TestCode.WRONG_VALUE, *_wrong(error, place))
+
+
+def _wrong(error: ValidationError, place: Place) -> tuple[str, Span, str]:
+    rule: Any = error.validator_value
+    match error.validator:
+        case "type":
+            wanted = " or ".join(_TYPES[each] for each in ([rule] if isinstance(rule, str) else rule))
+            title = f"expected {wanted}, got {_type_of(place.value)}"
+        case "minItems" | "minProperties" | "minLength":
+            title = f"at least {rule} must stand here" if rule > 1 else "this must not be empty"
+        case "maxItems":
+            title = f"at most {rule} may stand here"
+        case "minimum":
+            title = f"`{place.value}` is too small: at least {rule}"
+        case "maximum":
+            title = f"`{place.value}` is too large: at most {rule}"
+        case "uniqueItems":
+            title = "the same item stands here twice"
+        case "pattern":
+            title = f"`{place.value}` does not have the form that is needed here"
+        case _:
+            title = error.message
+    return title, place.span, _comment(error)
+
+
+def _comment(error: ValidationError) -> str:
+    """Return what the schema says of a value, for the label."""
+    comment: str = error.schema.get("$comment", "") if isinstance(error.schema, Mapping) else ""
+    return comment
+
+
+def _head(place: Place, whole: Span) -> Span:
+    """Return a short span that stands for a mapping: its first key."""
+    first = next(iter(place.keys.values()), None)
+    return first or (Span(whole.source, whole.start, whole.start) if place.span == whole else place.span)
+
+
+def _type_of(value: object) -> str:
+    match value:
+        case None:
+            return _TYPES["null"]
+        case bool():
+            return _TYPES["boolean"]
+        case int():
+            return _TYPES["integer"]
+        case float():
+            return _TYPES["number"]
+        case str():
+            return _TYPES["string"]
+        case list():
+            return _TYPES["array"]
+        case _:
+            return _TYPES["object"]

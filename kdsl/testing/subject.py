@@ -1,0 +1,152 @@
+"""What a test file tests: a profile, or one rule alone, in rules that were loaded once.
+
+A rule alone is tested through a profile that is written around it, and so goes the way of all rules.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from kdsl.app import shipped_rules
+from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
+from kdsl.base.span import Source, Span
+from kdsl.check.checker import check_program
+from kdsl.check.declarations import Declarations
+from kdsl.check.model import CheckedProfile, RuleSet
+from kdsl.lang.loader import LoadResult, Package, Program, load_rules
+from kdsl.lang.parser import parse_file
+from kdsl.lang.tree import Predicate, Profile, Queue, Score
+from kdsl.lang.yaml_tree import Plain
+from kdsl.testing.codes import TestCode
+
+_PACKAGE: Final = "kdsl.rule_test"
+
+
+class SubjectKind(StrEnum):
+    """What can be tested; the values are the keys of a test file."""
+
+    PROFILE = "profile"
+    PREDICATE = "predicate"
+    SCORE = "score"
+    QUEUE = "queue"
+
+
+_DECLARED: Final[Mapping[SubjectKind, type[Profile | Predicate | Score | Queue]]] = {
+    SubjectKind.PROFILE: Profile,
+    SubjectKind.PREDICATE: Predicate,
+    SubjectKind.SCORE: Score,
+    SubjectKind.QUEUE: Queue,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A profile or rule by its qualified name, and parameters for a rule that is tested alone."""
+
+    kind: SubjectKind
+    qualified: str
+    params: Mapping[str, Plain] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.qualified.rpartition(".")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Rules that are ready to run, and the profile to run; no rules where the diagnostics hold errors."""
+
+    rules: RuleSet | None
+    profile: str
+    diagnostics: tuple[Diagnostic, ...]
+
+    def find(self) -> CheckedProfile:
+        """Return the profile to run. Only for rules without errors."""
+        assert self.rules is not None
+        return self.rules.profiles[self.profile]
+
+
+class Library:
+    """Loads rule files, each set of paths once."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[tuple[Path, ...], LoadResult] = {}
+
+    def load(self, paths: Sequence[Path]) -> LoadResult:
+        """Load the rule files of `paths`; what they import and do not hold comes from the shipped rules."""
+        key = tuple(path.resolve() for path in paths)
+        if key not in self._loaded:
+            self._loaded[key] = load_rules(list(paths), library=(shipped_rules(),))
+        return self._loaded[key]
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What is wrong with the files that were loaded."""
+        return tuple(each for loaded in self._loaded.values() for each in loaded.diagnostics)
+
+
+def find_subject(program: Program, kind: SubjectKind, name: str, span: Span) -> Subject | Diagnostic:
+    """Return the declaration of this qualified name, or the only one whose last word it is."""
+    declared = [each.qualified for each in Declarations(program).all(_DECLARED[kind])]
+    matching = [each for each in declared if name in (each, each.rpartition(".")[2])]
+    if name in declared or len(matching) == 1:
+        return Subject(kind, name if name in declared else matching[0])
+    if matching:
+        names = ", ".join(f"`{each}`" for each in matching)
+        title = f"several {kind}s are called `{name}`: {names}"
+        return Diagnostic(TestCode.UNKNOWN_RULE, title, span, "which one")
+    hint = did_you_mean(name, [*declared, *(each.rpartition(".")[2] for each in declared)])
+    known = hint or (f"{kind}s: {', '.join(sorted(declared)) or 'none'}",)
+    title, rules = f"there is no {kind} `{name}`", "`rules:` says which rule files are tested"
+    return Diagnostic(TestCode.UNKNOWN_RULE, title, span, "unknown", help=(*known, rules))
+
+
+def check_subject(program: Program, subject: Subject) -> Checked:
+    """Check the rules, with a profile around the subject where it is a rule."""
+    if subject.kind is SubjectKind.PROFILE:
+        checked = check_program(program)
+        return Checked(checked.rules, subject.qualified, checked.diagnostics)
+    parsed = parse_file(Source("<rule test>", _lone_profile(subject)))
+    if parsed.file is None or has_errors(parsed.diagnostics):
+        return Checked(None, "", parsed.diagnostics)
+    packages = {**program.packages, _PACKAGE: Package(_PACKAGE, (parsed.file,))}
+    whole = replace(program, files=(*program.files, parsed.file), packages=MappingProxyType(packages))
+    checked = check_program(whole)
+    return Checked(checked.rules, f"{_PACKAGE}.lone", checked.diagnostics)
+
+
+def _lone_profile(subject: Subject) -> str:
+    """Write a profile that holds one rule, and as little as a profile can beside it."""
+    kind, rule = subject.kind, f"tested.{subject.name}"
+    lines = [
+        "kdsl 1",
+        f"package {_PACKAGE}",
+        f"import {subject.qualified.rpartition('.')[0]} as tested",
+        "queue Arrival { order by pod.queuedAt }",
+        # With no score at all the first feasible node would end the search.
+        "score Nothing { value 0 }",
+        "profile lone {",
+        f'  scheduler "{_PACKAGE}"',
+        f"  queue {rule if kind is SubjectKind.QUEUE else 'Arrival'}",
+        f"  predicates {{ {rule} }}" if kind is SubjectKind.PREDICATE else "",
+        f"  scores {{ {rule if kind is SubjectKind.SCORE else 'Nothing'} weight 1 }}",
+        *(f"  set {subject.name}.{name} = {_literal(value)}" for name, value in subject.params.items()),
+        "}",
+    ]
+    return "\n".join(filter(None, lines)) + "\n"
+
+
+def _literal(value: Plain) -> str:
+    """Write a plain value as an expression."""
+    match value:
+        case list():
+            return f"[{', '.join(map(_literal, value))}]"
+        case dict():
+            return f"{{{', '.join(f'{json.dumps(key)}: {_literal(each)}' for key, each in value.items())}}}"
+    return json.dumps(value)

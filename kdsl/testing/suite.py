@@ -1,0 +1,75 @@
+"""A whole run: files found, read and run. The command and the project's own tests call it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdsl.base.diagnostic import Diagnostic, has_errors
+from kdsl.lang.tree import File
+from kdsl.plan.scalar.probe import Probe
+from kdsl.testing.cases import RuleTest
+from kdsl.testing.coverage import Coverage, files_below
+from kdsl.testing.discovery import find_test_files
+from kdsl.testing.reading import read_test
+from kdsl.testing.running import CaseResult, Runner
+from kdsl.testing.subject import Library
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Test files that were read, and what is wrong with the others and with the rules."""
+
+    tests: tuple[RuleTest, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def is_broken(self) -> bool:
+        return has_errors(self.diagnostics)
+
+    def selected(self, word: str) -> Suite:
+        """Return the suite with the cases that a word selects."""
+        return Suite(tuple(test.selected(word) for test in self.tests), self.diagnostics)
+
+    def __len__(self) -> int:
+        """Count the cases."""
+        return sum(len(test.cases) for test in self.tests)
+
+
+def read_suite(paths: Iterable[Path], rules: Sequence[Path] = ()) -> Suite:
+    """Find and read test files; `rules` replace what they say about the rule files."""
+    found: list[Diagnostic] = []
+    library = Library()
+    tests = [read_test(path, library, found, rules) for path in find_test_files(paths, found)]
+    # Files that test the same rules say the same about them: once is enough.
+    distinct = {(each.code, each.title, str(each.span), each.where): each for each in found}
+    return Suite(
+        tuple(test for test in tests if test is not None), (*library.diagnostics, *distinct.values())
+    )
+
+
+def coverage_of(suite: Suite) -> Coverage:
+    """Return a probe for the rule files that the suite's tests are about."""
+    return Coverage(files_under_test(suite))
+
+
+def files_under_test(suite: Suite) -> list[File]:
+    """List the rule files that the suite's tests are about, without the library they import."""
+    return [file for test in suite.tests for file in files_below(test.loaded.program.files, test.rules)]
+
+
+def run_suite(
+    suite: Suite,
+    seed: int = 0,
+    probe: Probe | None = None,
+    on_result: Callable[[CaseResult], None] = lambda result: None,
+) -> tuple[CaseResult, ...]:
+    """Run every case, telling `on_result` of each. A `probe` watches the rules."""
+    runner = Runner(seed, probe)
+    results: list[CaseResult] = []
+    for test in suite.tests:
+        for case in test.cases:
+            results.append(runner.run(test, case))
+            on_result(results[-1])
+    return tuple(results)

@@ -1,0 +1,24 @@
+"""Runs commands as the `kdsl` program does, with its exit codes, inside the test's own process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from click.testing import CliRunner
+from kdsl.cli.main import run
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a command left behind."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def kdsl(*args: str, stdin: str | bytes | None = None) -> Ended:
+    """Run one command."""
+    with CliRunner().isolation(input=stdin) as (stdout, stderr, *_):
+        exit_code = run(args)
+    return Ended(exit_code, stdout.getvalue().decode(), stderr.getvalue().decode())

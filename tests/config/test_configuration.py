@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from kdsl.app import Settings, configured
+from kdsl.base.span import Source
+from kdsl.config.configuration import (
+    ConfigurationResult,
+    KdslConfiguration,
+    configuration_schema,
+    load_configuration,
+    read_configuration,
+)
+from kdsl.cycle.decision import TieBreak
+from kdsl.report.diagnostics import render
+
+HEAD = "apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\n"
+
+
+def read(body: str) -> ConfigurationResult:
+    return read_configuration(Source("kdsl.yaml", HEAD + body), Path("etc"))
+
+
+def complaints(body: str) -> list[str]:
+    """Return `line:column title` for each diagnostic."""
+    result = read(body)
+    assert result.configuration is None
+    return [
+        f"{each.span.line}:{each.span.column} {each.title}" if each.span else each.title
+        for each in result.diagnostics
+    ]
+
+
+def test_everything() -> None:
+    result = read(
+        "rules: {paths: [rules, more/a.kdsl]}\nprofiles: [default, ml]\nparallelism: 4\n"
+        "percentageOfNodesToScore: 30\ntieBreak: random\nseed: 7\n"
+        "plugins:\n- name: default-binder\n- {name: quota, args: {podsPerNamespace: 2}}\n"
+    )
+    assert result.diagnostics == ()
+    configuration = result.configuration
+    assert configuration is not None
+    assert configuration.rules == (Path("etc/rules"), Path("etc/more/a.kdsl"))
+    assert [profile.text for profile in configuration.profiles] == ["default", "ml"]
+    assert configured(configuration) == Settings(
+        profiles=("default", "ml"),
+        seed=7,
+        tie_break=TieBreak.RANDOM,
+        parallelism=4,
+        percentage=30,
+        plugins={"default-binder": {}, "quota": {"podsPerNamespace": 2}},
+    )
+    assert str(configuration.profiles[1].span) == "kdsl.yaml:4:21"
+
+
+def test_nothing_said_is_the_default_everywhere() -> None:
+    configuration = read("").configuration
+    assert configuration == KdslConfiguration()
+    assert configured(configuration) == Settings()
+    defaults = {
+        key: rule["default"]
+        for key, rule in configuration_schema()["properties"].items()
+        if "default" in rule
+    }
+    assert defaults == {
+        "parallelism": configuration.parallelism,
+        "percentageOfNodesToScore": configuration.percentage,
+        "tieBreak": configuration.tie_break,
+        "seed": configuration.seed,
+    }
+
+
+def test_the_schema_is_one_and_knows_the_tie_breaks() -> None:
+    schema = configuration_schema()
+    Draft202012Validator.check_schema(schema)
+    assert schema["properties"]["tieBreak"]["enum"] == [str(each) for each in TieBreak]
+
+
+def test_every_key_is_documented() -> None:
+    text = (Path(__file__).parent.parent.parent / "docs/configure.md").read_text(encoding="utf-8")
+    properties = configuration_schema()["properties"]
+    assert [key for key in properties if f"`{key}" not in text] == []
+    described = [key for key in properties if key not in ("apiVersion", "kind")]
+    assert all(properties[key]["description"] for key in described)
+
+
+def test_a_mistake_is_shown_with_its_cure() -> None:
+    result = read("paralellism: 4\ntieBreak: Random\n")
+    assert (
+        render(result.diagnostics)
+        == """\
+error[K1131]: unknown key `paralellism`
+  --> kdsl.yaml:3:1
+   |
+ 3 | paralellism: 4
+   | ^^^^^^^^^^^
+   = help: did you mean `parallelism`?
+
+error[K1134]: `tieBreak` must be one of `heap`, `first`, `random`
+  --> kdsl.yaml:4:11
+   |
+ 4 | tieBreak: Random
+   |           ^^^^^^
+   = help: did you mean `random`?
+
+2 errors"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("parallelism: 0\n", ["3:14 `parallelism` must be at least 1"]),
+        (
+            "percentageOfNodesToScore: 101\n",
+            ["3:27 `percentageOfNodesToScore` must be at most 100"],
+        ),
+        ("seed: x\nrules: []\n", ["3:7 `seed` must be a whole number", "4:8 `rules` must be a mapping"]),
+        ("rules: {}\n", ["3:8 the key `rules.paths` is missing"]),
+        ("rules: {paths: []}\n", ["3:16 `rules.paths` is empty"]),
+        (
+            "plugins:\n- nmae: x\n",
+            ["4:3 the key `plugins[0].name` is missing", "4:3 unknown key `plugins[0].nmae`"],
+        ),
+        ("plugins: [{name: a}, {name: a}]\n", ["3:29 plugin `a` is listed twice"]),
+        ("profiles: [a, a]\n", ["3:15 `profiles` holds `a` twice"]),
+        ("profile: a\nprofiles: [b]\n", ["4:1 `profile` and `profiles` exclude each other"]),
+        ("seed: 1\nseed: 2\n", ["4:1 the key `seed` is there twice"]),
+        ("seed: [1\n", ["4:1 this is not YAML: did not find expected ',' or ']'"]),
+        ("---\na: 1\n", ["4:1 `kdsl.yaml` holds 2 documents: a configuration is one"]),
+        ("onInvalid: exit\nbackoff: {}\n", ["3:1 unknown key `onInvalid`", "4:1 unknown key `backoff`"]),
+    ],
+)
+def test_mistakes(body: str, expected: list[str]) -> None:
+    assert complaints(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "`f.yaml` is empty"),
+        ("- 1\n", "the configuration must be a mapping"),
+        ("kind: KdslConfiguration\n", "the key `apiVersion` is missing"),
+        ("apiVersion: v2\nkind: KdslConfiguration\n", "`apiVersion` must be `kdsl.dev/v1alpha1`"),
+    ],
+)
+def test_other_documents(text: str, expected: str) -> None:
+    result = read_configuration(Source("f.yaml", text))
+    assert [each.title for each in result.diagnostics] == [expected]
+
+
+def test_two_missing_keys_are_two_mistakes() -> None:
+    result = read_configuration(Source("f.yaml", "seed: 1\n"))
+    assert [each.title for each in result.diagnostics] == [
+        "the key `apiVersion` is missing",
+        "the key `kind` is missing",
+    ]
+
+
+def test_files(tmp_path: Path) -> None:
+    path = tmp_path / "kdsl.yaml"
+    path.write_bytes(b"\xef\xbb\xbf" + HEAD.encode() + b"rules: {paths: [r]}\n")
+    configuration = load_configuration(path).configuration
+    assert configuration is not None and configuration.rules == (tmp_path / "r",)
+    path.write_bytes(b"\xff")
+    assert [each.code for each in load_configuration(path).diagnostics] == ["K1130"]
+    assert "no such file" in load_configuration(tmp_path / "none.yaml").diagnostics[0].title
+
+
+keys = st.sampled_from(
+    ["apiVersion", "kind", "rules", "paths", "profile", "profiles", "plugins", "name", "args", "seed", "x"]
+)
+values = st.recursive(
+    st.one_of(
+        st.sampled_from(
+            ["kdsl.dev/v1alpha1", "KdslConfiguration", "heap", "''", "~", "1", "2.0", "-1", ".inf"]
+        ),
+        st.just("true"),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3).map(lambda items: f"[{', '.join(items)}]"),
+        st.dictionaries(keys, inner, max_size=4).map(
+            lambda entries: "{" + ", ".join(f"{key}: {value}" for key, value in entries.items()) + "}"
+        ),
+    ),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(values)
+def test_no_text_raises_and_every_refusal_has_a_place(text: str) -> None:
+    result = read_configuration(Source("f.yaml", text))
+    assert (result.configuration is None) == bool(result.diagnostics)
+    assert all(each.span or each.where for each in result.diagnostics)

@@ -1,0 +1,175 @@
+"""Whatever a rule reads, and whatever changes between two pods, a kept answer is that of a fresh computation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kdsl.base.resources import Resources
+from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.frozen_map import FrozenMap
+from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.ports import HostPort
+from kdsl.cluster.taints import Taint, Toleration
+from kdsl.hooks.state import CycleState
+from kdsl.plan.hookimpls import PredicatePlugin, ScorePlugin
+
+from tests.plan.lab import predicate, score
+
+INT_LEAVES = st.sampled_from(
+    [
+        *("1", "pod.priority", "node.podCount", "cluster.nodeCount", "node.taints.size()"),
+        *("pod.labels.size()", "node.usedHostPorts.size()", "pod.containerCount"),
+        *('node.requested["cpu"].asInteger()', 'pod.requests["cpu"].asInteger()'),
+        *('(node.allocatable["cpu"] / quantity("1m"))', "node.labels.transformList(k, v, v.size()).sum()"),
+        "node.images.transformList(name, image, image.nodeCount * 3 + image.sizeBytes).sum()",
+        "pod.images.filter(i, i in node.images).map(i, node.images[i].nodeCount).sum()",
+    ]
+)
+BOOL_LEAVES = st.sampled_from(
+    [
+        *('"k" in node.labels', '"k" in pod.labels', "node.unschedulable"),
+        *('node.name == "n1"', 'pod.namespace == "x"', 'node.labels[?"k"] == pod.labels[?"k"]'),
+        "node.taints.all(t, pod.tolerates(t))",
+        "pod.hostPorts.exists(p, node.usedHostPorts.exists(u, u.conflictsWith(p)))",
+        "pod.labels.all(k, node.labels[?k].orValue('') != '')",
+    ]
+)
+
+
+def ints(depth: int) -> st.SearchStrategy[str]:
+    """Expressions of type int, nested up to `depth`."""
+    if depth == 0:
+        return INT_LEAVES
+    inner = ints(depth - 1)
+    return st.one_of(
+        INT_LEAVES,
+        st.builds("({} {} {})".format, inner, st.sampled_from("+-*/%"), inner),
+        st.builds("({} ? {} : {})".format, bools(depth - 1), inner, inner),
+    )
+
+
+def bools(depth: int) -> st.SearchStrategy[str]:
+    """Expressions of type bool, nested up to `depth`."""
+    if depth == 0:
+        return BOOL_LEAVES
+    inner = bools(depth - 1)
+    return st.one_of(
+        BOOL_LEAVES,
+        st.builds("({} {} {})".format, inner, st.sampled_from(["&&", "||"]), inner),
+        st.builds("({} {} {})".format, ints(depth - 1), st.sampled_from(["<", "==", ">="]), ints(depth - 1)),
+        st.builds("!({})".format, inner),
+    )
+
+
+INTS, BOOLS = ints(3), bools(3)
+REASONS = st.sampled_from(["no", "on ${node.name}", "has ${node.podCount}", "of ${pod.priority}", "${a}"])
+LOOP = 'for x, y in pod.labels where x != y { let c = a + x.size() @ require c > 3 else "${x} ${y}" }'
+
+
+@st.composite
+def predicates(draw: st.DrawFn) -> str:
+    """A predicate with lets before and between what uses them."""
+    lines = [draw(st.sampled_from(["", "report all"])), f"let a = {draw(INTS)}", f"let b = {draw(BOOLS)}"]
+    if draw(st.booleans()):
+        lines.append(f"applies when {draw(st.one_of(st.just('b'), BOOLS))}")
+    if draw(st.booleans()):
+        lines.append(f'on error reject "{draw(REASONS)}"')
+    for _ in range(draw(st.integers(1, 3))):
+        condition = draw(st.one_of(BOOLS, st.just("b || a > 3")))
+        require = f'require {condition} else "{draw(REASONS)}"'
+        lines.append(draw(st.sampled_from(["@", LOOP])).replace("@", require))
+    return "\n".join(lines)
+
+
+@st.composite
+def scores(draw: st.DrawFn) -> str:
+    return f"let a = {draw(INTS)}\nvalue {draw(st.one_of(INTS, st.just('a'), st.just('a * 2 - a')))}"
+
+
+SMALL = st.integers(0, 3)
+LABELS = st.lists(st.sampled_from([("k", "a"), ("k", "b"), ("j", "a"), ("i", "k")]), max_size=3).map(
+    lambda pairs: FrozenMap(dict(pairs))
+)
+PORTS = st.sampled_from([(), (HostPort("0.0.0.0", "TCP", 80),), (HostPort("1.1.1.1", "TCP", 80),)])
+IMAGES = st.sampled_from(["i:1", "j:1"])
+NODES = st.builds(
+    NodeFacts,
+    st.sampled_from(["n1", "n2", "n3"]),
+    labels=LABELS,
+    unschedulable=st.booleans(),
+    taints=st.sampled_from([(), (Taint("t", "", "NoSchedule"),)]),
+    allocatable=st.integers(0, 3).map(lambda cpu: Resources({"cpu": cpu * 1000})),
+    image_sizes=st.dictionaries(IMAGES, SMALL, max_size=2).map(FrozenMap),
+)
+PODS = st.builds(
+    PodInfo,
+    st.sampled_from(["p1", "p2", "p3"]),
+    st.sampled_from(["x", "y"]),
+    labels=LABELS,
+    priority=SMALL,
+    container_count=SMALL,
+    tolerations=st.sampled_from([(), (Toleration("t", "Exists", "", ""),)]),
+    host_ports=PORTS,
+    images=st.lists(IMAGES, max_size=2).map(tuple),
+    requests=SMALL.map(lambda cpu: Resources({"cpu": cpu * 500})),
+    usage=SMALL.map(lambda cpu: Resources({"cpu": cpu * 500})),
+    node_name=st.sampled_from(["n1", "n2", "n3"]),
+)
+CHANGES: st.SearchStrategy[Callable[[ClusterCache], object]] = st.one_of(
+    NODES.map(lambda facts: lambda cache: cache.add_node(facts)),
+    PODS.map(lambda pod: lambda cache: cache.add_pod(pod)),
+    st.sampled_from(["n1", "n2", "n3"]).map(lambda name: lambda cache: cache.remove_node(name)),
+    PODS.map(lambda pod: lambda cache: cache.remove_pod(pod.key)),
+)
+
+
+def answers(plugin: PredicatePlugin | ScorePlugin, pod: PodInfo, nodes: NodeSet) -> object:
+    """Return what the plugin says of every node, in the way the cycle asks."""
+    state = CycleState()
+    if isinstance(plugin, ScorePlugin):
+        return plugin.pre_score(state, pod, nodes), plugin.score(state, pod, nodes).tolist()
+    decision = plugin.pre_filter(state, pod, nodes)
+    if decision is not None:
+        return decision
+    column = plugin.filter(state, pod, nodes)
+    assert column is not None
+    return [
+        (status.code, status.reasons, status.sites) for status in map(column.__getitem__, range(len(nodes)))
+    ]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.one_of(predicates().map(lambda body: (predicate, body)), scores().map(lambda body: (score, body))),
+    st.lists(st.tuples(CHANGES, PODS), min_size=1, max_size=8),
+)
+def test_a_kept_answer_is_a_fresh_one(
+    rule: tuple[Callable[[str], PredicatePlugin | ScorePlugin], str],
+    steps: list[tuple[Callable[[ClusterCache], object], PodInfo]],
+) -> None:
+    make, body = rule
+    warm, cache = make(body), ClusterCache()
+    cache.add_node(NodeFacts("n1"))
+    for change, pod in steps:
+        change(cache)
+        nodes = NodeSet.all(cache.snapshot())
+        fresh = make(body)
+        assert answers(warm, pod, nodes) == answers(fresh, pod, nodes)
+        assert answers(warm, pod, nodes) == answers(fresh, pod, nodes)
+
+
+def test_the_order_of_a_map_is_part_of_what_a_rule_reads() -> None:
+    plugin = predicate('for k in pod.labels { require k == node.name else "not ${k}" }')
+    cache = ClusterCache()
+    cache.add_node(NodeFacts("n1"))
+    nodes = NodeSet.all(cache.snapshot())
+    for labels in ({"a": "", "b": ""}, {"b": "", "a": ""}):
+        pod = PodInfo("p", labels=FrozenMap(labels))
+        state = CycleState()
+        assert plugin.pre_filter(state, pod, nodes) is None
+        column = plugin.filter(state, pod, nodes)
+        assert column is not None and column[0].reasons == (f"not {next(iter(labels))}",)

@@ -1,0 +1,68 @@
+"""Which objects of the input make the cluster, which wait, and what is said of what is missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from kdsl.base.diagnostic import Severity
+from kdsl.base.errors import KdslError
+from kdsl.cluster.problems import InputCode
+from kdsl.sim.workload import Workload, read_kubernetes, read_openb_trace
+
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+
+
+def pod(name: str, node: str = "", phase: str = "Pending") -> dict[str, object]:
+    spec = {"containers": [{"name": "c", "image": "i"}], **({"nodeName": node} if node else {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "a"},
+        "spec": spec,
+        "status": {"phase": phase},
+    }
+
+
+def read(folder: Path, *objects: object) -> tuple[Workload, list[str]]:
+    path = folder / "objects.jsonl"
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in objects))
+    workload, found = read_kubernetes([str(path)], [])
+    assert {(problem.code, problem.severity) for problem in found} <= {
+        (InputCode.INCOMPLETE, Severity.WARNING)
+    }
+    return workload, [problem.title for problem in found]
+
+
+def test_pods_are_sorted_by_their_own_account(tmp_path: Path) -> None:
+    workload, said = read(
+        tmp_path,
+        NODE,
+        pod("waits"),
+        pod("runs", "n1", "Running"),
+        pod("ran", "n1", "Succeeded"),
+        pod("failed", "", "Failed"),
+    )
+    assert [each.name for each in workload.pending] == ["waits"]
+    assert [each.name for each in workload.placed] == ["runs", "ran", "failed"]
+    assert said == []
+    assert workload.cluster().snapshot().pod_counts.tolist() == [1]
+
+
+def test_gaps(tmp_path: Path) -> None:
+    assert read(tmp_path, pod("waits"))[1] == ["there is no node in the input"]
+    assert read(tmp_path, NODE)[1] == ["no pod in the input waits for a node: there is nothing to schedule"]
+    lost = [pod("waits"), pod("a", "n2", "Running"), pod("b", "n3", "Running"), pod("c", "n4", "Failed")]
+    assert read(tmp_path, NODE, *lost)[1] == ["2 pods run on nodes that are not in the input"]
+
+
+def test_tables_of_the_trace_come_in_pairs(tmp_path: Path) -> None:
+    with pytest.raises(KdslError, match="takes one --cluster table and one --pods table"):
+        read_openb_trace(["nodes.csv"], [])
+    nodes, pods = tmp_path / "nodes.csv", tmp_path / "pods.csv"
+    nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\n")
+    pods.write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,1,1,0,0\n")
+    workload, found = read_openb_trace([str(nodes)], [str(pods)])
+    assert len(workload.pending) == 1
+    assert [problem.title for problem in found] == ["there is no node in the input"]

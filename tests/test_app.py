@@ -1,0 +1,129 @@
+"""The composition root: which profiles and plugins an engine gets, and what is said where it gets none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kdsl import app
+from kdsl.app import Settings, build_engine, check_rules, find_profile, shipped_rules
+from kdsl.base.clock import ManualClock
+from kdsl.base.errors import InvalidInputError
+from kdsl.check.model import RuleSet
+from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.decision import Outcome
+from kdsl.cycle.engine import Engine
+from kdsl.sim.run import SimulatedBinder
+
+ROOT = Path(__file__).parent.parent
+TEAM = """kdsl 1
+package team
+
+import kubernetes.v1_36 as kubernetes
+
+profile default extends kubernetes.default {
+  scheduler "team"
+}
+"""
+
+
+def checked(*paths: Path) -> RuleSet:
+    result = check_rules(paths)
+    assert result.rules is not None, result.diagnostics
+    return result.rules
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> RuleSet:
+    (tmp_path / "team.kdsl").write_text(TEAM)
+    return checked(tmp_path)
+
+
+def engine(rules: RuleSet, settings: Settings) -> Engine:
+    cluster = ClusterCache()
+    return build_engine(rules, cluster, SimulatedBinder(cluster), ManualClock(), settings)
+
+
+def outcomes(engine: Engine, *schedulers: str) -> list[tuple[str, Outcome]]:
+    """Return profile and outcome of a pod of each scheduler, on a cluster without nodes."""
+    pods = [PodInfo(name=name, namespace="n", uid=name, scheduler_name=name) for name in schedulers]
+    with engine:
+        decisions = {decision.pod: decision for decision in engine.decisions(pods)}
+    return [(decisions[pod.key].profile, decisions[pod.key].outcome) for pod in pods]
+
+
+def test_shipped_rules_are_relative_below_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert shipped_rules() == Path("rules")
+    monkeypatch.chdir(tmp_path)
+    assert shipped_rules() == ROOT / "rules"
+
+
+def test_an_installed_package_has_the_rules_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kdsl" / "shipped_rules").mkdir(parents=True)
+    monkeypatch.setattr(app, "__file__", str(tmp_path / "kdsl" / "app.py"))
+    assert shipped_rules() == tmp_path / "kdsl" / "shipped_rules"
+
+
+def test_rules_given_twice_are_read_once(tmp_path: Path) -> None:
+    (tmp_path / "team.kdsl").write_text(TEAM)
+    once, twice = check_rules([tmp_path]), check_rules([tmp_path, tmp_path, tmp_path / "team.kdsl"])
+    assert once.rules is not None and twice.rules is not None
+    assert (twice.files, twice.rules.digest) == (once.files, once.rules.digest)
+
+
+def test_broken_rules_are_no_rules(tmp_path: Path) -> None:
+    (tmp_path / "a.kdsl").write_text("kdsl 1\npackage a\npredicate {\n")
+    result = check_rules([tmp_path])
+    assert result.rules is None and result.diagnostics
+    (tmp_path / "a.kdsl").write_text("kdsl 1\npackage a\nparam x: nothing = 1\n")
+    result = check_rules([tmp_path])
+    assert result.rules is None and result.files == 1
+
+
+def test_profiles_have_long_and_short_names(rules: RuleSet) -> None:
+    assert find_profile(rules, "team.default").scheduler == "team"
+    with pytest.raises(InvalidInputError) as several:
+        find_profile(rules, "default")
+    assert several.value.diagnostics[0].title == (
+        "several profiles are called `default`: `kubernetes.v1_36.default`, `team.default`"
+    )
+    with pytest.raises(InvalidInputError) as none:
+        find_profile(rules, "team.defalt")
+    assert none.value.diagnostics[0].help == (
+        "did you mean `team.default`?",
+        "profiles: kubernetes.v1_36.default, team.default",
+    )
+
+
+def test_a_pod_gets_the_profile_of_its_scheduler(rules: RuleSet) -> None:
+    found = outcomes(engine(rules, Settings()), "team", "default-scheduler", "other")
+    assert found == [
+        ("team.default", Outcome.UNSCHEDULABLE),
+        ("kubernetes.v1_36.default", Outcome.UNSCHEDULABLE),
+        ("", Outcome.SKIPPED),
+    ]
+
+
+def test_only_the_profiles_named_are_in_use(rules: RuleSet) -> None:
+    found = outcomes(engine(rules, Settings(profiles=("team.default",))), "team", "default-scheduler")
+    assert found == [("team.default", Outcome.UNSCHEDULABLE), ("", Outcome.SKIPPED)]
+
+
+def test_a_forced_profile_takes_the_pods_of_every_scheduler(rules: RuleSet) -> None:
+    forced = engine(rules, Settings(profile="team.default"))
+    assert (
+        outcomes(forced, "team", "default-scheduler", "other")
+        == [("team.default", Outcome.UNSCHEDULABLE)] * 3
+    )
+
+
+def test_every_plugin_that_cannot_be_used_is_named(rules: RuleSet) -> None:
+    settings = Settings(plugins={"default-bindr": {}, "default-binder": {"x": 1}})
+    with pytest.raises(InvalidInputError) as error:
+        engine(rules, settings)
+    said = "\n".join(problem.title for problem in error.value.diagnostics)
+    assert "`default-bindr`" in said and "`default-binder`" in said

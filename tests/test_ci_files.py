@@ -1,0 +1,76 @@
+"""What other repositories use of this one: the pre-commit hooks and the GitHub action."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from kdsl.cli.main import COMMANDS
+
+ROOT = Path(__file__).parent.parent
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+GUIDE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: hook["id"])
+def test_hooks_run_commands_on_rule_files(hook: dict[str, str]) -> None:
+    program, command = hook["entry"].split()
+    assert program == "kdsl" and command in COMMANDS
+    assert hook["language"] == "python"
+    assert re.search(hook["files"], "teams/ml/ml.kdsl") and not re.search(hook["files"], "a.yaml")
+    assert f"- id: {hook['id']}" in GUIDE
+
+
+def test_inputs_are_documented_and_used() -> None:
+    (check,) = [step for step in ACTION["runs"]["steps"] if step.get("name") == "Check"]
+    assert all(f"| `{name}` |" in GUIDE for name in ACTION["inputs"])
+    used = re.findall(r"inputs\.([a-z-]+)", yaml.safe_dump(ACTION["runs"]))
+    assert sorted(used) == sorted(ACTION["inputs"])
+    assert "${{" not in check["run"], "inputs pasted into a script could be commands"
+
+
+def run_check(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+    """Run the script of the action as GitHub does, with a `kdsl` that is this one."""
+    programs = folder / "bin"
+    programs.mkdir(exist_ok=True)
+    (programs / "kdsl").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kdsl.cli.main "$@"\n')
+    (programs / "kdsl").chmod(0o755)
+    (check,) = [step for step in ACTION["runs"]["steps"] if step.get("name") == "Check"]
+    variables = {
+        name: re.sub(
+            r"\$\{\{ inputs\.([a-z-]+) \}\}",
+            lambda match: inputs.get(match[1], ACTION["inputs"][match[1]]["default"]),
+            value,
+        )
+        for name, value in check["env"].items()
+    }
+    search = [str(ROOT), str(ROOT / "plugins")]
+    environment = {
+        **os.environ,
+        **variables,
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(search),
+    }
+    script = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", check["run"]]
+    return subprocess.run(script, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_action_annotates_what_is_wrong(tmp_path: Path) -> None:
+    rules = tmp_path / "my rules"
+    rules.mkdir()
+    (rules / "a.kdsl").write_text('kdsl 1\npackage a\npredicate P { require node.lables else "no" }\n')
+    result = run_check(tmp_path, paths="my rules\n", strict="true")
+    assert result.returncode == 1, result.stderr
+    assert result.stdout.startswith("::error file=my rules/a.kdsl,line=3,endLine=3,col=")
+    (rules / "a.kdsl").write_text("kdsl 1\npackage a\nparam x = 1\n")
+    (tmp_path / "kdsl.yaml").write_text(
+        "apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\nrules: {paths: [my rules]}\n"
+    )
+    result = run_check(tmp_path, config="kdsl.yaml")
+    assert (result.returncode, result.stdout) == (0, ""), result.stderr

@@ -1,0 +1,129 @@
+"""What README.md, `docs/` and `examples/` show is what happens.
+
+`UPDATE_GOLDEN=1 pytest tests/test_examples.py` writes the expected texts of `examples/broken-rules` anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kdsl.cluster.pod import PodInfo
+from kdsl.hooks import Code
+from kdsl.hooks.manager import PluginManager
+
+from tests.cli.command_line import kdsl
+
+ROOT = Path(__file__).parent.parent
+BROKEN = sorted((ROOT / "examples" / "broken-rules").glob("*.kdsl"))
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*/*.md")]
+QUICKSTART = ("--cluster", "examples/quickstart/cluster.yaml", "--pods", "examples/quickstart/pods.yaml")
+
+
+@pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)
+def test_broken_rules(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    result = kdsl("check", str(path.relative_to(ROOT)))
+    assert (result.exit_code, result.stderr) == (1, "")
+    golden = path.with_suffix(".txt")
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(result.stdout, encoding="utf-8")
+    assert result.stdout == golden.read_text(encoding="utf-8")
+
+
+def test_every_broken_file_is_listed() -> None:
+    page = (ROOT / "examples" / "broken-rules" / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(.+?)`", page, re.MULTILINE)) == {path.name for path in BROKEN}
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the rules and examples of this one, to be changed."""
+    for name in ("rules", "examples"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_transcripts_of_the_readme(copy: Path) -> None:
+    shown = list(transcripts((ROOT / "README.md").read_text(encoding="utf-8")))
+    assert len(shown) >= 5
+    for command, expected in shown:
+        assert_shows(command, run(command, copy), expected)
+
+
+def test_the_quickstart_of_the_readme(copy: Path) -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = next(block for block in blocks(page) if block.startswith("PLACED"))
+    assert_shows("make quickstart", kdsl("simulate", *QUICKSTART).stdout, block)
+
+
+def test_the_rule_file_of_the_guide(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "write-rules.md").read_text(encoding="utf-8")
+    text = next(block for block in blocks(page) if block.startswith("kdsl 1"))
+    (tmp_path / "ml.kdsl").write_text(text, encoding="utf-8")
+    checked = kdsl("check", str(tmp_path))
+    assert (checked.exit_code, checked.stdout) == (0, "")
+    assert kdsl("fmt", "--check", str(tmp_path)).exit_code == 0
+
+
+def test_the_plugin_of_the_guide() -> None:
+    page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    found = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    names: dict[str, type] = {}
+    exec(compile(found[1], "docs/plugins.md", "exec"), names)
+    quota = names["Quota"]({"podsPerNamespace": 1}, None)
+    assert PluginManager().register(quota, "quota") == ()
+    first, second = (PodInfo(name=name, namespace="shop", uid=name) for name in ("a", "b"))
+    assert quota.reserve(None, first, "n1") is None
+    assert quota.reserve(None, second, "n1").code is Code.UNSCHEDULABLE
+    quota.unreserve(None, second, "n1")
+    assert quota.reserve(None, second, "n1").code is Code.UNSCHEDULABLE
+    quota.unreserve(None, first, "n1")
+    assert quota.reserve(None, second, "n1") is None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / link).exists(), link
+
+
+def blocks(page: str) -> list[str]:
+    """Return the blocks of code of a page that name no language."""
+    return re.findall(r"^```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+
+def transcripts(page: str) -> Iterator[tuple[str, str]]:
+    """Yield the commands of a page that stand after `$ `, each with the output below it."""
+    for block in blocks(page):
+        for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = step.partition("\n")
+            yield command, output
+
+
+def run(command: str, folder: Path) -> str:
+    """Run a line of a transcript and return all that it prints."""
+    name, *args = command.split()
+    if name == "kdsl":
+        result = kdsl(*args)
+        return result.stdout + result.stderr
+    return subprocess.run(
+        ["bash", "-c", command], cwd=folder, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
+def assert_shows(command: str, output: str, expected: str) -> None:
+    """Compare an output with what a page shows: up to a last line `…`, and whatever the rules' digest is."""
+    output, expected = (re.sub(r"rules [0-9a-f]{12}", "rules DIGEST", text) for text in (output, expected))
+    output = output.replace(f"{ROOT}/", "")
+    if expected.endswith("…\n"):
+        expected = expected.removesuffix("…\n")
+        output = output[: len(expected)]
+    assert output.rstrip("\n") == expected.rstrip("\n"), command

@@ -1,0 +1,272 @@
+"""Test files that are broken, and those whose cases fail: what is said about them, text for text.
+
+`UPDATE_GOLDEN=1 pytest tests/testing/test_files.py` writes the expected texts anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from jsonschema import Draft202012Validator
+from kdsl.report.diagnostics import render
+from kdsl.testing.codes import TestCode
+from kdsl.testing.coverage import coverage_text
+from kdsl.testing.discovery import find_test_files
+from kdsl.testing.manifest import NODE_EDITS, POD_EDITS
+from kdsl.testing.render import results_document, results_junit, results_text
+from kdsl.testing.shape import schema
+from kdsl.testing.suite import Suite, coverage_of, read_suite, run_suite
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+BROKEN = sorted((HERE / "broken").glob("*.yaml"))
+FAILING = sorted((HERE / "failing").glob("*.yaml"))
+
+
+@pytest.fixture(autouse=True)
+def _at_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def _golden(path: Path, text: str) -> None:
+    """Compare with the golden text, in which the lines of shipped rules are left out."""
+    text = re.sub(r"(rules/kubernetes/\w+\.kdsl):\d+", r"\1:LINE", text)
+    golden = path.with_suffix(".txt")
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+def _suite(tmp_path: Path, body: str) -> Suite:
+    path = tmp_path / "a.test.yaml"
+    path.write_text(f"apiVersion: kdsl.dev/v1\nkind: RuleTest\nrules: [{HERE / 'rules'}]\n{body}")
+    return read_suite([path])
+
+
+@pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)
+def test_broken(path: Path) -> None:
+    suite = read_suite([path.relative_to(ROOT)])
+    assert suite.is_broken and not suite.tests
+    _golden(path, render(suite.diagnostics) + "\n")
+
+
+@pytest.mark.parametrize("path", FAILING, ids=lambda path: path.stem)
+def test_failing(path: Path) -> None:
+    suite = read_suite([path.relative_to(ROOT)])
+    assert not suite.diagnostics
+    results = run_suite(suite)
+    assert not any(result.passed for result in results)
+    _golden(path, results_text(results) + "\n")
+    document = results_document(results, 0)
+    assert document["failed"] == len(results) and json.dumps(document)
+    xml = ElementTree.fromstring(results_junit(results))
+    assert len(xml.findall("./testsuite/testcase/failure")) == len(results)
+
+
+def test_every_code_is_documented_and_shown() -> None:
+    """Each code stands in the guide, and in a golden file or in a test of this folder."""
+    guide = (ROOT / "docs" / "test-rules.md").read_text(encoding="utf-8")
+    shown = "".join(path.read_text(encoding="utf-8") for path in (HERE / "broken").glob("*.txt"))
+    tests = Path(__file__).read_text(encoding="utf-8")
+    for code in TestCode:
+        assert f"| {code} |" in guide, code
+        assert f"[{code}]" in shown or f"TestCode.{code.name}" in tests, code
+
+
+def test_the_schema_is_one_and_knows_every_key() -> None:
+    Draft202012Validator.check_schema(schema())
+    definitions = schema()["$defs"]
+    assert set(definitions["node"]["properties"]) == {*NODE_EDITS, "like"}
+    assert set(definitions["pod"]["properties"]) == {*POD_EDITS, "like", "on", "count"}
+
+
+def test_the_design_s_sample_passes(tmp_path: Path) -> None:
+    suite = _suite(
+        tmp_path,
+        """
+profile: small.small
+fixtures:
+  nodes:
+    big: {cpu: "32", memory: 128Gi, allocatable: {nvidia.com/gpu: "8"}, labels: {gpu.memory: "81920"}}
+    small: {like: big, cpu: "4", labels: {gpu.memory: "16384"}}
+    cordoned: {like: big, unschedulable: true}
+  pods:
+    train: {namespace: ml-a, requests: {cpu: "2", nvidia.com/gpu: "1"}, labels: {app: train}}
+    urgent: {like: train}
+    noise: {like: train, on: big, count: 3}
+tests:
+- name: small cards and cordons are out
+  pod: train
+  nodes: [big, small, cordoned]
+  expect:
+    feasible: [big]
+    rejected:
+      small: {by: Cards, code: unresolvable, reason: node(s) had cards smaller than 40 GB}
+      cordoned: {by: NodeUnschedulable, code: unresolvable}
+- name: spot is last
+  pod: train
+  matrix: {nodes.big.labels.capacity: [spot, on-demand]}
+  expect: {scores: {big: {Spot: [0, 100]}}, picks: big}
+- name: queue
+  queue: [train@t=0 priority 0, urgent@t=5 priority 10]
+  expect: {order: [urgent, train]}
+- property: tightening never frees a node
+  forall: {pods: 50, nodes: 10}
+  holds: feasible(small) subsetOf feasible(default)
+""",
+    )
+    assert not suite.diagnostics
+    results = run_suite(suite)
+    assert all(result.passed for result in results), results_text(results)
+    assert [result.case.name for result in results][1:3] == [
+        "spot is last [capacity=spot]",
+        "spot is last [capacity=on-demand]",
+    ]
+
+
+def test_bound_pods_count(tmp_path: Path) -> None:
+    body = """
+profile: small
+fixtures:
+  nodes: {node: {cpu: "4"}}
+  pods:
+    web: {cpu: "2"}
+    noise: {cpu: "1", on: node, count: %d}
+tests:
+- {name: fits, pod: web, expect: {placed: true}}
+"""
+    assert run_suite(_suite(tmp_path, body % 2))[0].passed
+    assert not run_suite(_suite(tmp_path, body % 3))[0].passed
+
+
+def test_manifests_are_fixtures(tmp_path: Path) -> None:
+    (tmp_path / "pods").mkdir()
+    (tmp_path / "nodes.json").write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "List",
+                "items": [
+                    {
+                        "apiVersion": "v1",
+                        "kind": "Node",
+                        "metadata": {"name": "real", "labels": {"zone": "a"}},
+                        "status": {"allocatable": {"cpu": "2", "pods": "10"}},
+                    }
+                ],
+            }
+        )
+    )
+    (tmp_path / "pods" / "web.yaml").write_text(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n"
+        "spec: {nodeSelector: {zone: a}, containers: [{name: c, resources: {requests: {cpu: '1'}}}]}\n---\n"
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: busy}\n"
+        "spec: {nodeName: real, containers: [{name: c, resources: {requests: {cpu: '1'}}}]}\n"
+    )
+    suite = _suite(
+        tmp_path,
+        """
+profile: small
+fixtures:
+  from: [nodes.json, "pods/*.yaml"]
+  nodes: {elsewhere: {like: real, labels: {zone: b}}}
+  pods: {larger: {like: web, cpu: "2"}}
+tests:
+- {name: real, pod: web, expect: {feasible: [real], rejected: {elsewhere: {by: NodeAffinity}}}}
+- {name: real usage, pod: larger, expect: {rejected: {real: {by: NodeResourcesFit, code: unschedulable}}}}
+""",
+    )
+    assert not suite.diagnostics, render(suite.diagnostics)
+    assert all(result.passed for result in run_suite(suite))
+
+
+def test_rules_beside_a_test_are_those_it_tests(tmp_path: Path) -> None:
+    (tmp_path / "a.kdsl").write_text(
+        'kdsl 1\npackage beside\npredicate P { require node.podCount < 1 else "no" }\n'
+    )
+    path = tmp_path / "a_test.yaml"
+    path.write_text(
+        "apiVersion: kdsl.dev/v1\nkind: RuleTest\npredicate: P\nfixtures: {nodes: {n: {}}, pods: {p: {}, q: {on: n}}}\n"
+        "tests: [{name: full, pod: p, expect: {rejected: {n: {by: P, reason: 'no'}}}}]\n"
+    )
+    suite = read_suite([tmp_path])
+    assert not suite.diagnostics, render(suite.diagnostics)
+    assert run_suite(suite)[0].passed
+
+
+def test_seeds_give_the_same_counterexample(tmp_path: Path) -> None:
+    suite = read_suite([HERE / "failing" / "property.yaml"])
+    assert results_text(run_suite(suite, 7)) == results_text(run_suite(suite, 7))
+    assert "--seed 7" in results_text(run_suite(suite, 7))
+
+
+def test_a_law_that_nothing_tries_fails(tmp_path: Path) -> None:
+    (tmp_path / "a.kdsl").write_text(
+        'kdsl 1\npackage never\npredicate Never { require false else "never" }\n'
+    )
+    path = tmp_path / "a.test.yaml"
+    path.write_text(
+        "apiVersion: kdsl.dev/v1\nkind: RuleTest\npredicate: Never\n"
+        "tests: [{property: p, forall: {pods: 3, nodes: 2}, holds: order independent}]\n"
+    )
+    (result,) = run_suite(read_suite([path]))
+    assert "nothing was tested" in result.mismatches[0].actual
+
+
+def test_no_tests_and_no_files(tmp_path: Path) -> None:
+    assert [each.code for each in read_suite([tmp_path]).diagnostics] == [TestCode.NO_TESTS]
+    assert [each.code for each in read_suite([tmp_path / "x"]).diagnostics] == [TestCode.UNREADABLE]
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "a.test.yaml").write_text("")
+    (tmp_path / "b_test.yaml").write_text("")
+    found = find_test_files([tmp_path], [])
+    assert [path.name for path in found] == ["b_test.yaml"]
+
+
+def test_broken_rules_are_reported_once(tmp_path: Path) -> None:
+    (tmp_path / "a.kdsl").write_text("kdsl 1\npackage a\npredicate {\n")
+    for name in "xy":
+        (tmp_path / f"{name}.test.yaml").write_text(
+            "apiVersion: kdsl.dev/v1\nkind: RuleTest\nprofile: p\ntests: [{property: p, holds: deterministic}]\n"
+        )
+    suite = read_suite([tmp_path])
+    assert suite.is_broken
+    spans = [str(each.span) for each in suite.diagnostics]
+    assert len(spans) == len(set(spans))
+
+
+def test_coverage_sees_each_outcome(tmp_path: Path) -> None:
+    body = """
+predicate: Cards
+fixtures:
+  nodes:
+    big: {labels: {gpu.memory: "81920"}}
+    small: {labels: {gpu.memory: "1"}}
+  pods:
+    plain: {}
+    gpu: {requests: {nvidia.com/gpu: "1"}}
+tests:
+- {name: a, pod: gpu, nodes: [big], expect: {feasible: [big]}}
+"""
+    suite = _suite(tmp_path, body)
+    coverage = coverage_of(suite)
+    run_suite(suite, probe=coverage)
+    text = re.sub(r"\S*/small\.kdsl", "small.kdsl", coverage_text(coverage))
+    assert "  4/8  predicate Cards" in text
+    assert "never false  applies when  small.kdsl:6:16" in text
+    assert "never false  operand  small.kdsl:7:11" in text
+    assert "  0/2  predicate Unused" in text and "  0/3  score Spot" in text
+    more = _suite(
+        tmp_path,
+        body + "- {name: b, pod: gpu, nodes: [small], expect: {feasible: []}}\n"
+        "- {name: c, pod: plain, nodes: [small], expect: {feasible: [small]}}\n",
+    )
+    better = coverage_of(more)
+    run_suite(more, probe=better)
+    assert "  7/8  predicate Cards" in coverage_text(better)
+    assert "!node.unschedulable" in coverage_text(better)
