@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from kdsl.base.clock import Clock
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.checker import check_program
+from kdsl.check.externals import NO_EXTERNALS, PLUGINS, ExternalRule, ExternalRules
 from kdsl.check.model import CheckedProfile, RuleSet
 from kdsl.config.configuration import KdslConfiguration
 from kdsl.cycle.decision import Detail, TieBreak
@@ -18,10 +19,11 @@ from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.cycle.ports import ClusterSource, Router
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import Binder, PluginContext
-from kdsl.hooks.installed import BAD_ARGUMENT
-from kdsl.hooks.manager import PluginManager, import_plugin
-from kdsl.hooks.table import HookTable, ProfileOrder, freeze
+from kdsl.hooks.installed import BAD_ARGUMENT, installed_plugins
+from kdsl.hooks.manager import PluginManager, declared_hooks, import_plugin
+from kdsl.hooks.table import FILTER_HOOKS, SCORE_HOOKS, HookTable, ProfileOrder, freeze
 from kdsl.lang.loader import Program, load_rules
+from kdsl.lang.tree import RuleKind
 from kdsl.plan.hookimpls import PredicatePlugin, QueuePlugin, ScorePlugin, compile_profile
 from kdsl.plan.overlap import check_overlaps
 from kdsl.plan.router import ForcedProfile, ProfileRouter
@@ -76,8 +78,10 @@ def shipped_rules() -> Path:
     return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
-def check_rules(paths: Sequence[Path | str]) -> CheckedRules:
-    """Load and check the rule files of `paths`.
+def check_rules(
+    paths: Sequence[Path | str], plugins: Collection[str] = DEFAULT_PLUGINS.keys()
+) -> CheckedRules:
+    """Load and check the rule files of `paths`, whose profiles may place the active `plugins`.
 
     Packages that they import and do not hold come from the shipped rules.
     """
@@ -85,10 +89,31 @@ def check_rules(paths: Sequence[Path | str]) -> CheckedRules:
     files = len(loaded.program.files)
     if has_errors(loaded.diagnostics):
         return CheckedRules(None, loaded.diagnostics, files, loaded.program)
-    checked = check_program(loaded.program)
+    checked = check_program(loaded.program, externals=_externals(loaded.program, plugins))
     overlaps = () if checked.rules is None else check_overlaps(checked.rules)
     found = (*loaded.diagnostics, *checked.diagnostics, *overlaps)
     return CheckedRules(None if has_errors(overlaps) else checked.rules, found, files, loaded.program)
+
+
+def _externals(program: Program, active: Collection[str]) -> ExternalRules:
+    """Return what installed plugins bring to profiles. No plugin is imported for rules that name none."""
+    if not any(f"{PLUGINS}." in file.span.source.text for file in program.files):
+        return NO_EXTERNALS
+    rules = [
+        ExternalRule(name, name in active, _kinds(name) if name in active else frozenset())
+        for name in dict.fromkeys(plugin.name for plugin in installed_plugins())
+    ]
+    # Of two plugins that rules call the same, the one that is active is meant.
+    return {rule.name: rule for rule in sorted(rules, key=lambda rule: rule.is_active)}
+
+
+def _kinds(plugin: str) -> frozenset[RuleKind]:
+    """Return what a plugin can be placed as: anything where only building it would tell."""
+    hooks = declared_hooks(plugin)
+    if hooks is None:
+        return frozenset(RuleKind)
+    places = ((RuleKind.PREDICATE, FILTER_HOOKS), (RuleKind.SCORE, SCORE_HOOKS))
+    return frozenset(kind for kind, wanted in places if not hooks.isdisjoint(wanted))
 
 
 def configured(configuration: KdslConfiguration) -> Settings:
@@ -203,11 +228,13 @@ def _freeze_profile(
     rule_plugins = (*compiled.predicates, *compiled.scores, compiled.queue)
     for plugin in rule_plugins:
         found.extend(manager.register(plugin, plugin.name, key=plugin.key))
+    predicates = (plugin.key for plugin in compiled.predicates)
+    scores = (plugin.key for plugin in compiled.scores)
     order = ProfileOrder(
         name=profile.qualified,
         scheduler=profile.scheduler,
-        predicates=tuple(plugin.key for plugin in compiled.predicates),
-        scores=tuple((plugin.key, plugin.weight) for plugin in compiled.scores),
+        predicates=tuple(rule.plugin or next(predicates) for rule in profile.predicates),
+        scores=tuple((entry.score.plugin or next(scores), entry.weight) for entry in profile.scores),
         queue=compiled.queue.key,
         plugins=tuple(settings.plugins),
     )

@@ -15,8 +15,10 @@ from types import MappingProxyType
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.span import Span
 from kdsl.check.block import Block, not_built
+from kdsl.check.codes import CheckCode
 from kdsl.check.declarations import Declarations, Home
 from kdsl.check.effective import CheckedRules
+from kdsl.check.externals import NO_EXTERNALS, PLUGINS, ExternalRules, checked_predicate, checked_score
 from kdsl.check.functions import Functions
 from kdsl.check.model import (
     CheckedPredicate,
@@ -47,16 +49,25 @@ class CheckResult:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def check_program(program: Program, views: Views | None = None) -> CheckResult:
-    """Check a program against the views of a Kubernetes minor, those of the newest where none are given."""
-    run = _Run(program, views or load_views())
+def check_program(
+    program: Program, views: Views | None = None, externals: ExternalRules = NO_EXTERNALS
+) -> CheckResult:
+    """Check a program against the views of a Kubernetes minor, those of the newest where none are given.
+
+    Its profiles may place `externals`: what installed plugins bring.
+    """
+    run = _Run(program, views or load_views(), externals)
     profiles = run.check()
     diagnostics = tuple(sorted(run.diagnostics, key=_in_order(program)))
     if has_errors(diagnostics):
         return CheckResult(None, diagnostics)
     digest = hashlib.sha256(f"{program.digest} views {run.views.minor}".encode()).hexdigest()
     rules = RuleSet(
-        MappingProxyType(profiles), MappingProxyType(run.functions.fns), digest, tuple(run.checked_teams)
+        MappingProxyType(profiles),
+        MappingProxyType(run.functions.fns),
+        digest,
+        tuple(run.checked_teams),
+        run.written,
     )
     return CheckResult(rules, diagnostics)
 
@@ -64,19 +75,26 @@ def check_program(program: Program, views: Views | None = None) -> CheckResult:
 class _Run:
     """One check: the tables it builds and what it found."""
 
-    def __init__(self, program: Program, views: Views) -> None:
+    def __init__(self, program: Program, views: Views, externals: ExternalRules) -> None:
         self.diagnostics: list[Diagnostic] = []
         self.views = views
-        self.declarations = Declarations(program)
+        self.program = program
+        self.externals = tuple(rule for rule in externals.values() if rule.is_active)
+        self.declarations = Declarations(program, externals)
         self.functions = Functions(self.declarations, views, self.diagnostics)
         self.teams = Teams(program, self.declarations, self.diagnostics)
         self.checked_teams: list[CheckedTeam] = []
+        self.written: tuple[CheckedPredicate | CheckedScore | CheckedQueue, ...] = ()
 
     def check(self) -> dict[str, CheckedProfile]:
         """Check everything and return the profiles by qualified name."""
         self._refuse_not_built()
+        self._refuse_taken_package()
         self.functions.check_all()
-        rules = CheckedRules(self._predicates(), self._scores(), self._queues(), self._tightenings())
+        predicates = self._predicates() | {rule.qualified: checked_predicate(rule) for rule in self.externals}
+        scores = self._scores() | {rule.qualified: checked_score(rule) for rule in self.externals}
+        rules = CheckedRules(predicates, scores, self._queues(), self._tightenings())
+        self.written = rules.written()
         profiles = Profiles(self.declarations, self.functions, rules, self.teams, self.diagnostics)
         self._check_teams()
         return profiles.check_all()
@@ -131,6 +149,14 @@ class _Run:
         for device in self.declarations.all(Device):
             instead = "remove it: devices are whole numbers of a resource for now"
             not_built(self.diagnostics, f"device `{device.name}`", device.declaration.name.span, instead)
+
+    def _refuse_taken_package(self) -> None:
+        package = self.program.packages.get(PLUGINS)
+        for file in () if package is None else package.files:
+            if file.package is not None:
+                title = f"the package name `{PLUGINS}` is taken"
+                why = "`plugins.X` is the predicate or score of a plugin"
+                self.diagnostics.append(Diagnostic(CheckCode.AMBIGUOUS, title, file.package.span, why))
 
 
 def _in_order(program: Program) -> Callable[[Diagnostic], tuple[int, int]]:

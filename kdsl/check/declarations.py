@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from kdsl.check.externals import NO_EXTERNALS, PLUGINS, ExternalRules, declaration
 from kdsl.lang.loader import Program, alias_of
-from kdsl.lang.tree import Declaration
+from kdsl.lang.tree import Declaration, Predicate, RuleKind, Score
 
 D = TypeVar("D", bound=Declaration)
 
@@ -37,9 +38,20 @@ class Located(Generic[D]):
 
 
 class Declarations:
-    """All declarations of a program."""
+    """All declarations of a program, and the rules that active plugins bring.
 
-    def __init__(self, program: Program) -> None:
+    Those of plugins are found as `plugins.X` everywhere, without an import; `all` leaves them out.
+    """
+
+    def __init__(self, program: Program, externals: ExternalRules = NO_EXTERNALS) -> None:
+        self.externals = externals
+        kinds = ((RuleKind.PREDICATE, Predicate), (RuleKind.SCORE, Score))
+        self._placeable = [
+            Located(declaration(rule, tree), Home(PLUGINS, {}))
+            for rule in externals.values()
+            for kind, tree in kinds
+            if rule.is_active and kind in rule.kinds
+        ]
         self._packages = {
             name: [
                 Located(declaration, Home(name, {alias_of(each): each.package.text for each in file.imports}))
@@ -57,6 +69,8 @@ class Declarations:
     def find(self, kind: type[D], name: str, home: Home) -> Located[D] | None:
         """Return what `name` means at `home`: `X` of its package, or `p.X` of an imported package."""
         qualifier, _, last = name.rpartition(".")
+        if is_external(name, home):
+            return next((each for each in self._external(kind) if each.name == last), None)
         package = home.imports.get(qualifier, qualifier) if qualifier else home.package
         if package != home.package and package not in home.imports.values():
             return None
@@ -69,8 +83,20 @@ class Declarations:
         for alias, package in home.imports.items():
             for each in self._of(kind, package):
                 yield f"{alias}.{each.name}"
+        for each in self._external(kind):
+            yield each.qualified
+
+    def _external(self, kind: type[D]) -> Iterator[Located[D]]:
+        for located in self._placeable:
+            if isinstance(located.declaration, kind):
+                yield Located(located.declaration, located.home)
 
     def _of(self, kind: type[D], package: str) -> Iterator[Located[D]]:
         for located in self._packages.get(package, ()):
             if isinstance(located.declaration, kind):
                 yield Located(located.declaration, located.home)
+
+
+def is_external(name: str, home: Home) -> bool:
+    """Tell whether a name is that of a plugin's rule: an import that goes by `plugins` comes first."""
+    return name.startswith(f"{PLUGINS}.") and PLUGINS not in home.imports

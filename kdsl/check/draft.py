@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean
 from kdsl.base.span import Span
 from kdsl.check.codes import CheckCode
-from kdsl.check.declarations import Declarations, Home, Located
+from kdsl.check.declarations import Declarations, Home, Located, is_external
+from kdsl.check.externals import unknown_external
 from kdsl.check.mismatch import listing
 from kdsl.check.model import CheckedParam, CheckedPredicate
 from kdsl.lang.tree import (
@@ -114,6 +115,8 @@ def not_in_profile(draft: Draft, kind: RuleKind, name: Name, verb: str) -> Itera
 
 def unknown_rule(declarations: Declarations, kind: RuleKind, name: Name, home: Home) -> Diagnostic:
     """Say that there is no such rule to add."""
+    if is_external(name.text, home):
+        return unknown_external(declarations.externals, kind, name)
     known = declarations.visible(_KINDS[kind], home)
     return undeclared(str(kind), name, list(known), home)
 
@@ -141,6 +144,18 @@ def used_twice(entry: Entry, name: Name, kind: RuleKind) -> Diagnostic:
         name.span,
         "would run twice, or be mistaken for the other",
         secondary=(Label(entry.used.span, "it comes from here"),),
+    )
+
+
+def of_a_plugin(entry: Entry, statement: Tighten) -> Diagnostic:
+    """Say that what a plugin brings cannot be tightened."""
+    return Diagnostic(
+        CheckCode.MISPLACED,
+        f"`{statement.name.text}` is a plugin, which cannot be tightened",
+        statement.name.span,
+        "its code is all of it",
+        secondary=(Label(entry.used.span, "it comes from here"),),
+        help=("write a predicate and `add` it: a node must pass both",),
     )
 
 

@@ -37,6 +37,13 @@ class CheckedRules:
             return self.predicates.get(entry.rule.qualified)
         return self.scores.get(entry.rule.qualified)
 
+    def written(self) -> tuple[CheckedPredicate | CheckedScore | CheckedQueue, ...]:
+        """Return what files hold of them, tightenings last, without regard to profiles."""
+        predicates = (each for each in self.predicates.values() if not each.plugin)
+        scores = (each for each in self.scores.values() if not each.plugin)
+        tightenings = (each for of_profile in self.tightenings.values() for each in of_profile.values())
+        return (*predicates, *scores, *self.queues.values(), *tightenings)
+
 
 def finish(
     located: Located[Profile], draft: Draft, rules: CheckedRules, extends: str, team: str

@@ -87,7 +87,8 @@ class CheckedPredicate:
     `applies` are the conditions of `applies when`; `reads` is everything the rule reads. Variables are in
     scope for all statements after them; `scope` maps the names that the engine fills (`pod`, `node`,
     `cluster`) to their slots; `slots` is the number of slots a frame needs. `tightenings` are what profiles
-    added by `tighten`: predicates of the same name, of which each must hold as well.
+    added by `tighten`: predicates of the same name, of which each must hold as well. A predicate that a
+    `plugin` brings has no body here: the plugin of that name judges in its place.
     """
 
     name: str
@@ -104,6 +105,7 @@ class CheckedPredicate:
     doc: tuple[str, ...]
     span: Span = field(compare=False, repr=False)
     tightenings: tuple[CheckedPredicate, ...] = ()
+    plugin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,10 @@ class CheckedNormalize:
 
 @dataclass(frozen=True, slots=True)
 class CheckedScore:
-    """A score as a profile uses it. `value` has type int or double; `applies` depend on the pod only."""
+    """A score as a profile uses it. `value` has type int or double; `applies` depend on the pod only.
+
+    One that a `plugin` brings is worth nothing here: the plugin of that name scores in its place.
+    """
 
     name: str
     qualified: str
@@ -131,6 +136,7 @@ class CheckedScore:
     slots: int
     doc: tuple[str, ...]
     span: Span = field(compare=False, repr=False)
+    plugin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,9 +242,13 @@ class CheckedTeam:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """All profiles and the functions their rules call, by qualified name; `digest` identifies their text."""
+    """All profiles and the functions their rules call, by qualified name; `digest` identifies their text.
+
+    `written` are the rules and tightenings as their files have them, used or not, for analyses of the text.
+    """
 
     profiles: Mapping[str, CheckedProfile]
     fns: Mapping[str, CheckedFn]
     digest: str
     teams: tuple[CheckedTeam, ...] = ()
+    written: tuple[CheckedPredicate | CheckedScore | CheckedQueue, ...] = field(default=(), repr=False)

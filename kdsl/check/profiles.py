@@ -20,6 +20,7 @@ from kdsl.check.draft import (
     no_such_rule,
     not_in_profile,
     of_a_file,
+    of_a_plugin,
     scheduler_taken,
     set_before,
     undeclared,
@@ -27,6 +28,7 @@ from kdsl.check.draft import (
     used_twice,
 )
 from kdsl.check.effective import CheckedRules, finish
+from kdsl.check.externals import PLUGINS
 from kdsl.check.functions import Functions
 from kdsl.check.model import CheckedParam, CheckedProfile
 from kdsl.check.rights import Rights
@@ -309,6 +311,9 @@ class Profiles:
             self._diagnostics.extend(not_in_profile(draft, RuleKind.PREDICATE, statement.name, "tighten"))
             return draft
         entry = draft.predicates[at]
+        if entry.rule.home.package == PLUGINS:
+            self._diagnostics.append(of_a_plugin(entry, statement))
+            return draft
         tightening = replace(self._rules.tightenings[located.qualified][statement.name.text], name=entry.name)
         entry = replace(
             entry,

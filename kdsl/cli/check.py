@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from kdsl.app import CheckedRules
     from kdsl.base.diagnostic import Diagnostic
 
+_TEXTS = ("full", "concise")
+
 
 @click.command("check")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
@@ -30,7 +32,10 @@ if TYPE_CHECKING:
     help="How findings are printed.",
 )
 @click.option("--strict", is_flag=True, help="Take warnings for errors.")
-def command(paths: tuple[Path, ...], config: Path | None, style: str, strict: bool) -> None:
+@click.option(
+    "--plan", is_flag=True, help="Print how each profile will run: what its rules read, what is remembered."
+)
+def command(paths: tuple[Path, ...], config: Path | None, style: str, strict: bool, plan: bool) -> None:
     """Parse and check rule files. PATHS are files and folders (default: those of --config, or rules).
 
     With --config, the configuration is checked too. Packages that PATHS do not hold are taken from the
@@ -40,6 +45,8 @@ def command(paths: tuple[Path, ...], config: Path | None, style: str, strict: bo
     from kdsl.report.findings import render_findings
     from kdsl.report.tables import plural
 
+    if plan and style not in _TEXTS:
+        raise click.UsageError(f"--plan is text: it goes with --format {' or '.join(_TEXTS)}")
     checked, findings = _check(paths, config)
     if strict:
         findings = tuple(_as_error(finding) for finding in findings)
@@ -50,6 +57,10 @@ def command(paths: tuple[Path, ...], config: Path | None, style: str, strict: bo
         sys.exit(2)
     if checked is None or checked.rules is None or has_errors(findings):
         sys.exit(1)
+    if plan:
+        from kdsl.report.plan import plan_text
+
+        emit(plan_text(checked.rules))
     files, profiles = plural(checked.files, "file"), plural(len(checked.rules.profiles), "profile")
     emit(f"{files} checked, {profiles}", to_stderr=True)
 
@@ -58,7 +69,7 @@ def _check(
     paths: tuple[Path, ...], config: Path | None
 ) -> tuple[CheckedRules | None, tuple[Diagnostic, ...]]:
     """Check the rules, and the configuration if there is one; a broken one hides which rules are meant."""
-    from kdsl.app import check_configuration, check_rules, shipped_rules
+    from kdsl.app import check_configuration, check_rules, configured, shipped_rules
     from kdsl.config.configuration import load_configuration
 
     if config is None:
@@ -67,7 +78,8 @@ def _check(
     read = load_configuration(config)
     if read.configuration is None:
         return None, read.diagnostics
-    checked = check_rules(paths or read.configuration.rules or (shipped_rules(),))
+    plugins = configured(read.configuration).plugins
+    checked = check_rules(paths or read.configuration.rules or (shipped_rules(),), plugins)
     if checked.rules is None:
         return checked, checked.diagnostics
     return checked, (*checked.diagnostics, *check_configuration(read.configuration, checked.rules))

@@ -103,7 +103,8 @@ def read_session(
     from kdsl.cycle.decision import TieBreak
 
     configuration = read_config(config)
-    checked = check_rules(paths or configuration.rules or (shipped_rules(),))
+    settings = configured(configuration)
+    checked = check_rules(paths or configuration.rules or (shipped_rules(),), settings.plugins)
     broken = _complain(checked.diagnostics)
     if checked.rules is None or broken or _complain(check_configuration(configuration, checked.rules)):
         sys.exit(2)
@@ -114,7 +115,7 @@ def read_session(
         "parallelism": parallelism,
     }
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    return checked.rules, replace(configured(configuration), **given)
+    return checked.rules, replace(settings, **given)
 
 
 def read_config(path: Path | None) -> KdslConfiguration:

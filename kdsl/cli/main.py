@@ -25,6 +25,7 @@ COMMANDS = {
     "eval": "evaluate an expression",
     "explain": "say why a pod is pending, or why it is where it is",
     "fmt": "format rule files",
+    "lint": "look for slips in rule files that are no errors",
     "plugins": "list installed plugins",
     "rules": "print the folder of the shipped rules",
     "schema": "print the JSON Schema of a kind of document",

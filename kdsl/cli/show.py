@@ -6,18 +6,20 @@ from pathlib import Path
 
 import click
 
+from kdsl.cli.inputs import config_option, read_config
 from kdsl.cli.output import emit, print_document
 from kdsl.cli.rule_sets import read_rule_set
 
 
 @click.command("show")
 @click.argument("profile")
+@config_option
 @click.option(
     "--rules",
     multiple=True,
     type=click.Path(path_type=Path, exists=True),
     metavar="PATH",
-    help="Rule files (default: the shipped rules, see `kdsl rules`).",
+    help="Rule files (default: those of --config, or the shipped rules, see `kdsl rules`).",
 )
 @click.option(
     "-o",
@@ -27,15 +29,16 @@ from kdsl.cli.rule_sets import read_rule_set
     show_default=True,
     help="The form of the result.",
 )
-def command(profile: str, rules: tuple[Path, ...], output: str) -> None:
+def command(profile: str, config: Path | None, rules: tuple[Path, ...], output: str) -> None:
     """Print PROFILE as it takes effect.
 
     Everything that it inherits and changes is written out, in order, and behind each line stands its origin.
     """
-    from kdsl.app import find_profile
+    from kdsl.app import configured, find_profile
     from kdsl.report.profile import profile_document, profile_text
 
-    _, checked = read_rule_set(rules)
+    configuration = read_config(config)
+    _, checked = read_rule_set(rules or configuration.rules, configured(configuration).plugins)
     found = find_profile(checked, profile)
     if output == "text":
         emit(profile_text(found))

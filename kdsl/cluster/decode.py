@@ -12,7 +12,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from kdsl.cluster.problems import InputCode, Path, Problems
+from kdsl.base.paths import Path
+from kdsl.cluster.problems import InputCode, Problems
 
 T = TypeVar("T")
 

@@ -5,17 +5,11 @@ Every reader of inputs writes into a `Problems`.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, TypeAlias
 
 from kdsl.base.diagnostic import Diagnostic, Severity
-
-Path: TypeAlias = tuple[str | int, ...]
-"""A place inside an object: names of fields, keys of maps and indexes of lists."""
-
-_BARE_NAME: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+from kdsl.base.paths import Path, path_text
 
 
 class InputCode(StrEnum):
@@ -70,16 +64,3 @@ class Problems:
     def inside(self, path: Path) -> Problems:
         """Return the collector for the object at `path` of the same document."""
         return Problems(self.found, self.where, path)
-
-
-def path_text(path: Path) -> str:
-    """Write a path as people do: `spec.containers[0].resources.requests["nvidia.com/gpu"]`."""
-    text = ""
-    for step in path:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        elif _BARE_NAME.fullmatch(step):
-            text += f".{step}" if text else step
-        else:
-            text += f'["{step}"]'
-    return text

@@ -14,13 +14,14 @@ from pathlib import Path as FilePath
 from typing import BinaryIO, Final
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
+from kdsl.base.paths import Path, path_text
 from kdsl.cluster.decode import decode
 from kdsl.cluster.defaults import with_defaults
 from kdsl.cluster.documents import Document, read_documents
 from kdsl.cluster.files import read_files
 from kdsl.cluster.kinds import KNOWN_KINDS
 from kdsl.cluster.objects import KINDS, KubeObject, Namespace, Node, Pod
-from kdsl.cluster.problems import InputCode, Path, Problems, path_text
+from kdsl.cluster.problems import InputCode, Problems
 from kdsl.cluster.validate import validate
 
 _LIST: Final = "List"

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kdsl.base.diagnostic import Severity, did_you_mean
+from kdsl.base.paths import Path
 from kdsl.cluster.names import is_dns_label, is_dns_subdomain, is_label_key, is_label_value
 from kdsl.cluster.objects import (
     Container,
@@ -24,7 +25,7 @@ from kdsl.cluster.objects import (
     TaintSpec,
     TolerationSpec,
 )
-from kdsl.cluster.problems import InputCode, Path, Problems
+from kdsl.cluster.problems import InputCode, Problems
 from kdsl.cluster.validate_amounts import check_container_amounts, check_node_amounts, check_pod_amounts
 from kdsl.cluster.validate_selectors import check_node_affinity
 

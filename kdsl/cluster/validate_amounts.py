@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kdsl.base.diagnostic import did_you_mean
+from kdsl.base.paths import Path
 from kdsl.base.quantity import Quantity
 from kdsl.base.resources import CPU, EPHEMERAL_STORAGE, MEMORY, canonical
 from kdsl.cluster.objects import (
@@ -16,7 +17,7 @@ from kdsl.cluster.objects import (
     WrittenQuantity,
     quantity,
 )
-from kdsl.cluster.problems import InputCode, Path, Problems
+from kdsl.cluster.problems import InputCode, Problems
 
 # Requests add up, and doubles see them: 2^53 bytes are 8 PiB, and a thousand such pods still fit into int64.
 MAX_REQUEST: Final = 2**53

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from kdsl.base.diagnostic import Severity, did_you_mean
+from kdsl.base.paths import Path
 from kdsl.cluster.names import is_label_key, is_label_value
 from kdsl.cluster.objects import NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm
-from kdsl.cluster.problems import InputCode, Path, Problems
+from kdsl.cluster.problems import InputCode, Problems
 from kdsl.cluster.selectors import is_integer
 
 OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")

@@ -1,6 +1,7 @@
 """Says where and why a YAML tree does not fit a JSON Schema (2020-12), in words for people.
 
-The validating is jsonschema's; this module finds the place of each error in the text, and the cure.
+The validating is jsonschema's; this module finds the place of each error in the text, and the cure. The shape
+of rule tests (`kdsl.testing.shape`) is told in the same words.
 """
 
 from __future__ import annotations
@@ -9,17 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.paths import Path, path_text
 from kdsl.base.span import Span
 from kdsl.config.codes import ConfigCode
-from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence, to_plain
+from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlSequence, to_plain
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
 
-Path = Sequence[str | int]
-"""A place in a tree: keys of mappings and indexes of sequences."""
-
-_TYPES: Final = {
+TYPES: Final = {
     "object": "a mapping",
     "array": "a list",
     "string": "text",
@@ -28,6 +27,7 @@ _TYPES: Final = {
     "boolean": "`true` or `false`",
     "null": "nothing",
 }
+"""The types of JSON in words."""
 _BOUNDS: Final = {"minimum": "at least", "maximum": "at most"}
 
 
@@ -65,7 +65,7 @@ def _child(node: YamlNode, step: str | int) -> YamlNode | None:
 
 
 def _describe(root: YamlNode, error: ValidationError) -> Iterator[Diagnostic]:
-    path = list(error.absolute_path)
+    path = tuple(error.absolute_path)
     name = f"`{path_text(path)}`" if path else "the configuration"
     rule: Any = error.validator_value
     value: Any = error.instance
@@ -76,26 +76,45 @@ def _describe(root: YamlNode, error: ValidationError) -> Iterator[Diagnostic]:
             yield from _missing_keys(root, path, rule, value)
         case "not":
             yield from _conflict(root, path, rule["required"])
-        case "type":
-            yield _misfit(root, path, ConfigCode.WRONG_TYPE, f"{name} must be {_TYPES[rule]}")
-        case "const":
-            title = f"{name} must be `{rule}`"
-            yield _misfit(root, path, ConfigCode.WRONG_VALUE, title, (f"write `{path[-1]}: {rule}`",))
-        case "enum":
-            allowed = f"one of {', '.join(f'`{each}`' for each in rule)}"
-            hint = did_you_mean(str(value), rule)
-            yield _misfit(root, path, ConfigCode.WRONG_VALUE, f"{name} must be {allowed}", hint)
-        case "minimum" | "maximum" as bound:
-            title = f"{name} must be {_BOUNDS[bound]} {rule}"
-            yield _misfit(root, path, ConfigCode.WRONG_VALUE, title)
-        case "minItems" | "minLength":
-            title = f"{name} is empty"
-            yield _misfit(root, path, ConfigCode.WRONG_VALUE, title, ("leave it out, or fill it in",))
         case "uniqueItems":
             yield from _repeated(root, path, value)
+        case validator:
+            code = ConfigCode.WRONG_TYPE if validator == "type" else ConfigCode.WRONG_VALUE
+            fault, help_ = fault_of(error)
+            yield _misfit(root, path, code, f"{name} {fault}", help_)
+
+
+def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
+    """Say what is wrong with one value, to follow its name: `must be a list`; and the help lines."""
+    rule: Any = error.validator_value
+    match error.validator:
+        case "type":
+            return f"must be {' or '.join(TYPES[each] for each in _listed(rule))}", ()
+        case "const":
+            return f"must be `{rule}`", (f"write `{rule}`",)
+        case "enum":
+            known = [str(each) for each in rule]
+            allowed = ", ".join(f"`{each}`" for each in known)
+            return f"must be one of {allowed}", did_you_mean(str(error.instance), known)
+        case "minimum" | "maximum" as bound:
+            return f"must be {_BOUNDS[bound]} {rule}", ()
+        case "minItems" | "minLength" | "minProperties" if rule == 1:
+            return "is empty", ("leave it out, or fill it in",)
+        case "minItems":
+            return f"must hold at least {rule}", ()
+        case "maxItems":
+            return f"must hold at most {rule}", ()
+        case "uniqueItems":
+            return "holds an item twice", ()
+        case "pattern":
+            return "does not have the form that is needed here", ()
         case _:
             # A keyword this table does not know yet: jsonschema's own words are better than none.
-            yield _misfit(root, path, ConfigCode.WRONG_VALUE, f"{name}: {error.message}")
+            return f"does not fit: {error.message}", ()
+
+
+def _listed(rule: str | list[str]) -> list[str]:
+    return [rule] if isinstance(rule, str) else rule
 
 
 def _unknown_keys(root: YamlNode, path: Path, error: ValidationError) -> Iterator[Diagnostic]:
@@ -103,7 +122,7 @@ def _unknown_keys(root: YamlNode, path: Path, error: ValidationError) -> Iterato
     node = _at(root, path)
     for key, _ in node.entries if isinstance(node, YamlMapping) else ():
         if key.text not in known:
-            title = f"unknown key `{path_text([*path, key.text])}`"
+            title = f"unknown key `{path_text((*path, key.text))}`"
             help_ = did_you_mean(key.text, known) or (f"keys here: {', '.join(known)}",)
             yield Diagnostic(ConfigCode.UNKNOWN_KEY, title, key.span, help=help_)
 
@@ -115,7 +134,7 @@ def _missing_keys(
     first = node.entries[0][0].span if isinstance(node, YamlMapping) and node.entries else node.span
     for key in required:
         if key not in present:
-            title = f"the key `{path_text([*path, key])}` is missing"
+            title = f"the key `{path_text((*path, key))}` is missing"
             yield Diagnostic(ConfigCode.MISSING_KEY, title, first, help=(f"add `{key}: …` here",))
 
 
@@ -131,30 +150,32 @@ def _repeated(root: YamlNode, path: Path, items: Sequence[object]) -> Iterator[D
     for index, item in enumerate(items):
         if item in items[:index]:
             title = f"`{path_text(path)}` holds `{item}` twice"
-            yield _misfit(root, [*path, index], ConfigCode.LISTED_TWICE, title)
+            yield _misfit(root, (*path, index), ConfigCode.LISTED_TWICE, title)
 
 
 def _misfit(
     root: YamlNode, path: Path, code: ConfigCode, title: str, help_: tuple[str, ...] = ()
 ) -> Diagnostic:
     node = _at(root, path)
-    label = f"this is {_shown(node)}" if code is ConfigCode.WRONG_TYPE else ""
+    label = f"this is {type_of(to_plain(node))}" if code is ConfigCode.WRONG_TYPE else ""
     return Diagnostic(code, title, node.span, label=label, help=help_)
 
 
-def _shown(node: YamlNode) -> str:
-    match node:
-        case YamlMapping():
-            return _TYPES["object"]
-        case YamlSequence():
-            return _TYPES["array"]
-        case YamlScalar(value=None):
+def type_of(value: object) -> str:
+    """Return the type of a plain value in words."""
+    match value:
+        case None:
             return "empty"
-        case YamlScalar(value=bool()):
-            return "`true` or `false`"
-        case YamlScalar(value=int() | float()):
-            return "a number"
-    return "text"
+        case bool():
+            return TYPES["boolean"]
+        case int() | float():
+            return TYPES["number"]
+        case str():
+            return TYPES["string"]
+        case list():
+            return TYPES["array"]
+        case _:
+            return TYPES["object"]
 
 
 def _at(root: YamlNode, path: Path) -> YamlNode:
@@ -165,9 +186,3 @@ def _at(root: YamlNode, path: Path) -> YamlNode:
         assert inner is not None
         node = inner
     return node
-
-
-def path_text(path: Path) -> str:
-    """Write a path as people do: `plugins[0].args`."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return text.removeprefix(".")

@@ -156,6 +156,23 @@ def import_plugin(
     return (None if misfits else factory), misfits
 
 
+def declared_hooks(name: str) -> frozenset[str] | None:
+    """Import the installed plugin `name` and return the hooks that its class marks.
+
+    None where that is not to be seen: it cannot be imported, or is built by something else than a class.
+    """
+    offers = [plugin for plugin in installed_plugins() if plugin.name == name]
+    try:
+        factory = offers[0].entry_point.load()
+    except (Exception, SystemExit):  # noqa: BLE001 - whoever loads the plugin says what is wrong with it
+        return None
+    if not isinstance(factory, type):
+        return None
+    reader = pluggy.PluginManager(PROJECT)
+    marked = ((each, reader.parse_hookimpl_opts(factory, each)) for each in dir(factory))
+    return frozenset(options.get("specname") or each for each, options in marked if options is not None)
+
+
 def hook_names() -> tuple[str, ...]:
     """Return the names of all hooks in the order a pod meets them."""
     return tuple(name for name in vars(SchedulingHooks) if not name.startswith("_"))

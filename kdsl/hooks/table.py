@@ -151,7 +151,8 @@ def _filters(predicates: Iterable[Registration]) -> Iterator[tuple[str, Filter]]
             yield entry.name, filter_over_nodes(entry.hooks["filter_node"])
 
 
-_FILTER_HOOKS = ("filter", "filter_node", "pre_filter")
+FILTER_HOOKS = ("filter", "filter_node", "pre_filter")
+SCORE_HOOKS = ("score",)
 
 
 def _check(manager: PluginManager, order: ProfileOrder, listed: frozenset[str]) -> Iterator[Diagnostic]:
@@ -161,8 +162,8 @@ def _check(manager: PluginManager, order: ProfileOrder, listed: frozenset[str]) 
         help_ = did_you_mean(key, manager.registered())
         yield Diagnostic("K1012", f"plugin `{key}` is not registered", where=where, help=help_)
     places = (
-        ("predicate", order.predicates, _FILTER_HOOKS),
-        ("score", scored, ("score",)),
+        ("predicate", order.predicates, FILTER_HOOKS),
+        ("score", scored, SCORE_HOOKS),
         ("queue", (order.queue,), ("queue_sort",)),
     )
     for place, keys, hooks in places:

@@ -161,7 +161,7 @@ class QueuePlugin:
 
 @dataclass(frozen=True, slots=True)
 class CompiledProfile:
-    """The plugins of one profile, in its order."""
+    """The rules of one profile as plugins, in its order. Those that plugins bring are not among them."""
 
     name: str
     scheduler: str
@@ -181,11 +181,14 @@ def compile_profile(rules: RuleSet, profile: CheckedProfile, probe: Probe | None
         profile.name,
         profile.scheduler,
         tuple(
-            _predicate(rule, f"{place}/predicate/{rule.qualified}", functions) for rule in profile.predicates
+            _predicate(rule, f"{place}/predicate/{rule.qualified}", functions)
+            for rule in profile.predicates
+            if not rule.plugin
         ),
         tuple(
             ScorePlugin(entry.score, entry.weight, f"{place}/score/{entry.score.qualified}", functions)
             for entry in profile.scores
+            if not entry.score.plugin
         ),
         QueuePlugin(profile.queue, f"{place}/queue/{profile.queue.qualified}", functions),
     )

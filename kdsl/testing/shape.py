@@ -12,7 +12,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean
-from kdsl.base.span import Source, Span
+from kdsl.base.span import Span
+from kdsl.config.misfits import fault_of, type_of
 from kdsl.lang.yaml_tree import Plain
 from kdsl.testing.codes import TestCode
 from kdsl.testing.document import Place
@@ -21,16 +22,6 @@ if TYPE_CHECKING:
     from jsonschema import ValidationError
 
 SCHEMA: Final = "ruletest.v1.schema.json"
-
-_TYPES: Final = {
-    "object": "a mapping",
-    "array": "a list",
-    "string": "a string",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "null": "nothing",
-}
 
 
 @cache
@@ -61,7 +52,7 @@ def misfit_of(definition: str, value: Plain) -> str:
 
     wanted = {"$ref": f"#/$defs/{definition}", "$defs": schema()["$defs"]}
     error = next(iter(Draft202012Validator(wanted).iter_errors(value)), None)
-    return "" if error is None else _wrong(error, Place(error.instance, Span(Source("", ""), 0, 0)))[0]
+    return "" if error is None else _title(error, fault_of(error)[0])
 
 
 def _explain(error: ValidationError, place: Place, whole: Span) -> Iterator[Diagnostic]:
@@ -89,39 +80,20 @@ def _explain(error: ValidationError, place: Place, whole: Span) -> Iterator[Diag
         case "minProperties" if _comment(error) == "expectation":
             title = "this case expects nothing, so it cannot fail"
             yield Diagnostic(TestCode.NO_EXPECTATION, title, place.span, "say what should happen")
-        case "enum" | "const":
-            known = [str(each) for each in (rule if error.validator == "enum" else [rule])]
-            help_ = did_you_mean(str(place.value), known) or (f"known here: {', '.join(known)}",)
-            title = f"`{place.value}` is not possible here"
-            yield Diagnostic(TestCode.WRONG_VALUE, title, place.span, "not this", help=help_)
         case "dependentRequired":
             title = error.message.replace("'", "`").replace("is a dependency of", "is needed by")
             yield Diagnostic(TestCode.MISSING_KEY, title, _head(place, whole), _comment(error))
         case _:
-            yield Diagnostic(TestCode.WRONG_VALUE, *_wrong(error, place))
+            fault, help_ = fault_of(error)
+            title = _title(error, fault)
+            yield Diagnostic(TestCode.WRONG_VALUE, title, place.span, _comment(error), help=help_)
 
 
-def _wrong(error: ValidationError, place: Place) -> tuple[str, Span, str]:
-    rule: Any = error.validator_value
-    match error.validator:
-        case "type":
-            wanted = " or ".join(_TYPES[each] for each in ([rule] if isinstance(rule, str) else rule))
-            title = f"expected {wanted}, got {_type_of(place.value)}"
-        case "minItems" | "minProperties" | "minLength":
-            title = f"at least {rule} must stand here" if rule > 1 else "this must not be empty"
-        case "maxItems":
-            title = f"at most {rule} may stand here"
-        case "minimum":
-            title = f"`{place.value}` is too small: at least {rule}"
-        case "maximum":
-            title = f"`{place.value}` is too large: at most {rule}"
-        case "uniqueItems":
-            title = "the same item stands here twice"
-        case "pattern":
-            title = f"`{place.value}` does not have the form that is needed here"
-        case _:
-            title = error.message
-    return title, place.span, _comment(error)
+def _title(error: ValidationError, fault: str) -> str:
+    if error.validator == "type":
+        return f"this {fault}, but it is {type_of(error.instance)}"
+    is_short = isinstance(error.instance, str | int | float) and error.instance != ""
+    return f"{f'`{error.instance}`' if is_short else 'this'} {fault}"
 
 
 def _comment(error: ValidationError) -> str:
@@ -134,21 +106,3 @@ def _head(place: Place, whole: Span) -> Span:
     """Return a short span that stands for a mapping: its first key."""
     first = next(iter(place.keys.values()), None)
     return first or (Span(whole.source, whole.start, whole.start) if place.span == whole else place.span)
-
-
-def _type_of(value: object) -> str:
-    match value:
-        case None:
-            return _TYPES["null"]
-        case bool():
-            return _TYPES["boolean"]
-        case int():
-            return _TYPES["integer"]
-        case float():
-            return _TYPES["number"]
-        case str():
-            return _TYPES["string"]
-        case list():
-            return _TYPES["array"]
-        case _:
-            return _TYPES["object"]

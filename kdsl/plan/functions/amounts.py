@@ -6,22 +6,11 @@ import operator
 from collections.abc import Callable, Mapping
 
 from kdsl.base.resources import Resources
-from kdsl.plan.functions.quantities import QUANTITY_OVERFLOW
-from kdsl.plan.values import EvalError, Value
+from kdsl.plan.functions.quantities import bounded
+from kdsl.plan.values import Value
 
-
-def _bounded(compute: Callable[[Resources, Resources], Resources]) -> Callable[[Value, Value], Resources]:
-    def checked(left: Value, right: Value) -> Resources:
-        try:
-            return compute(left, right)
-        except OverflowError:
-            raise EvalError(QUANTITY_OVERFLOW) from None
-
-    return checked
-
-
-add = _bounded(operator.add)
-subtract = _bounded(operator.sub)
+add = bounded(operator.add)
+subtract = bounded(operator.sub)
 
 
 def less_equals(left: Resources, right: Resources) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from kdsl.base.quantity import Quantity, parse_quantity
 from kdsl.plan.values import EvalError, Value, checked_int
@@ -11,8 +12,13 @@ from kdsl.plan.values import EvalError, Value, checked_int
 QUANTITY_OVERFLOW = "quantity overflow"
 
 
-def _bounded(compute: Callable[[Value, Value], Quantity]) -> Callable[[Value, Value], Quantity]:
-    def checked(left: Value, right: Value) -> Quantity:
+T = TypeVar("T")
+
+
+def bounded(compute: Callable[[Value, Value], T]) -> Callable[[Value, Value], T]:
+    """Make an overflow of exact arithmetic an error of the expression."""
+
+    def checked(left: Value, right: Value) -> T:
         try:
             return compute(left, right)
         except OverflowError:
@@ -21,9 +27,9 @@ def _bounded(compute: Callable[[Value, Value], Quantity]) -> Callable[[Value, Va
     return checked
 
 
-add = _bounded(operator.add)
-subtract = _bounded(operator.sub)
-multiply = _bounded(operator.mul)
+add = bounded(operator.add)
+subtract = bounded(operator.sub)
+multiply = bounded(operator.mul)
 
 
 def divide_by_int(quantity: Quantity, divisor: int) -> Quantity:

@@ -1,0 +1,71 @@
+"""
+One text as the reason of two predicates of a profile, with different codes.
+
+Who reads "node(s) didn't match" cannot tell whether evicting pods may help, nor which rule to look at.
+
+```
+predicate Ssd {
+  require node.labels[?"disk"].orValue("") == "ssd"
+    else unresolvable "node(s) didn't match"
+}
+predicate Quiet {
+  require node.podCount < 10
+    else "node(s) didn't match"
+}
+```
+
+Say in each what is wrong. Inside one predicate it may be on purpose, as where a request is larger than the
+node or than what is left of it: both are "Insufficient cpu".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdsl.base.diagnostic import Diagnostic, Label, Severity
+from kdsl.base.span import Span
+from kdsl.check.lints.lint import Lint, Subject, requirements
+from kdsl.check.model import CheckedPredicate, CheckedProfile, CheckedTemplate
+from kdsl.lang.tree import Code
+
+
+def find(subject: Subject) -> Iterator[Diagnostic]:
+    """Report constant reasons that two predicates of one profile give with different codes, each once."""
+    found = (each for profile in subject.rules.profiles.values() for each in _in_profile(profile))
+    yield from dict.fromkeys(found)
+
+
+def _in_profile(profile: CheckedProfile) -> Iterator[Diagnostic]:
+    first: dict[str, tuple[str, Code, Span]] = {}
+    for predicate in profile.predicates:
+        for text, code, span in _reasons(predicate):
+            owner, earlier, where = first.setdefault(text, (predicate.qualified, code, span))
+            if owner != predicate.qualified and earlier is not code:
+                yield Diagnostic(
+                    LINT.code,
+                    f"the reason `{text}` stands for two codes",
+                    span,
+                    f"`{code}` here",
+                    Severity.WARNING,
+                    secondary=(Label(where, f"`{earlier}` here"),),
+                    help=("say in each what is wrong",),
+                )
+
+
+def _reasons(predicate: CheckedPredicate) -> Iterator[tuple[str, Code, Span]]:
+    """List the constant reasons of a predicate and of what tightens it."""
+    for rule in (predicate, *predicate.tightenings):
+        if rule.narrow is not None:
+            yield from _constant(rule.narrow.reason, rule.narrow.code, rule.narrow.span)
+        for requirement in requirements(rule.body):
+            statement = requirement.statement
+            yield from _constant(statement.reason, statement.code, statement.span)
+
+
+def _constant(reason: CheckedTemplate, code: Code, span: Span) -> Iterator[tuple[str, Code, Span]]:
+    texts = [part for part in reason.parts if isinstance(part, str)]
+    if len(texts) == len(reason.parts):
+        yield "".join(texts), code, span
+
+
+LINT = Lint("K0703", "ambiguous-reason", find, __doc__)

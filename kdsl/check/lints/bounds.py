@@ -1,0 +1,190 @@
+"""What is certain of a value without running the rule: intervals of whole numbers, and truth.
+
+Sound rather than sharp: `None` where nothing is certain, and only for expressions that have a value at all
+(an error is no answer). Doubles are followed as constants only, since a NaN would fall out of any interval.
+Parameters of rules are unknown: a profile may set them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kdsl.check.lints.lint import WrittenRule, lets
+from kdsl.check.typed import Bind, CallOf, Const, ListOf, TypedExpr, Var
+from kdsl.check.types import BOOL, DOUBLE, INT, UINT, Type
+from kdsl.check.walk import walk
+
+Bounds = tuple[int | float, int | float]
+
+_WHOLE: dict[Type, Bounds] = {INT: (-(2**63), 2**63 - 1), UINT: (0, 2**64 - 1)}
+_ARITHMETIC = frozenset({"_+_", "_-_", "_*_", "_/_", "-_"})
+_COMPARISONS = frozenset({"_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_"})
+_HOLDS_FOR_EQUALS = {"_==_": True, "_<=_": True, "_>=_": True, "_!=_": False, "_<_": False, "_>_": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Certain:
+    """Tells what is certain of the expressions of one rule. `lets` are the values of variables by slot.
+
+    Each `let` is looked into once, however often it is used.
+    """
+
+    lets: dict[int, TypedExpr]
+    _bounds: dict[int, Bounds | None] = field(default_factory=dict)
+    _truth: dict[int, bool | None] = field(default_factory=dict)
+
+    @staticmethod
+    def of(rule: WrittenRule) -> Certain:
+        """Return what knows the `let`s of a rule."""
+        return Certain({let.variable.slot: let.value for let in lets(rule)})
+
+    def bounds(self, expr: TypedExpr) -> Bounds | None:
+        """Return the least and the greatest number that the expression may be; None where it is no number."""
+        match expr:
+            case Const(value=bool()):
+                return None
+            case Const(value=int() | float() as value) if value == value:
+                return (value, value)
+            case Var(slot=slot) if slot in self.lets:
+                if slot not in self._bounds:
+                    self._bounds[slot] = self.bounds(self.lets[slot])
+                return self._bounds[slot]
+            case Bind(macro="bind", variable=variable, value=value, body=body):
+                self.lets[variable.slot] = value
+                return self.bounds(body)
+            case CallOf(function="_?_:_", args=(condition, then, otherwise)):
+                return self._either(condition, then, otherwise)
+            case CallOf():
+                found = self._call(expr)
+            case _:
+                found = None
+        whole = _WHOLE.get(expr.type)
+        if found is None or whole is None:
+            return whole
+        # A result beyond int64 or uint64 is an error.
+        return (max(found[0], whole[0]), min(found[1], whole[1]))
+
+    def truth(self, expr: TypedExpr) -> bool | None:
+        """Tell whether a condition always holds or never does; None where it depends."""
+        match expr:
+            case Const(value=bool() as value):
+                return value
+            case Var(slot=slot) if slot in self.lets:
+                if slot not in self._truth:
+                    self._truth[slot] = self.truth(self.lets[slot])
+                return self._truth[slot]
+            case CallOf(function="!_", args=(operand,)):
+                inner = self.truth(operand)
+                return None if inner is None else not inner
+            case CallOf(function=("_&&_" | "_||_") as function, args=(left, right)):
+                decisive = function == "_||_"
+                sides = (self.truth(left), self.truth(right))
+                if decisive in sides:
+                    return decisive
+                return not decisive if None not in sides else None
+            case CallOf(function="@in", args=(_, ListOf(items=()))):
+                return False
+            case CallOf(function=function, args=(left, right)) if function in _COMPARISONS:
+                return self._comparison(function, left, right)
+        return None
+
+    def decided(self, condition: TypedExpr) -> Iterator[tuple[TypedExpr, bool]]:
+        """List the largest parts of a condition that are always true or always false."""
+        truth = self.truth(condition)
+        if truth is not None:
+            yield condition, truth
+            return
+        match condition:
+            case CallOf(function="_&&_" | "_||_" | "!_", args=args):
+                for arg in args:
+                    yield from self.decided(arg)
+            case _:
+                pass
+
+    def _either(self, condition: TypedExpr, then: TypedExpr, otherwise: TypedExpr) -> Bounds | None:
+        truth = self.truth(condition)
+        if truth is not None:
+            return self.bounds(then if truth else otherwise)
+        one, other = self.bounds(then), self.bounds(otherwise)
+        if one is None or other is None:
+            return None
+        return (min(one[0], other[0]), max(one[1], other[1]))
+
+    def _call(self, expr: CallOf) -> Bounds | None:
+        if expr.function == "size":
+            return (0, 2**63 - 1)
+        operands = [self.bounds(arg) for arg in expr.args]
+        known = [operand for operand in operands if operand is not None]
+        if len(known) < len(operands) or any(arg.type != expr.type for arg in expr.args):
+            return None
+        if expr.type == DOUBLE and any(low != high for low, high in known):
+            return None
+        if expr.function in _ARITHMETIC:
+            return _arithmetic(expr, known)
+        if expr.function == "math.least":
+            return (min(low for low, _ in known), min(high for _, high in known))
+        if expr.function == "math.greatest":
+            return (max(low for low, _ in known), max(high for _, high in known))
+        return None
+
+    def _comparison(self, function: str, left: TypedExpr, right: TypedExpr) -> bool | None:
+        if left == right and _equals_itself(left):
+            return _HOLDS_FOR_EQUALS[function]
+        if isinstance(left, Const) and isinstance(right, Const) and left.type == right.type:
+            is_equal = left.value == right.value
+            if function in ("_==_", "_!=_"):
+                return is_equal == (function == "_==_")
+        one, other = self.bounds(left), self.bounds(right)
+        return None if one is None or other is None else _compare(function, one, other)
+
+
+def _equals_itself(expr: TypedExpr) -> bool:
+    """Tell whether a value of this type is always equal to itself, as one that holds a NaN is not."""
+    return not any(name in str(expr.type) for name in ("double", "dyn"))
+
+
+def _compare(function: str, one: Bounds, other: Bounds) -> bool | None:
+    if function in ("_>_", "_>=_"):
+        return _compare(function.replace(">", "<"), other, one)
+    if function == "_<_":
+        return True if one[1] < other[0] else False if one[0] >= other[1] else None
+    if function == "_<=_":
+        return True if one[1] <= other[0] else False if one[0] > other[1] else None
+    if one[1] < other[0] or other[1] < one[0]:
+        return function == "_!=_"
+    return function == "_==_" if one[0] == one[1] == other[0] == other[1] else None
+
+
+def _arithmetic(expr: CallOf, operands: list[Bounds]) -> Bounds | None:
+    if expr.function == "-_":
+        ((low, high),) = operands
+        return (-high, -low)
+    (low, high), (least, most) = operands
+    match expr.function:
+        case "_+_":
+            return (low + least, high + most)
+        case "_-_":
+            return (low - most, high - least)
+        case "_*_":
+            corners = [one * other for one in (low, high) for other in (least, most)]
+        case _ if expr.type == DOUBLE:
+            return None if least == 0 else (low / least, low / least)
+        case _ if least <= 0 <= most:
+            size = max(abs(low), abs(high))
+            return (0 if low >= 0 and least >= 0 else -size, size)
+        case _:
+            corners = [_truncated(int(one), int(other)) for one in (low, high) for other in (least, most)]
+    return (min(corners), max(corners))
+
+
+def _truncated(dividend: int, divisor: int) -> int:
+    quotient = abs(dividend) // abs(divisor)
+    return quotient if (dividend < 0) == (divisor < 0) else -quotient
+
+
+def ternary_conditions(expr: TypedExpr) -> Iterator[TypedExpr]:
+    """List the conditions of the `c ? a : b` in an expression."""
+    for part in walk(expr):
+        if isinstance(part, CallOf) and part.function == "_?_:_" and part.args[0].type == BOOL:
+            yield part.args[0]

@@ -1,0 +1,58 @@
+"""
+A condition, or a part of one, that always holds or never does, whatever the pod and the node are.
+
+It is dead text at best. At worst it is a slip that keeps every pod waiting, or lets every node pass.
+
+```
+require pod.tolerations.size() >= 0
+  else "node(s) had taints"
+```
+
+Write what was meant, or leave the condition out. A parameter of a rule is never taken for constant, because
+profiles may set it; a parameter of a file is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.check.lints.bounds import Certain, ternary_conditions
+from kdsl.check.lints.lint import Lint, Subject, conditions, values
+from kdsl.check.typed import TypedExpr
+
+_EFFECTS = {
+    ("require", True): "no node is rejected here",
+    ("require", False): "no node can pass",
+    ("applies when", True): "the rule applies anyway",
+    ("applies when", False): "the rule never applies",
+    ("where", True): "nothing is left out",
+    ("where", False): "the loop has no turn",
+    ("admit when", True): "no pod is kept out here",
+    ("admit when", False): "no pod is ever let in",
+}
+
+
+def find(subject: Subject) -> Iterator[Diagnostic]:
+    """Report the largest parts of conditions that are constant."""
+    for rule in subject.rules.written:
+        certain = Certain.of(rule)
+        for place, condition in conditions(rule):
+            for part, truth in certain.decided(condition):
+                is_whole = part is condition
+                effect = _EFFECTS[place, truth] if is_whole else "this part decides nothing"
+                yield _warning(f"`{place}`" if is_whole else f"a part of `{place}`", part, truth, effect)
+        for value in (*values(rule), *(condition for _, condition in conditions(rule))):
+            for choice in ternary_conditions(value):
+                truth_of_choice = certain.truth(choice)
+                if truth_of_choice is not None:
+                    effect = "only one of the two values is ever chosen"
+                    yield _warning("the condition of `?:`", choice, truth_of_choice, effect)
+
+
+def _warning(what: str, part: TypedExpr, truth: bool, effect: str) -> Diagnostic:
+    title = f"{what} is always {'true' if truth else 'false'}"
+    return Diagnostic(LINT.code, title, part.span, effect, Severity.WARNING)
+
+
+LINT = Lint("K0601", "constant-condition", find, __doc__)

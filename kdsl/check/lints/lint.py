@@ -1,0 +1,130 @@
+"""What a lint is, and what it looks at: the checked rules of a program as their files have them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.check.model import (
+    CheckedForEach,
+    CheckedLet,
+    CheckedPredicate,
+    CheckedQueue,
+    CheckedRequire,
+    CheckedScore,
+    CheckedStatement,
+    RuleSet,
+)
+from kdsl.check.typed import TypedExpr
+from kdsl.lang.loader import Program
+
+WrittenRule = CheckedPredicate | CheckedScore | CheckedQueue
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A program without errors and what it means."""
+
+    program: Program
+    rules: RuleSet
+
+    def predicates(self) -> Iterator[CheckedPredicate]:
+        """List the predicates and tightenings."""
+        return (rule for rule in self.rules.written if isinstance(rule, CheckedPredicate))
+
+    def scores(self) -> Iterator[CheckedScore]:
+        """List the scores."""
+        return (rule for rule in self.rules.written if isinstance(rule, CheckedScore))
+
+    def queues(self) -> Iterator[CheckedQueue]:
+        """List the queues."""
+        return (rule for rule in self.rules.written if isinstance(rule, CheckedQueue))
+
+
+@dataclass(frozen=True, slots=True)
+class Lint:
+    """One lint: a pure function that yields warnings, and its page (the docstring of its module)."""
+
+    code: str
+    name: str
+    find: Callable[[Subject], Iterator[Diagnostic]]
+    docstring: str | None
+
+    @property
+    def page(self) -> str:
+        """What it does, why that is bad, an example, and what to write instead: Markdown, without a heading.
+
+        Line breaks inside paragraphs are those of the source.
+        """
+        return inspect.cleandoc(self.docstring or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A `require` and the loops around it, the outermost first."""
+
+    statement: CheckedRequire
+    loops: tuple[CheckedForEach, ...]
+
+
+def requirements(
+    body: tuple[CheckedStatement, ...], loops: tuple[CheckedForEach, ...] = ()
+) -> Iterator[Requirement]:
+    """List the `require`s of a predicate in the order of the text."""
+    for statement in body:
+        match statement:
+            case CheckedRequire():
+                yield Requirement(statement, loops)
+            case CheckedForEach():
+                yield from requirements(statement.body, (*loops, statement))
+            case CheckedLet():
+                pass
+
+
+def lets(rule: WrittenRule) -> Iterator[CheckedLet]:
+    """List the `let`s of a rule, those inside loops too."""
+    yield from _lets(rule.body) if isinstance(rule, CheckedPredicate) else rule.lets
+
+
+def _lets(body: tuple[CheckedStatement, ...]) -> Iterator[CheckedLet]:
+    for statement in body:
+        if isinstance(statement, CheckedLet):
+            yield statement
+        elif isinstance(statement, CheckedForEach):
+            yield from _lets(statement.body)
+
+
+def conditions(rule: WrittenRule) -> Iterator[tuple[str, TypedExpr]]:
+    """List the conditions of a rule, each with the words in front of it."""
+    match rule:
+        case CheckedPredicate(applies=applies, body=body):
+            yield from (("applies when", condition) for condition in applies)
+            yield from _in_body(body)
+        case CheckedScore(applies=applies):
+            yield from (("applies when", condition) for condition in applies)
+        case CheckedQueue(admit=admit):
+            yield from (("admit when", each.condition) for each in admit)
+
+
+def _in_body(body: tuple[CheckedStatement, ...]) -> Iterator[tuple[str, TypedExpr]]:
+    for statement in body:
+        match statement:
+            case CheckedRequire(condition=condition):
+                yield "require", condition
+            case CheckedForEach(where=where, body=inner):
+                if where is not None:
+                    yield "where", where
+                yield from _in_body(inner)
+            case CheckedLet():
+                pass
+
+
+def values(rule: WrittenRule) -> Iterator[TypedExpr]:
+    """List the expressions of a rule that are no conditions: `let`s, a score's value, sort keys."""
+    yield from (let.value for let in lets(rule))
+    if isinstance(rule, CheckedScore):
+        yield rule.value
+    elif isinstance(rule, CheckedQueue):
+        yield from (key.value for key in rule.order)

@@ -1,0 +1,79 @@
+"""
+A score without `normalize` that has values outside 0 to 100.
+
+Scores are weighed against each other on that scale. One that leaves it is an error when pods are scheduled,
+and then no node is chosen.
+
+```
+score Spread {
+  value node.podCount > 50 ? -10 : 10
+}
+```
+
+Keep to 0 to 100, or write `normalize max`, `reverse` or `minmax`. Only what is certain from the text is
+reported: constants and what is computed from them, in each branch of `?:`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.check.lints.bounds import Bounds, Certain
+from kdsl.check.lints.lint import Lint, Subject
+from kdsl.check.typed import CallOf, TypedExpr, Var
+from kdsl.lang.tree import Normalization
+
+_LEAST, _MOST = 0, 100
+
+
+def find(subject: Subject) -> Iterator[Diagnostic]:
+    """Report the branches of values that are outside, whatever the node is."""
+    for score in subject.scores():
+        if score.normalize.kind is not Normalization.NONE:
+            continue
+        certain = Certain.of(score)
+        for branch in _branches(score.value, certain):
+            bounds = certain.bounds(branch)
+            if bounds is not None and _is_outside(bounds):
+                yield Diagnostic(
+                    LINT.code,
+                    f"score `{score.name}` leaves {_LEAST} to {_MOST}",
+                    branch.span,
+                    _shown(bounds),
+                    Severity.WARNING,
+                    help=("keep to the scale, or write `normalize`",),
+                )
+
+
+def _branches(value: TypedExpr, certain: Certain) -> Iterator[TypedExpr]:
+    """List the values that may be chosen by `?:`, through `let`s, each once."""
+    pending, seen = [value], set[int]()
+    while pending:
+        match pending.pop():
+            case CallOf(function="_?_:_", args=(condition, then, otherwise)):
+                truth = certain.truth(condition)
+                pending += [] if truth is True else [otherwise]
+                pending += [] if truth is False else [then]
+            case Var(slot=slot) if slot in certain.lets:
+                if slot not in seen:
+                    seen.add(slot)
+                    pending.append(certain.lets[slot])
+            case branch:
+                yield branch
+
+
+def _is_outside(bounds: Bounds) -> bool:
+    """Tell whether all values are outside, but for one that may lie just on the border."""
+    low, high = bounds
+    return (high <= _LEAST and low < _LEAST) or (low >= _MOST and high > _MOST)
+
+
+def _shown(bounds: Bounds) -> str:
+    low, high = bounds
+    if low == high:
+        return f"this is {low}"
+    return f"never more than {high}" if high <= _LEAST else f"never less than {low}"
+
+
+LINT = Lint("K0704", "score-range", find, __doc__)

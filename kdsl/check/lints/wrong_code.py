@@ -1,0 +1,80 @@
+"""
+A rejection whose code does not fit what its condition reads.
+
+`unschedulable` says that evicting pods may help, `unresolvable` that it cannot. Preemption believes it. A
+condition on the pod and on fixed facts of the node (labels, taints, allocatable) stays false whatever is
+evicted: with `unschedulable`, preemption tries such nodes in vain. A condition on what runs on the node may
+come true: with `unresolvable`, preemption never looks at a node that it could free.
+
+```
+require node.labels[?"disk"].orValue("") == "ssd"
+  else "node(s) had no SSD"
+```
+
+Write `else unresolvable "node(s) had no SSD"`. A condition on usage that eviction makes worse, such as "only
+nodes with pods", is rightly `unresolvable`: ignore the lint there and say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.base.span import Span
+from kdsl.check.lints.bounds import Certain
+from kdsl.check.lints.lint import Lint, Requirement, Subject, requirements
+from kdsl.lang.tree import Code
+
+_FIXED = frozenset({"node.static", "cluster.nodes", "cluster.images", "-"})
+_EVICTABLE = "node.usage"
+
+
+def find(subject: Subject) -> Iterator[Diagnostic]:
+    """Compare the code of every `require` and `narrow to` with what decides it, loops included."""
+    for predicate in subject.predicates():
+        narrow = predicate.narrow
+        if narrow is not None and narrow.code is Code.UNSCHEDULABLE:
+            yield _incurable("narrow to", narrow.names.span)
+        certain = Certain.of(predicate)
+        for requirement in requirements(predicate.body):
+            if certain.truth(requirement.statement.condition) is not None:
+                continue  # it reads, but does not depend on what it reads: that is K0601
+            code, span = requirement.statement.code, requirement.statement.condition.span
+            reads = _reads(requirement)
+            if code is Code.UNSCHEDULABLE and reads and all(map(_is_fixed, reads)):
+                yield _incurable("require", span)
+            elif code is Code.UNRESOLVABLE and _EVICTABLE in reads:
+                yield Diagnostic(
+                    LINT.code,
+                    "this `require` is `unresolvable`, but eviction may cure it",
+                    span,
+                    "this reads what runs on the node",
+                    Severity.WARNING,
+                    help=('write `else "…"`, without `unresolvable`',),
+                )
+
+
+def _incurable(what: str, span: Span) -> Diagnostic:
+    return Diagnostic(
+        LINT.code,
+        f"this `{what}` is `unschedulable`, but no eviction can cure it",
+        span,
+        "this reads nothing that evicting pods changes",
+        Severity.WARNING,
+        help=('write `else unresolvable "…"`',),
+    )
+
+
+def _reads(requirement: Requirement) -> frozenset[str]:
+    """Return what decides whether the node is rejected here."""
+    reads = requirement.statement.condition.reads
+    for loop in requirement.loops:
+        reads |= loop.iterable.reads | (frozenset() if loop.where is None else loop.where.reads)
+    return reads
+
+
+def _is_fixed(word: str) -> bool:
+    return word in _FIXED or word.startswith("pod.")
+
+
+LINT = Lint("K0701", "wrong-code", find, __doc__)

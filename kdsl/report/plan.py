@@ -1,0 +1,50 @@
+"""How each profile will run, for `kdsl check --plan`: when its rules are known, what they read and share.
+
+All of it follows from the read-sets that the checker found, as the back end will use them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdsl.check.model import CheckedPredicate, CheckedProfile, CheckedQueue, CheckedScore, RuleSet
+from kdsl.check.views import time_of
+from kdsl.plan.memo import Dependencies
+from kdsl.report.tables import table
+
+_HEADER = ("KIND", "RULE", "WEIGHT", "KNOWN WITH", "MEMO", "READS")
+_WEIGHT = _HEADER.index("WEIGHT")
+_NONE = "-"
+
+Row = tuple[str, str, str, str, str, str]
+"""One cell for each column of `_HEADER`."""
+
+
+def plan_text(rules: RuleSet) -> str:
+    """Return one table per profile with its rules in the order in which they run."""
+    return "\n\n".join(
+        "\n".join((f"profile {profile.qualified}", *table(_HEADER, _rows(profile), right=(_WEIGHT,))))
+        for profile in rules.profiles.values()
+    )
+
+
+def _rows(profile: CheckedProfile) -> Iterator[Row]:
+    yield _row("queue", profile.queue)
+    for predicate in profile.predicates:
+        yield _row("predicate", predicate)
+        # Each tightening is a program of its own, with a memo of its own.
+        yield from (_row("tighten", tightening) for tightening in predicate.tightenings)
+    for entry in profile.scores:
+        yield _row("score", entry.score, str(entry.weight))
+
+
+def _row(kind: str, rule: CheckedQueue | CheckedPredicate | CheckedScore, weight: str = _NONE) -> Row:
+    if isinstance(rule, CheckedQueue):
+        has_memo = False  # it is asked once per pod
+    elif rule.plugin:
+        return kind, rule.qualified, weight, _NONE, _NONE, f"plugin {rule.plugin}: not known"
+    else:
+        has_memo = Dependencies.of(rule.reads) is not None
+    known_with = time_of(rule.reads).name.lower()
+    reads = ", ".join(sorted(rule.reads)) or _NONE
+    return kind, rule.qualified, weight, known_with, "yes" if has_memo else "no", reads
