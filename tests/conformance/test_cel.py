@@ -10,16 +10,14 @@ from typing import Any
 import pytest
 from kdsl.plan.values import UInt
 
-from tests.conformance import cel
+from tests.conformance import CEL_SUITE, cel
 
-FILE = Path("/work/shared/conformance/cel/tests.jsonl.gz")
-
-needs_data = pytest.mark.skipif(not FILE.exists(), reason=f"the CEL conformance data is not at {FILE}")
+needs_data = pytest.mark.skipif(not CEL_SUITE.exists(), reason=f"the CEL suite is not at {CEL_SUITE}")
 
 
 @needs_data
 def test_every_test_of_the_suite_passes() -> None:
-    tests = cel.read_tests(FILE)
+    tests = cel.read_tests(CEL_SUITE)
     assert len(tests) == 1742
     failed = [outcome for outcome in cel.run_all(tests) if outcome.difference]
     assert not failed, [outcome.test["expr"] for outcome in failed]
@@ -27,10 +25,12 @@ def test_every_test_of_the_suite_passes() -> None:
 
 @needs_data
 def test_only_two_expected_values_are_corrected() -> None:
-    with gzip.open(FILE, "rt", encoding="utf-8") as lines:
+    with gzip.open(CEL_SUITE, "rt", encoding="utf-8") as lines:
         raw = [json.loads(line) for line in lines]
     corrected = [
-        (before, after) for before, after in zip(raw, cel.read_tests(FILE), strict=True) if before != after
+        (before, after)
+        for before, after in zip(raw, cel.read_tests(CEL_SUITE), strict=True)
+        if before != after
     ]
     assert {(after["section"], after["name"]) for _, after in corrected} == cel.MISREAD
     for before, after in corrected:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +15,8 @@ from kdsl.lang.parser import parse_expression
 from kdsl.lang.printer import format_expr
 from kdsl.lang.tree import Literal
 
-SHARED = Path(os.environ.get("KDSL_SHARED", Path(__file__).parents[3] / "shared"))
-SUITE = SHARED / "conformance/cel/tests.jsonl.gz"
+from tests.conformance import CEL_SUITE
+
 NOT_CEL = [
     "1 +",
     "a b",
@@ -41,9 +39,9 @@ NOT_CEL = [
 
 @pytest.fixture(scope="module")
 def tests() -> list[dict[str, Any]]:
-    if not SUITE.exists():
-        pytest.skip(f"the CEL suite is not at {SUITE}")
-    with gzip.open(SUITE, "rt", encoding="utf-8") as lines:
+    if not CEL_SUITE.exists():
+        pytest.skip(f"the CEL suite is not at {CEL_SUITE}")
+    with gzip.open(CEL_SUITE, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
