@@ -39,12 +39,24 @@ class Edit:
     text: str
 
 
+class Applicability(StrEnum):
+    """Whether a fix is what the user meant: `--fix` applies the certain ones, the others are a choice."""
+
+    CERTAIN = "certain"
+    MAYBE = "maybe"
+
+
 @dataclass(frozen=True, slots=True)
 class Fix:
     """A change that cures the diagnostic: `title` says what it does, `edits` do it."""
 
     title: str
     edits: tuple[Edit, ...] = ()
+    applicability: Applicability = Applicability.MAYBE
+
+    @property
+    def is_certain(self) -> bool:
+        return self.applicability is Applicability.CERTAIN and bool(self.edits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +91,24 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
 
 def did_you_mean(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return a help line naming the known name nearest to `name`, or nothing where none is near."""
+    near = _near(name, known)
+    return (f"did you mean `{near[0]}`?",) if near else ()
+
+
+def suggest(span: Span, name: str, known: Iterable[str]) -> tuple[tuple[str, ...], tuple[Fix, ...]]:
+    """Return the known name near to `name` as a fix where it is the only one, as a help line where it is not.
+
+    Both are empty where none is near. `span` is that of the name.
+    """
+    near = _near(name, known)
+    if len(near) != 1 or span.text != name:
+        return did_you_mean(name, known), ()
+    edit = Edit(span, near[0])
+    return (), (Fix(f"did you mean `{near[0]}`?", (edit,), Applicability.CERTAIN),)
+
+
+def _near(name: str, known: Iterable[str]) -> list[str]:
+    """Return the known names near to `name`, the nearest first."""
     candidates = sorted(set(known))
     folded = {candidate.lower(): candidate for candidate in reversed(candidates)}
-    near = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
-    return (f"did you mean `{folded[near[0]]}`?",) if near else ()
+    return [folded[each] for each in difflib.get_close_matches(name.lower(), folded, n=2, cutoff=0.6)]

@@ -45,6 +45,7 @@ class LangCode(StrEnum):
     NOT_UTF8 = "K0356"  # a file that is not UTF-8 text
     LINK_LOOP = "K0357"  # a folder that contains itself through a symbolic link
     NO_RULES = "K0358"  # a path without any rule file
+    CONTESTED_PACKAGE = "K0359"  # a package that two libraries hold
 
     CONVERT_REFUSED = "K0124"  # a file that the other form cannot hold
 

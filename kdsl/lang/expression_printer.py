@@ -43,14 +43,15 @@ def expression_doc(expr: Expr, *, hanging: bool = False) -> Doc:
     """Describe an expression. Where it breaks, operators stand left of the column of their operands, and
     everything else is indented from the statement.
 
-    With `hanging` the operators of the outermost chain are indented instead.
+    With `hanging` the operators are indented instead, of the outermost chain and of what stands first in it:
+    the expression has a line of its own, so there is no room on the left.
     """
     return Group(_bare(expr, hanging=hanging))
 
 
-def _at(expr: Expr, level: int) -> Doc:
+def _at(expr: Expr, level: int, *, hanging: bool = False) -> Doc:
     """Describe an operand of an operator that needs at least this level of binding."""
-    inner = _bare(expr)
+    inner = _bare(expr, hanging=hanging)
     return concat("(", Align(inner), ")") if _level(expr) < level else inner
 
 
@@ -73,11 +74,11 @@ def _bare(expr: Expr, *, hanging: bool = False) -> Doc:
         case Binary():
             return _chain(expr, hanging=hanging)
         case Conditional():
-            return _conditional(expr)
+            return _conditional(expr, hanging=hanging)
         case Unary(op, operand):
-            return concat(op, _unary_operand(op, operand))
+            return concat(op, _unary_operand(op, operand, hanging=hanging))
         case Select() | Index() | Call():
-            return _member(expr)
+            return _member(expr, hanging=hanging)
         case Ident(name, rooted):
             return concat("." if rooted else "", name)
         case Literal():
@@ -110,45 +111,47 @@ def _chain(expr: Binary, *, hanging: bool) -> Doc:
     while isinstance(first, Binary) and _LEVELS[first.op] == level:
         links.append((first.op, first.right))
         first = first.left
-    parts = [_operand(first, level, level)]
+    parts = [_operand(first, level, level, hanging=hanging)]
     for op, right in reversed(links):
         back = 2 if hanging else -len(op) - 1
         parts.append(concat(Nest(back, Line()), f"{op} ", Align(_operand(right, level, level + 1))))
     return Align(Group(Concat(tuple(parts))))
 
 
-def _operand(expr: Expr, chain: int, level: int) -> Doc:
+def _operand(expr: Expr, chain: int, level: int, *, hanging: bool = False) -> Doc:
     """Describe an operand of a chain; `&&` inside `||` gets parentheses that the grammar would not need."""
     if chain == _OR and isinstance(expr, Binary) and expr.op == "&&":
         level = _MEMBER
-    return _at(expr, level)
+    return _at(expr, level, hanging=hanging)
 
 
-def _conditional(expr: Conditional) -> Doc:
+def _conditional(expr: Conditional, *, hanging: bool) -> Doc:
     """Describe `a ? b : c`: on one line, or each branch on its own. In a row of them, `a ? b : c ? d : e`, a
     condition stays with its value and reads like a case.
     """
     if not isinstance(expr.otherwise, Conditional):
         then = concat(Line(), "? ", Align(_at(expr.then, _OR)))
         otherwise = concat(Line(), ": ", Align(_bare(expr.otherwise)))
-        return Group(concat(_at(expr.condition, _OR), Nest(2, concat(then, otherwise))))
+        condition = _at(expr.condition, _OR, hanging=hanging)
+        return Group(concat(condition, Nest(2, concat(then, otherwise))))
     cases: list[Doc] = []
     last: Expr = expr
     while isinstance(last, Conditional):
-        case = concat(Align(_at(last.condition, _OR)), " ? ", Align(_at(last.then, _OR)))
+        condition = _at(last.condition, _OR, hanging=hanging and not cases)
+        case = concat(Align(condition), " ? ", Align(_at(last.then, _OR)))
         cases.append(concat(Line(), ": ", case) if cases else case)
         last = last.otherwise
     cases.append(concat(Line(), ": ", Align(_bare(last))))
     return Group(Nest(2, Concat(tuple(cases))))
 
 
-def _unary_operand(op: str, operand: Expr) -> Doc:
+def _unary_operand(op: str, operand: Expr, *, hanging: bool) -> Doc:
     if isinstance(operand, Unary) and operand.op == op:
-        return _bare(operand)
+        return _bare(operand, hanging=hanging)
     if op == "-" and _starts_with_number(operand):
         # `-1.f()` would be `(-1).f()`: see the tree builder.
-        return concat("(", Align(_bare(operand)), ")")
-    return _at(operand, _MEMBER)
+        return concat("(", Align(_bare(operand, hanging=hanging)), ")")
+    return _at(operand, _MEMBER, hanging=hanging)
 
 
 def _starts_with_number(expr: Expr) -> bool:
@@ -164,7 +167,7 @@ def _starts_with_number(expr: Expr) -> bool:
                 return False
 
 
-def _member(expr: Select | Index | Call) -> Doc:
+def _member(expr: Select | Index | Call, *, hanging: bool) -> Doc:
     """Describe `a.b[c].f(d).g()`. With two or more calls behind dots, each may stand on its own line."""
     links: list[Select | Index | Call] = []
     base: Expr = expr
@@ -175,28 +178,29 @@ def _member(expr: Select | Index | Call) -> Doc:
         base = inner
     links.reverse()
     if isinstance(base, Call):
-        head = concat("." if base.rooted else "", base.function, _arguments(base.args))
+        head = concat("." if base.rooted else "", base.function, _arguments(base.args, hanging=hanging))
     else:
-        head = concat(_at(base, _MEMBER))
+        head = concat(_at(base, _MEMBER, hanging=hanging))
     breakable = sum(isinstance(link, Call) for link in links) > 1
     parts: list[Doc] = []
     for link in links:
         if breakable and isinstance(link, Call):
             parts.append(Line(""))
-        parts.append(_link(link))
+        parts.append(_link(link, hanging=hanging))
     tail = Concat(tuple(parts))
     return Group(Align(concat(head, Nest(2, tail))) if breakable else concat(head, tail))
 
 
-def _link(link: Select | Index | Call) -> Doc:
+def _link(link: Select | Index | Call, *, hanging: bool) -> Doc:
     match link:
         case Select(field=field, optional=optional, escaped=escaped):
             return concat(".?" if optional else ".", f"`{field}`" if escaped else field)
         case Index(index=index, optional=optional):
             return concat("[?" if optional else "[", Align(Group(_bare(index))), "]")
         case Call(function=function, args=args):
-            return concat(f".{function}", _arguments(args))
+            return concat(f".{function}", _arguments(args, hanging=hanging))
 
 
-def _arguments(args: tuple[Expr, ...]) -> Doc:
-    return concat("(", Nest(2, Fill(tuple(Group(_bare(arg)) for arg in args))), ")")
+def _arguments(args: tuple[Expr, ...], *, hanging: bool) -> Doc:
+    listed = Fill(tuple(Group(_bare(arg, hanging=hanging)) for arg in args))
+    return concat("(", Nest(2, listed), ")")

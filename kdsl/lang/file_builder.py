@@ -2,51 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from lark import Token, v_args
 from lark.tree import Meta
 
-from kdsl.base.diagnostic import Diagnostic, Label
 from kdsl.base.span import Source, Span
 from kdsl.lang import tree
-from kdsl.lang.codes import LangCode
 from kdsl.lang.comments import Comments
-from kdsl.lang.expression_builder import ExpressionBuilder
+from kdsl.lang.device_builder import Block, DeviceBuilder
 from kdsl.lang.literals import INT64_MAX, read_integer
 from kdsl.lang.templates import ParseText, cut_template, read_parts
 
 S = TypeVar("S", bound=tree.Statement)
 
 
-@dataclass(frozen=True, slots=True)
-class Block(Generic[S]):
-    """What stands between two braces: statements, and the comments after the last one."""
-
-    statements: tuple[S, ...]
-    dangling: tuple[tree.Comment, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PickOrder:
-    """An `order by` line of `pick`."""
-
-    span: Span
-    keys: tuple[tree.SortKey, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PickTogether:
-    """A `together by` line of `pick`."""
-
-    span: Span
-    by: tree.Expr
-
-
 @v_args(inline=True, meta=True)
-class FileBuilder(ExpressionBuilder):
+class FileBuilder(DeviceBuilder):
     """Builds a file. Collects diagnostics; a statement with one is built all the same."""
 
     def __init__(self, source: Source, comments: Comments, parse_hole: ParseText) -> None:
@@ -85,12 +57,13 @@ class FileBuilder(ExpressionBuilder):
     def fn(
         self,
         meta: Meta,
+        dyn: Token | None,
         name: tree.Name,
         params: tuple[tree.FnParam, ...] | None,
         result: tree.TypeName,
         body: tree.Expr,
     ) -> tree.Fn:
-        return tree.Fn(params or (), result, body, name=name, span=self._span(meta))
+        return tree.Fn(params or (), result, body, dyn is not None, name=name, span=self._span(meta))
 
     def fn_params(self, meta: Meta, *params: tree.FnParam) -> tuple[tree.FnParam, ...]:
         return params
@@ -128,8 +101,10 @@ class FileBuilder(ExpressionBuilder):
     def queue(self, meta: Meta, name: tree.Name, block: Block[tree.QueueStatement]) -> tree.Queue:
         return tree.Queue(block.statements, name=name, dangling=block.dangling, span=self._span(meta))
 
-    def device(self, meta: Meta, name: tree.Name, block: Block[tree.DeviceStatement]) -> tree.Device:
-        return tree.Device(block.statements, name=name, dangling=block.dangling, span=self._span(meta))
+    def preemption(
+        self, meta: Meta, name: tree.Name, block: Block[tree.PreemptionStatement]
+    ) -> tree.Preemption:
+        return tree.Preemption(block.statements, name=name, dangling=block.dangling, span=self._span(meta))
 
     def profile(
         self, meta: Meta, name: tree.Name, extends: tree.Name | None, block: Block[tree.ProfileStatement]
@@ -178,6 +153,9 @@ class FileBuilder(ExpressionBuilder):
     def applies_when(self, meta: Meta, condition: tree.Expr) -> tree.AppliesWhen:
         return tree.AppliesWhen(condition, span=self._span(meta))
 
+    def ignore_when(self, meta: Meta, condition: tree.Expr) -> tree.IgnoreWhen:
+        return tree.IgnoreWhen(condition, span=self._span(meta))
+
     def let(self, meta: Meta, name: tree.Name, value: tree.Expr) -> tree.Let:
         return tree.Let(name, value, span=self._span(meta))
 
@@ -219,7 +197,7 @@ class FileBuilder(ExpressionBuilder):
             return tree.Normalize(tree.Normalization(str(how)), None, span=self._span(meta))
         return tree.Normalize(tree.Normalization.BY, how, span=self._span(meta))
 
-    # ---- statements of queues and devices ------------------------------------------------------------------
+    # ---- statements of queues, preemptions and devices -----------------------------------------------------
 
     def admit_when(self, meta: Meta, condition: tree.Expr, reason: tree.Template) -> tree.AdmitWhen:
         return tree.AdmitWhen(condition, reason, span=self._span(meta))
@@ -234,41 +212,25 @@ class FileBuilder(ExpressionBuilder):
     def backoff(self, meta: Meta, initial: tree.Expr, maximum: tree.Expr) -> tree.Backoff:
         return tree.Backoff(initial, maximum, span=self._span(meta))
 
-    def resource(
-        self, meta: Meta, name: tree.Name, resource: tree.Literal, unit: tree.Name | None
-    ) -> tree.Resource:
-        return tree.Resource(name, resource, unit, span=self._span(meta))
+    def eligible_when(self, meta: Meta, condition: tree.Expr, reason: tree.Template) -> tree.EligibleWhen:
+        return tree.EligibleWhen(condition, reason, span=self._span(meta))
 
-    def default(self, meta: Meta, name: tree.Name, value: tree.Expr) -> tree.Default:
-        return tree.Default(name, value, span=self._span(meta))
+    def victim_when(self, meta: Meta, condition: tree.Expr) -> tree.VictimWhen:
+        return tree.VictimWhen(condition, span=self._span(meta))
 
-    def fit(self, meta: Meta, block: Block[tree.RuleStatement]) -> tree.Fit:
-        return tree.Fit(block.statements, dangling=block.dangling, span=self._span(meta))
+    def candidates(self, meta: Meta, count: tree.Expr) -> tree.Candidates:
+        return tree.Candidates(count, span=self._span(meta))
 
-    def pick(self, meta: Meta, *clauses: PickOrder | PickTogether) -> tree.Pick:
-        orders = [clause for clause in clauses if isinstance(clause, PickOrder)]
-        groupings = [clause for clause in clauses if isinstance(clause, PickTogether)]
-        self._only_one("order by", [clause.span for clause in orders])
-        self._only_one("together by", [clause.span for clause in groupings])
-        keys = orders[0].keys if orders else ()
-        return tree.Pick(keys, groupings[0].by if groupings else None, span=self._span(meta))
-
-    def _only_one(self, clause: str, places: Sequence[Span]) -> None:
-        for again in places[1:]:
-            first = Label(places[0], "the first one is here")
-            title = f"`pick` has more than one `{clause}`"
-            self._diagnostics.append(Diagnostic(LangCode.BAD_CLAUSE, title, again, secondary=(first,)))
-
-    def pick_order(self, meta: Meta, *keys: tree.SortKey) -> PickOrder:
-        return PickOrder(self._span(meta), keys)
-
-    def pick_together(self, meta: Meta, by: tree.Expr) -> PickTogether:
-        return PickTogether(self._span(meta), by)
+    def choose_by(self, meta: Meta, *keys: tree.SortKey) -> tree.ChooseBy:
+        return tree.ChooseBy(keys, span=self._span(meta))
 
     # ---- statements of profiles and teams ------------------------------------------------------------------
 
     def scheduler(self, meta: Meta, name: tree.Literal) -> tree.SchedulerName:
         return tree.SchedulerName(name, span=self._span(meta))
+
+    def check(self, meta: Meta, which: Token) -> tree.CheckPredicates:
+        return tree.CheckPredicates(which.type == "ALL", span=self._span(meta))
 
     def predicates(self, meta: Meta, *names: tree.Name) -> tree.PredicateList:
         return tree.PredicateList(names, span=self._span(meta))
@@ -281,6 +243,9 @@ class FileBuilder(ExpressionBuilder):
 
     def use_queue(self, meta: Meta, name: tree.Name) -> tree.UseQueue:
         return tree.UseQueue(name, span=self._span(meta))
+
+    def use_preemption(self, meta: Meta, name: tree.Name) -> tree.UsePreemption:
+        return tree.UsePreemption(name, span=self._span(meta))
 
     def use_devices(self, meta: Meta, *names: tree.Name) -> tree.UseDevices:
         return tree.UseDevices(names, span=self._span(meta))
@@ -296,6 +261,9 @@ class FileBuilder(ExpressionBuilder):
 
     def disable_score(self, meta: Meta, name: tree.Name) -> tree.Disable:
         return tree.Disable(tree.RuleKind.SCORE, name, span=self._span(meta))
+
+    def disable_preemption(self, meta: Meta, name: tree.Name) -> tree.Disable:
+        return tree.Disable(tree.RuleKind.PREEMPTION, name, span=self._span(meta))
 
     def add_predicate(
         self, meta: Meta, name: tree.Name, placing: Token | None, anchor: tree.Name | None

@@ -6,18 +6,22 @@ The checker works on what comes out; `kdsl check` and every start of the schedul
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 
-from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean
+from kdsl.base.diagnostic import Diagnostic, Label, suggest
 from kdsl.base.span import Source
 from kdsl.lang.codes import LangCode
 from kdsl.lang.discovery import SUFFIX, TWIN_SUFFIX, find_rule_files, read_source, unreadable
+from kdsl.lang.kept import cache_folder, read_tree, write_tree
+from kdsl.lang.parser import ParseResult
 from kdsl.lang.tree import Declaration, File, Import
 from kdsl.lang.twin import parse_rules
 
@@ -69,10 +73,11 @@ def load_rules(
     """Load the rule files that the paths mean (see `find_rule_files`), in both forms. What cannot be read is
     a diagnostic.
 
-    Packages that are imported but not among them are taken from `library`, of which nothing else is loaded.
+    Packages that are imported but not among them are taken from the libraries, of which nothing else is
+    loaded: each path of `library` is one. Of two libraries no package is put together.
     """
     sources, problems = _read_all(paths, read)
-    loaded = load_sources(sources, lambda: _read_all(library, read)[0])
+    loaded = load_sources(sources, lambda: [_read_all([path], read)[0] for path in library])
     return LoadResult(loaded.program, (*problems, *loaded.diagnostics))
 
 
@@ -96,25 +101,27 @@ def _read_all(
 
 
 def load_sources(
-    sources: Iterable[Source], library: Callable[[], Iterable[Source]] = lambda: ()
+    sources: Iterable[Source], libraries: Callable[[], Iterable[Iterable[Source]]] = lambda: ()
 ) -> LoadResult:
     """Load rules from texts, for those who have them from somewhere else than files.
 
-    `library` is only called where an import is not among them.
+    `libraries` is only called where an import is not among them.
     """
     diagnostics: list[Diagnostic] = []
     files: list[File] = []
     # A file that cannot be read may hold any package: then nothing is said about unknown ones.
     is_whole = True
     for source in sources:
-        result = parse_rules(source)
+        result = _parse(source.path, source.text)
         diagnostics.extend(result.diagnostics)
         if result.file:
             files.append(result.file)
             if result.file.package is None and not result.diagnostics:
                 diagnostics.append(_no_package(source))
         is_whole = is_whole and result.file is not None and result.file.package is not None
-    files += _borrowed(files, library)
+    borrowed, problems = _borrow(files, libraries)
+    files += borrowed
+    diagnostics += problems
     grouped = _by_package(files)
     for file in files:
         diagnostics.extend(_import_problems(file, grouped if is_whole else None))
@@ -127,6 +134,15 @@ def load_sources(
     return LoadResult(program, tuple(diagnostics))
 
 
+def library_clashes(libraries: Iterable[Path | str]) -> tuple[Diagnostic, ...]:
+    """Report the packages that several libraries hold, imported or not."""
+    shelves: dict[str, list[list[ParseResult]]] = defaultdict(list)
+    for library in libraries:
+        for name, results in _shelf(_read_all([library], Path.read_bytes)[0], []).items():
+            shelves[name].append(results)
+    return tuple(_contested(name, found) for name, found in sorted(shelves.items()) if len(found) > 1)
+
+
 def _by_package(files: Iterable[File]) -> dict[str, list[File]]:
     grouped: dict[str, list[File]] = defaultdict(list)
     for file in files:
@@ -135,21 +151,77 @@ def _by_package(files: Iterable[File]) -> dict[str, list[File]]:
     return grouped
 
 
-def _borrowed(files: Sequence[File], library: Callable[[], Iterable[Source]]) -> list[File]:
-    """Return the files of the library's packages that are imported, directly or through one another."""
+def _borrow(
+    files: Sequence[File], libraries: Callable[[], Iterable[Iterable[Source]]]
+) -> tuple[list[File], list[Diagnostic]]:
+    """Return the files of libraries whose packages are imported, directly or through one another.
+
+    What is wrong with them is reported, and with files of which nobody can tell the package while one is
+    missing; a package that several libraries hold is none of theirs to add to.
+    """
     known = set(_by_package(files))
     missing = _imported(files) - known
     if not missing:
-        return []
-    parsed = (parse_rules(source).file for source in library())
-    shelf = _by_package(file for file in parsed if file)
+        return [], []
+    shelves: dict[str, list[list[ParseResult]]] = defaultdict(list)
+    unknown: list[Diagnostic] = []
+    for library in libraries():
+        for name, results in _shelf(library, unknown).items():
+            shelves[name].append(results)
     borrowed: list[File] = []
+    problems: list[Diagnostic] = []
+    lost = False
     while missing:
-        found = [file for name in sorted(missing) for file in shelf.get(name, ())]
-        borrowed += found
+        taken = [(name, shelves.get(name, [])) for name in sorted(missing)]
+        problems += [_contested(name, found) for name, found in taken if len(found) > 1]
+        lost = lost or not all(found for _, found in taken)
+        results = [result for _, found in taken for result in (found[0] if found else ())]
+        problems += [each for result in results for each in result.diagnostics]
+        added = [result.file for result in results if result.file]
+        borrowed += added
         known |= missing
-        missing = _imported(found) - known
-    return borrowed
+        missing = _imported(added) - known
+    return borrowed, [*problems, *(unknown if lost else ())]
+
+
+def _shelf(library: Iterable[Source], unknown: list[Diagnostic]) -> dict[str, list[ParseResult]]:
+    """Return the files of one library by package; what keeps others from having one is `unknown`."""
+    shelf: dict[str, list[ParseResult]] = defaultdict(list)
+    for source in library:
+        result = _parse(source.path, source.text)
+        if result.file is not None and result.file.package is not None:
+            shelf[result.file.package.text].append(result)
+        else:
+            unknown += result.diagnostics
+    return shelf
+
+
+@lru_cache(maxsize=256)
+def _parse(path: str, text: str) -> ParseResult:
+    """Parse a rule file, or take the tree that was kept of it: in this process, or between runs."""
+    source, folder = Source(path, text), cache_folder(os.environ)
+    kept = read_tree(folder, source)
+    if kept is not None:
+        return ParseResult(kept, ())
+    result = parse_rules(source)
+    if result.file is not None and not result.diagnostics:
+        write_tree(folder, source, result.file)
+    return result
+
+
+def _contested(name: str, libraries: Sequence[Sequence[ParseResult]]) -> Diagnostic:
+    first, second, *_ = (results[0].file for results in libraries)
+    # INVARIANT: a shelf holds files that say their package.
+    assert first is not None and first.package is not None
+    assert second is not None and second.package is not None
+    return Diagnostic(
+        LangCode.CONTESTED_PACKAGE,
+        f"two libraries hold a package `{name}`",
+        second.package.span,
+        "nobody adds to the package of another",
+        secondary=(Label(first.package.span, "the first one is here"),),
+        help=("uninstall one of them, or copy the one that is meant beside your own rules",),
+    )
 
 
 def _imported(files: Iterable[File]) -> set[str]:
@@ -169,12 +241,14 @@ def _import_problems(file: File, known: Mapping[str, object] | None) -> Iterator
         package = statement.package
         if known is not None and package.text not in known:
             title = f"there is no package `{package.text}`"
+            help_, fixes = suggest(package.span, package.text, known)
             yield Diagnostic(
                 LangCode.UNKNOWN_PACKAGE,
                 title,
                 package.span,
                 label="no file that was loaded says so",
-                help=did_you_mean(package.text, known),
+                help=help_,
+                fixes=fixes,
             )
         alias = alias_of(statement)
         if alias in taken:

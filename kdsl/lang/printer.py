@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kdsl.lang import tree
+from kdsl.lang import device_tree, tree
 from kdsl.lang.expression_printer import format_expr
 from kdsl.lang.layout import render
 from kdsl.lang.statement_printer import statement_doc
@@ -99,12 +99,20 @@ def _body(statement: tree.Statement) -> Sequence[tree.Statement] | None:
             tree.Predicate(body=body)
             | tree.Score(body=body)
             | tree.Queue(body=body)
+            | tree.Preemption(body=body)
             | tree.Device(body=body)
             | tree.Profile(body=body)
             | tree.Team(body=body)
             | tree.ForEach(body=body)
-            | tree.Fit(body=body)
+            | device_tree.Inventory(body=body)
+            | device_tree.Admit(body=body)
+            | device_tree.Request(body=body)
+            | device_tree.QuotaFields(body=body)
+            | device_tree.Charge(body=body)
+            | device_tree.Fit(body=body)
             | tree.Tighten(body=body)
         ):
+            return body
+        case device_tree.Choose(body=body) if body or statement.dangling:
             return body
     return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from kdsl.base.diagnostic import Diagnostic, Edit, Fix, Label, did_you_mean
+from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, Label, suggest
 from kdsl.base.span import Span
 from kdsl.lang.codes import LangCode
 from kdsl.lang.problem import OPENERS, Problem
@@ -85,7 +85,7 @@ def _unterminated_string(problem: Problem) -> Diagnostic | None:
 def _header(problem: Problem) -> Diagnostic | None:
     if problem.accepts == {"_KDSL"}:
         place = problem.locate(problem.at, problem.at)
-        fix = Fix("add the header", (Edit(place, "kdsl 1\n"),))
+        fix = Fix("add the header", (Edit(place, "kdsl 1\n"),), Applicability.CERTAIN)
         title = "the file does not start with `kdsl 1`"
         return Diagnostic(
             LangCode.HEADER, title, problem.span, label="expected `kdsl 1` before this", fixes=(fix,)
@@ -193,7 +193,7 @@ def _wrong_operator(problem: Problem) -> Diagnostic | None:
 
 
 def _replace_operator(problem: Problem, span: Span, wrong: str, right: str, help_line: str) -> Diagnostic:
-    fixes = (Fix(f"write `{right}`", (Edit(span, right),)),) if right else ()
+    fixes = (Fix(f"write `{right}`", (Edit(span, right),), Applicability.CERTAIN),) if right else ()
     title = f"`{wrong}` is not an operator"
     help_lines = (help_line,) if help_line else ()
     return Diagnostic(LangCode.WRONG_OPERATOR, title, span, help=help_lines, fixes=fixes)
@@ -213,7 +213,8 @@ def _missing_else(problem: Problem) -> Diagnostic | None:
     if not reason_follows:
         end = problem.locate(problem.end_of_previous, problem.end_of_previous)
         return Diagnostic(LangCode.MISSING_ELSE, title, end, label='expected `else "reason"` here')
-    fix = Fix("write `else` before it", (Edit(problem.locate(problem.at, problem.at), "else "),))
+    edit = Edit(problem.locate(problem.at, problem.at), "else ")
+    fix = Fix("write `else` before it", (edit,), Applicability.CERTAIN)
     return Diagnostic(
         LangCode.MISSING_ELSE, title, problem.span, label="expected `else` before this", fixes=(fix,)
     )
@@ -278,6 +279,7 @@ def _unknown_keyword(problem: Problem) -> Diagnostic | None:
     if not problem.word or len(starters) < 2 or not (problem.is_at_line_start or _is_fresh(problem)):
         return None
     where = f"a `{problem.block}` block" if problem.block else "the file level"
+    fixes: tuple[Fix, ...] = ()
     if terminal := TERMINAL_OF_STARTER.get(problem.word):
         homes = sorted(block for block, allowed in STATEMENTS.items() if terminal in allowed)
         if terminal in DECLARATIONS:
@@ -288,8 +290,10 @@ def _unknown_keyword(problem: Problem) -> Diagnostic | None:
         kind = "statement" if problem.block else "declaration"
         title = f"`{problem.word}` starts no {kind}"
         words = sorted(word_of(terminal) for terminal in starters)
-        help_lines = did_you_mean(problem.word, words) or (f"known here: {', '.join(words)}",)
-    return Diagnostic(LangCode.UNKNOWN_KEYWORD, title, problem.span, help=help_lines)
+        help_lines, fixes = suggest(problem.span, problem.word, words)
+        if not fixes:
+            help_lines = help_lines or (f"known here: {', '.join(words)}",)
+    return Diagnostic(LangCode.UNKNOWN_KEYWORD, title, problem.span, help=help_lines, fixes=fixes)
 
 
 def _is_fresh(problem: Problem) -> bool:

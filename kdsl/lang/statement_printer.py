@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kdsl.lang import tree
+from kdsl.lang import device_tree, tree
 from kdsl.lang.expression_printer import expression_doc, format_expr, spelling
 from kdsl.lang.layout import Align, Concat, Doc, Fill, Group, HardLine, Line, Nest, Text, concat
 from kdsl.lang.templates import spell_template
@@ -21,9 +21,9 @@ def statement_doc(statement: tree.Statement) -> Doc:
         case tree.Param(name, type_name, value, final):
             typed = f": {_type(type_name)}" if type_name else ""
             return _line(f"{'final ' if final else ''}param {name.text}{typed} =", value)
-        case tree.Fn(params, result, body, name=name):
+        case tree.Fn(params, result, body, dyn, name=name):
             listed = Fill(tuple(Text(f"{param.name.text}: {_type(param.type)}") for param in params))
-            head = concat(f"fn {name.text}(", Align(listed), f"): {_type(result)} =")
+            head = concat(f"{'dyn ' if dyn else ''}fn {name.text}(", Align(listed), f"): {_type(result)} =")
             return Group(concat(head, Nest(2, concat(Line(), expression_doc(body, hanging=True)))))
         case tree.Predicate(mandatory=mandatory, name=name):
             return Text(f"{'mandatory ' if mandatory else ''}predicate {name.text}")
@@ -31,8 +31,10 @@ def statement_doc(statement: tree.Statement) -> Doc:
             return Text(f"score {name.text}")
         case tree.Queue(name=name):
             return Text(f"queue {name.text}")
-        case tree.Device(name=name):
-            return Text(f"device {name.text}")
+        case tree.Preemption(name=name):
+            return Text(f"preemption {name.text}")
+        case tree.Device(name=name, extends=extends):
+            return Text(f"device {name.text}" + (f" extends {extends.text}" if extends else ""))
         case tree.Profile(extends, name=name):
             return Text(f"profile {name.text}" + (f" extends {extends.text}" if extends else ""))
         case tree.Team(name=name):
@@ -41,10 +43,12 @@ def statement_doc(statement: tree.Statement) -> Doc:
 
 
 def _rule_line(statement: tree.Statement) -> Doc:
-    """Describe a statement of predicates, scores, queues and devices."""
+    """Describe a statement of predicates, scores, queues, preemptions and devices."""
     match statement:
         case tree.AppliesWhen(condition):
             return _line("applies when", condition)
+        case tree.IgnoreWhen(condition):
+            return _line("ignore when", condition)
         case tree.Let(name, value):
             return _line(f"let {name.text} =", value)
         case tree.Require(condition, code, reason):
@@ -53,6 +57,12 @@ def _rule_line(statement: tree.Statement) -> Doc:
             return _otherwise("narrow to", names, code, reason)
         case tree.AdmitWhen(condition, reason):
             return _otherwise("admit when", condition, None, reason)
+        case tree.EligibleWhen(condition, reason):
+            return _otherwise("eligible when", condition, None, reason)
+        case tree.VictimWhen(condition):
+            return _line("victim when", condition)
+        case tree.Candidates(count):
+            return _line("candidates", count)
         case tree.ForEach(names, iterable, where):
             head = concat(f"for {', '.join(name.text for name in names)} in ", expression_doc(iterable))
             if where is None:
@@ -67,20 +77,54 @@ def _rule_line(statement: tree.Statement) -> Doc:
         case tree.Normalize(kind, by):
             return Text(f"normalize {kind}") if by is None else _line("normalize by", by)
         case tree.OrderBy(keys):
-            return _order_by(keys)
+            return _keys("order by", keys)
+        case tree.ChooseBy(keys):
+            return _keys("choose by", keys)
         case tree.Backoff(initial, maximum):
             return concat("backoff ", expression_doc(initial), " to ", expression_doc(maximum))
-        case tree.Resource(name, resource, unit):
-            return Text(f"resource {name.text} = {spelling(resource)}{f' unit {unit.text}' if unit else ''}")
-        case tree.Default(name, value):
-            return _line(f"default {name.text} =", value)
-        case tree.Fit():
+    return _device_line(statement)
+
+
+def _device_line(statement: tree.Statement) -> Doc:
+    """Describe a statement that only devices have."""
+    match statement:
+        case device_tree.DeviceKind(word):
+            return _line("kind", word)
+        case device_tree.Record(key):
+            return _line("record", key)
+        case device_tree.Resource(name, value):
+            return _line(f"resource {name.text} =", value)
+        case device_tree.ReplaceParam(name, value) | device_tree.Assign(name, value):
+            return _line(f"set {name.text} =", value)
+        case device_tree.Inventory(name, rows):
+            return concat(f"inventory for {name.text} in ", expression_doc(rows))
+        case device_tree.Admit():
+            return Text("admit")
+        case device_tree.Request():
+            return Text("request")
+        case device_tree.QuotaFields():
+            return Text("quota")
+        case device_tree.Charge():
+            return Text("charge")
+        case device_tree.Fit():
             return Text("fit")
-        case tree.Pick(order, together):
-            lines = [_order_by(order)] if order else []
-            lines += [_line("together by", together)] if together else []
-            return concat("pick", Nest(2, Concat(tuple(concat(HardLine(), line) for line in lines))))
+        case device_tree.Change(target, key, value, where):
+            item = target.text if key is None else f"{target.text}[{format_expr(key)}]"
+            return _where(_line(f"set {item} =", value), where)
+        case device_tree.Together(by, reason):
+            return _otherwise("together by", by, None, reason)
+        case device_tree.Choose(name, _, where, reason):
+            otherwise = f" else {_reason(reason)}" if reason else ""
+            return concat(_where(Text(f"choose {name.text}"), where), otherwise)
+        case device_tree.Annotate(key, value, where):
+            return _where(_line(f"annotate {format_expr(key)}:", value), where)
     return _profile_line(statement)
+
+
+def _where(head: Doc, condition: tree.Expr | None) -> Doc:
+    if condition is None:
+        return head
+    return Group(concat(head, Nest(4, concat(Line(), "where ", Nest(2, expression_doc(condition))))))
 
 
 def _profile_line(statement: tree.Statement) -> Doc:
@@ -88,6 +132,8 @@ def _profile_line(statement: tree.Statement) -> Doc:
     match statement:
         case tree.SchedulerName(name):
             return Text(f"scheduler {spelling(name)}")
+        case tree.CheckPredicates(everything):
+            return Text("check all" if everything else "check first")
         case tree.PredicateList(names):
             if not names:
                 return Text("predicates {}")
@@ -99,6 +145,8 @@ def _profile_line(statement: tree.Statement) -> Doc:
             return Text(f"{name.text} weight {weight}")
         case tree.UseQueue(name):
             return Text(f"queue {name.text}")
+        case tree.UsePreemption(name):
+            return Text(f"preemption {name.text}")
         case tree.UseDevices(names):
             return concat("devices ", Align(Fill(tuple(Text(name.text) for name in names))))
         case tree.Tighten(name):
@@ -138,13 +186,13 @@ def _otherwise(head: str, condition: tree.Expr, code: tree.Code | None, reason: 
     return concat(_line(head, condition), Nest(2, tail))
 
 
-def _order_by(keys: Iterable[tree.SortKey]) -> Doc:
+def _keys(head: str, keys: Iterable[tree.SortKey]) -> Doc:
     parts: list[Doc] = []
     for key in keys:
         if parts:
             parts.append(concat(",", Line()))
         parts.append(concat(expression_doc(key.value), " desc" if key.descending else ""))
-    return concat("order by ", Align(Group(Concat(tuple(parts)))))
+    return concat(f"{head} ", Align(Group(Concat(tuple(parts)))))
 
 
 def _grant(grant: tree.Grant) -> Doc:

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from kdsl.base.span import Span
+
+if TYPE_CHECKING:
+    from kdsl.lang.device_tree import DeviceStatement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +224,11 @@ class AppliesWhen(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class IgnoreWhen(Statement):
+    condition: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Require(Statement):
     """`require condition else [code] reason`; `code` is None where it is not written (unschedulable)."""
 
@@ -316,37 +325,34 @@ class Backoff(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Resource(Statement):
-    """`resource name = "resource/name" [unit u]`."""
+class EligibleWhen(Statement):
+    """`eligible when condition else reason`: which pods may have others removed for them."""
 
-    name: Name
-    resource: Literal
-    unit: Name | None
-
-
-@dataclass(frozen=True, slots=True)
-class Default(Statement):
-    name: Name
-    value: Expr
+    condition: Expr
+    reason: Template
 
 
 @dataclass(frozen=True, slots=True)
-class Fit(Statement):
-    body: tuple[RuleStatement, ...]
+class VictimWhen(Statement):
+    condition: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Pick(Statement):
-    """`pick` followed by `order by …` and `together by …` lines."""
+class Candidates(Statement):
+    """`candidates n`: how many nodes that would do are enough to choose from."""
 
-    order: tuple[SortKey, ...]
-    together: Expr | None
+    count: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseBy(Statement):
+    keys: tuple[SortKey, ...]
 
 
 RuleStatement = AppliesWhen | Let | Require | Narrow | ForEach | Report | OnError | Param
-ScoreStatement = AppliesWhen | Let | Param | Value | Normalize | OnError
+ScoreStatement = AppliesWhen | IgnoreWhen | Let | Param | Value | Normalize | OnError
+PreemptionStatement = EligibleWhen | VictimWhen | OrderBy | Candidates | ChooseBy | Let | Param
 QueueStatement = AdmitWhen | OrderBy | Backoff | Let | Param
-DeviceStatement = Resource | Default | Let | Fit | Pick | Value | Param | AppliesWhen
 
 
 # ---- statements of profiles and teams ----------------------------------------------------------------------
@@ -355,6 +361,13 @@ DeviceStatement = Resource | Default | Let | Fit | Pick | Value | Param | Applie
 @dataclass(frozen=True, slots=True)
 class SchedulerName(Statement):
     name: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class CheckPredicates(Statement):
+    """`check all`: a node is asked about by every predicate; `check first`: until one rejects it."""
+
+    all: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,6 +392,11 @@ class UseQueue(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class UsePreemption(Statement):
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
 class UseDevices(Statement):
     names: tuple[Name, ...]
 
@@ -398,6 +416,7 @@ class Reweight(Statement):
 class RuleKind(StrEnum):
     PREDICATE = "predicate"
     SCORE = "score"
+    PREEMPTION = "preemption"
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,9 +456,11 @@ class SetParam(Statement):
 
 ProfileStatement = (
     SchedulerName
+    | CheckPredicates
     | PredicateList
     | ScoreList
     | UseQueue
+    | UsePreemption
     | UseDevices
     | Tighten
     | Reweight
@@ -506,11 +527,12 @@ class FnParam(Node):
 
 @dataclass(frozen=True, slots=True)
 class Fn(Declared):
-    """`fn name(params): result = body`."""
+    """`[dyn] fn name(params): result = body`."""
 
     params: tuple[FnParam, ...]
     result: TypeName
     body: Expr
+    dyn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -530,8 +552,16 @@ class Queue(Declared):
 
 
 @dataclass(frozen=True, slots=True)
+class Preemption(Declared):
+    body: tuple[PreemptionStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Device(Declared):
+    """`device name [extends base]`: its statements are those of `device_tree.py`."""
+
     body: tuple[DeviceStatement, ...]
+    extends: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -545,7 +575,7 @@ class Team(Declared):
     body: tuple[TeamStatement, ...]
 
 
-Declaration = Param | Fn | Predicate | Score | Queue | Device | Profile | Team
+Declaration = Param | Fn | Predicate | Score | Queue | Preemption | Device | Profile | Team
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kdsl.lang import tree
+from kdsl.lang import device_tree, tree
 from kdsl.lang.twin_forms import (
     Doc,
     Expression,
@@ -36,12 +36,17 @@ INTEGER: Final = Integer()
 RULE = Statements("ruleStatement", lambda: _RULE)
 SCORE = Statements("scoreStatement", lambda: _SCORE)
 QUEUE = Statements("queueStatement", lambda: _QUEUE)
+PREEMPTION = Statements("preemptionStatement", lambda: _PREEMPTION)
 DEVICE = Statements("deviceStatement", lambda: _DEVICE)
+FIELDS = Statements("fieldStatement", lambda: _FIELDS)
+ADMIT = Statements("admitStatement", lambda: _ADMIT)
+FIT = Statements("fitStatement", lambda: _FIT)
 PROFILE = Statements("profileStatement", lambda: _PROFILE)
 TEAM = Statements("teamStatement", lambda: _TEAM)
-BLOCKS: Final = (RULE, SCORE, QUEUE, DEVICE, PROFILE, TEAM)
+BLOCKS: Final = (RULE, SCORE, QUEUE, PREEMPTION, DEVICE, FIELDS, ADMIT, FIT, PROFILE, TEAM)
 
 _NAMED_VALUE = (Field("name", "name", WORD), Field("value", "value", EXPRESSION))
+_VALUE_WHERE = (Field("value", "value", EXPRESSION), Field("where", "where", EXPRESSION, None))
 _PARAM_VALUE = (
     Field("type", "type", TYPE, None),
     Field("value", "value", EXPRESSION),
@@ -83,6 +88,7 @@ _RULE: Mapping[str, Shape] = {
 _VALUE = Sole(tree.Value, "value", EXPRESSION)
 _SCORE: Mapping[str, Shape] = {
     **{key: _RULE[key] for key in ("appliesWhen", "let", "param", "onError")},
+    "ignoreWhen": Sole(tree.IgnoreWhen, "condition", EXPRESSION),
     "value": _VALUE,
     "normalize": WordOr(
         tree.Normalize,
@@ -103,28 +109,69 @@ _QUEUE: Mapping[str, Shape] = {
         tree.Backoff, (Field("initial", "initial", EXPRESSION), Field("maximum", "maximum", EXPRESSION))
     ),
 }
+_PREEMPTION: Mapping[str, Shape] = {
+    **{key: _RULE[key] for key in ("let", "param")},
+    "eligibleWhen": Record(
+        tree.EligibleWhen,
+        (Field("that", "condition", EXPRESSION), Group("else", (Field("reason", "reason", REASON),))),
+    ),
+    "victimWhen": Sole(tree.VictimWhen, "condition", EXPRESSION),
+    "orderBy": _QUEUE["orderBy"],
+    "candidates": Sole(tree.Candidates, "count", EXPRESSION),
+    "chooseBy": Sole(tree.ChooseBy, "keys", _KEYS),
+}
 _DEVICE: Mapping[str, Shape] = {
-    **{key: _RULE[key] for key in ("appliesWhen", "let", "param")},
+    **{key: _RULE[key] for key in ("param", "require")},
     "value": _VALUE,
-    "resource": Record(
-        tree.Resource,
+    "orderBy": _QUEUE["orderBy"],
+    "kind": Sole(device_tree.DeviceKind, "word", EXPRESSION),
+    "record": Sole(device_tree.Record, "key", EXPRESSION),
+    "resource": Record(device_tree.Resource, _NAMED_VALUE),
+    "set": Record(device_tree.ReplaceParam, _NAMED_VALUE),
+    "inventory": Record(
+        device_tree.Inventory,
+        (Field("as", "name", WORD), Field("in", "rows", EXPRESSION), Field("fields", "body", Many(FIELDS))),
+    ),
+    "admit": Sole(device_tree.Admit, "body", Many(ADMIT)),
+    "request": Sole(device_tree.Request, "body", Many(FIELDS)),
+    "quota": Sole(device_tree.QuotaFields, "body", Many(FIELDS)),
+    "charge": Sole(device_tree.Charge, "body", Many(FIELDS)),
+    "fit": Sole(device_tree.Fit, "body", Many(FIT)),
+    "choose": Record(
+        device_tree.Choose,
         (
             Field("name", "name", WORD),
-            Field("resource", "resource", TEXT),
-            Field("unit", "unit", WORD, None),
+            Field("where", "where", EXPRESSION, None),
+            Field("else", "reason", REASON, None),
+            Field("fields", "body", Many(FIELDS), ()),
         ),
     ),
-    "default": Record(tree.Default, _NAMED_VALUE),
-    "fit": Sole(tree.Fit, "body", Many(RULE)),
-    "pick": Record(
-        tree.Pick, (Field("orderBy", "order", _KEYS, ()), Field("togetherBy", "together", EXPRESSION, None))
+    "annotate": Record(device_tree.Annotate, (Field("key", "key", EXPRESSION), *_VALUE_WHERE)),
+}
+_FIELDS: Mapping[str, Shape] = {
+    "let": _RULE["let"],
+    "set": Record(device_tree.Assign, _NAMED_VALUE),
+}
+_ADMIT: Mapping[str, Shape] = {
+    **{key: _RULE[key] for key in ("appliesWhen", "let", "require")},
+    "set": Record(
+        device_tree.Change,
+        (Field("name", "target", WORD), Field("key", "key", EXPRESSION, None), *_VALUE_WHERE),
+    ),
+}
+_FIT: Mapping[str, Shape] = {
+    **{key: _RULE[key] for key in ("let", "require")},
+    "together": Record(
+        device_tree.Together, (Field("by", "by", EXPRESSION), Field("else", "reason", REASON))
     ),
 }
 _PROFILE: Mapping[str, Shape] = {
     "scheduler": Sole(tree.SchedulerName, "name", TEXT),
+    "check": Sole(tree.CheckPredicates, "all", OneOf({"all": True, "first": False})),
     "predicates": Sole(tree.PredicateList, "names", Many(NAME)),
     "scores": Sole(tree.ScoreList, "scores", Many(Record(tree.WeightedScore, _WEIGHTED))),
     "queue": Sole(tree.UseQueue, "name", NAME),
+    "preemption": Sole(tree.UsePreemption, "name", NAME),
     "devices": Sole(tree.UseDevices, "names", Many(NAME, 1)),
     "tighten": Record(tree.Tighten, (Field("name", "name", NAME), Field("body", "body", Many(RULE)))),
     "reweight": Record(tree.Reweight, _WEIGHTED),
@@ -193,6 +240,7 @@ KINDS: Mapping[str, Kind] = {
         tree.Fn,
         _DECLARED,
         (
+            Field("dyn", "dyn", Flag(), default=False),
             Field("params", "params", Many(_FN_PARAM), ()),
             Field("result", "result", TYPE),
             Field("value", "body", EXPRESSION),
@@ -205,7 +253,12 @@ KINDS: Mapping[str, Kind] = {
     ),
     "Score": Kind(tree.Score, _DECLARED, (Field("body", "body", Many(SCORE)),)),
     "Queue": Kind(tree.Queue, _DECLARED, (Field("body", "body", Many(QUEUE)),)),
-    "Device": Kind(tree.Device, _DECLARED, (Field("body", "body", Many(DEVICE)),)),
+    "Preemption": Kind(tree.Preemption, _DECLARED, (Field("body", "body", Many(PREEMPTION)),)),
+    "Device": Kind(
+        tree.Device,
+        _DECLARED,
+        (Field("extends", "extends", NAME, None), Field("body", "body", Many(DEVICE))),
+    ),
     "Profile": Kind(
         tree.Profile,
         _DECLARED,

@@ -61,22 +61,31 @@ _OPERATORS = _terminals(
 )
 _CODES = frozenset({"UNSCHEDULABLE", "UNRESOLVABLE", "PENDING"})
 _RULE_STATEMENTS = "_APPLIES _LET _REQUIRE _NARROW _FOR _REPORT _ON _PARAM FINAL"
+FIELD_BLOCKS = ("inventory", "request", "quota", "charge", "choose")
+"""The words that open a block of fields."""
 STATEMENTS = {
     block: _terminals(starters)
     for block, starters in {
         "predicate": _RULE_STATEMENTS,
         "for": _RULE_STATEMENTS,
-        "fit": _RULE_STATEMENTS,
+        "fit": "_LET _REQUIRE _TOGETHER",
+        "admit": "_APPLIES _LET _REQUIRE _SET",
+        **dict.fromkeys(FIELD_BLOCKS, "_LET _SET"),
         "tighten": _RULE_STATEMENTS,
-        "score": "_APPLIES _LET _PARAM FINAL _VALUE _NORMALIZE _ON",
+        "score": "_APPLIES _IGNORE _LET _PARAM FINAL _VALUE _NORMALIZE _ON",
         "queue": "_ADMIT _ORDER _BACKOFF _LET _PARAM FINAL",
-        "device": "_RESOURCE _DEFAULT _LET _FIT _PICK _VALUE _PARAM FINAL _APPLIES",
-        "profile": "_SCHEDULER _PREDICATES _SCORES _QUEUE _DEVICES _TIGHTEN _REWEIGHT _DISABLE _ADD _SET",
+        "preemption": "_ELIGIBLE _VICTIM _ORDER _CANDIDATES _CHOOSE _LET _PARAM FINAL",
+        "device": "_KIND _RECORD _RESOURCE _PARAM FINAL _SET _INVENTORY _ADMIT _REQUEST _QUOTA _CHARGE"
+        " _REQUIRE _FIT _CHOOSE _ORDER _VALUE _ANNOTATE",
+        "profile": "_SCHEDULER _CHECK _PREDICATES _SCORES _QUEUE _PREEMPTION _DEVICES _TIGHTEN _REWEIGHT "
+        "_DISABLE _ADD _SET",
         "team": "_OWNS _FILES _CONTACT _PRIORITY _MAY",
     }.items()
 }
 """The terminals that may start a statement, by the word that opens the block."""
-DECLARATIONS = _terminals("_PREDICATE _SCORE _QUEUE _DEVICE _PROFILE _TEAM _FN _PARAM FINAL MANDATORY")
+DECLARATIONS = _terminals(
+    "_PREDICATE _SCORE _QUEUE _PREEMPTION _DEVICE _PROFILE _TEAM _FN _PARAM FINAL MANDATORY DYN"
+)
 HEADER = frozenset({"_PACKAGE", "_IMPORT"})
 STATEMENT_STARTERS = frozenset().union(*STATEMENTS.values())
 STARTERS = DECLARATIONS | HEADER | STATEMENT_STARTERS

@@ -1,0 +1,163 @@
+"""The statements of `device` blocks in the syntax tree; see `tree.py` for what all nodes have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kdsl.lang.tree import (
+    AppliesWhen,
+    Expr,
+    Let,
+    Name,
+    OrderBy,
+    Param,
+    Require,
+    Statement,
+    Template,
+    Value,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceKind(Statement):
+    """`kind expr`: the word under which cards of this kind are requested and recorded."""
+
+    word: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Record(Statement):
+    """`record expr`: the annotation of pods that says which cards they have."""
+
+    key: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Resource(Statement):
+    """`resource name = "resource/name"`: a parameter whose value is the name of an extended resource."""
+
+    name: Name
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceParam(Statement):
+    """`set name = value` in a device that extends another: another value for a parameter of it."""
+
+    name: Name
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Assign(Statement):
+    """`set field = value`."""
+
+    name: Name
+    value: Expr
+
+
+FieldStatement = Let | Assign
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory(Statement):
+    """`inventory for row in rows { set field = value … }`: one card for each row."""
+
+    name: Name
+    rows: Expr
+    body: tuple[FieldStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Statement):
+    """`set target[key] = value [where condition]`: what admission writes into a pod."""
+
+    target: Name
+    key: Expr | None
+    value: Expr
+    where: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Admit(Statement):
+    """`admit { … }`: what admission refuses and changes, container by container."""
+
+    body: tuple[AppliesWhen | Let | Require | Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Statement):
+    """`request { set field = value … }`: what a container asks for."""
+
+    body: tuple[FieldStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaFields(Statement):
+    """`quota { set field = value … }`: the resources that a ResourceQuota may limit."""
+
+    body: tuple[FieldStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Charge(Statement):
+    """`charge { set field = value … }`: what a card gives to a request that gets it."""
+
+    body: tuple[FieldStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Together(Statement):
+    """`together by expr else "reason"`: where the value changes from card to card, choosing starts anew."""
+
+    by: Expr
+    reason: Template
+
+
+@dataclass(frozen=True, slots=True)
+class Fit(Statement):
+    """`fit { … }`: what must hold of a card, in order."""
+
+    body: tuple[Let | Require | Together, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choose(Statement):
+    """`choose name [where condition] [else "reason"] [{ set field = value … }]`.
+
+    `reason` is what is said where enough cards fit one by one and no choice of them does.
+    """
+
+    name: Name
+    body: tuple[FieldStatement, ...]
+    where: Expr | None
+    reason: Template | None
+
+
+@dataclass(frozen=True, slots=True)
+class Annotate(Statement):
+    """`annotate key: value [where condition]`: what is written on a pod that gets cards."""
+
+    key: Expr
+    value: Expr
+    where: Expr | None
+
+
+DeviceStatement = (
+    DeviceKind
+    | Record
+    | Resource
+    | Param
+    | ReplaceParam
+    | Inventory
+    | Admit
+    | Request
+    | QuotaFields
+    | Charge
+    | Require
+    | Fit
+    | Choose
+    | OrderBy
+    | Value
+    | Annotate
+)
