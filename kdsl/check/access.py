@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
-from kdsl.base.diagnostic import Diagnostic, Edit, Fix, did_you_mean
+from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, suggest
 from kdsl.base.span import Span
 from kdsl.check import mismatch
 from kdsl.check.codes import CheckCode
-from kdsl.check.typed import Bind, CallOf, FieldOf, HasField, KeyOf, TypedExpr
+from kdsl.check.typed import Bind, CallFn, CallOf, FieldOf, HasField, KeyOf, TypedExpr
 from kdsl.check.types import BOOL, DYN, ERROR, NOTHING, RESOURCES, STRING, Type, optional_of
-from kdsl.check.views import Field, View, time_of
+from kdsl.check.views import Field, Part, time_of
 from kdsl.lang.tree import Expr, Ident, Select
 
 if TYPE_CHECKING:
@@ -62,34 +63,26 @@ def presence(inf: Inference, expr: Select) -> TypedExpr:
     operand = inf.infer(expr.operand)
     if operand.type == ERROR:
         return operand
-    view = inf.views.types.get(operand.type.name)
-    if view is None:
+    if not inf.views.has_members(operand.type):
         if inf.strict and not _has_keys(operand.type):
             return inf.fail(_no_fields(operand, expr))
         return _key(inf, operand, expr, BOOL, test=True)
-    field = view.fields.get(expr.field)
-    if field is None:
-        return inf.fail(_unknown_field(view, operand, expr))
-    if inf.strict and not field.optional:
-        return inf.fail(_always_there(field, expr))
-    return HasField(
-        type=BOOL,
-        operand=operand,
-        view=field.view,
-        field=field.name,
-        **_reading(inf, operand, field, expr.span),
-    )
+    member = inf.views.member(operand.type, expr.field)
+    if member is None:
+        return inf.fail(unknown_field(inf, operand, expr))
+    if inf.strict and not member.optional:
+        return inf.fail(_always_there(member, expr))
+    return _is_there(inf, operand, member, expr.span)
 
 
 def _field(inf: Inference, operand: TypedExpr, expr: Select) -> TypedExpr:
-    view = inf.views.types.get(operand.type.name)
-    if view is not None:
-        return _view_field(inf, view, operand, expr)
+    if inf.views.has_members(operand.type):
+        return _view_field(inf, operand, expr)
     match operand.type:
         case Type("map", (key, value)):
             if inf.unifier.accepts(key, STRING):
                 return _key(inf, operand, expr, value)
-        case Type("optional", (inner,)) if inner.name in inf.views.types:
+        case Type("optional", (inner,)) if inf.views.has_members(inner):
             return _through_optional(inf, operand, inner, expr)
         case Type("optional", (inner,)):
             return _key(inf, operand, expr, optional_of(_value_type(inner)))
@@ -102,10 +95,9 @@ def _field(inf: Inference, operand: TypedExpr, expr: Select) -> TypedExpr:
 
 def _optional_field(inf: Inference, operand: TypedExpr, expr: Select) -> TypedExpr:
     """Type `operand.?field`: an optional of the field, without a value where it is absent."""
-    view = inf.views.types.get(operand.type.name)
-    if view is not None:
-        return _optional_view_field(inf, view, operand, expr)
-    if operand.type.name == "optional" and operand.type.args[0].name in inf.views.types:
+    if inf.views.has_members(operand.type):
+        return _optional_view_field(inf, operand, expr)
+    if operand.type.name == "optional" and inf.views.has_members(operand.type.args[0]):
         return _through_optional(inf, operand, operand.type.args[0], expr)
     if inf.strict and not _has_keys(operand.type):
         return inf.fail(_no_fields(operand, expr))
@@ -113,31 +105,54 @@ def _optional_field(inf: Inference, operand: TypedExpr, expr: Select) -> TypedEx
     return _key(inf, operand, expr, optional_of(_value_type(inner)), optional=True)
 
 
-def _view_field(inf: Inference, view: View, operand: TypedExpr, expr: Select) -> TypedExpr:
-    field = view.fields.get(expr.field)
-    if field is None:
-        return inf.fail(_unknown_field(view, operand, expr))
-    reading = _reading(inf, operand, field, expr.span)
-    return FieldOf(type=field.type, operand=operand, view=field.view, field=field.name, **reading)
+def _view_field(inf: Inference, operand: TypedExpr, expr: Select) -> TypedExpr:
+    """Type a field of a view, by its name or by its path: both are the same expression."""
+    member = inf.views.member(operand.type, expr.field)
+    match member:
+        case None:
+            return inf.fail(unknown_field(inf, operand, expr))
+        case Part():
+            return replace(_whole(inf, operand), type=member.type, span=expr.span)
+    operand = _whole(inf, operand)
+    reading = _reading(inf, operand, member, expr.span)
+    if member.fn:
+        return CallFn(type=member.type, fn=member.fn, args=(operand,), **reading)
+    return FieldOf(type=member.type, operand=operand, view=member.view, field=member.name, **reading)
 
 
-def _optional_view_field(inf: Inference, view: View, operand: TypedExpr, expr: Select) -> TypedExpr:
+def _whole(inf: Inference, operand: TypedExpr) -> TypedExpr:
+    """Return the view that a part is of, which is the same value: paths cost nothing when rules run."""
+    part = inf.views.paths.get(operand.type.name)
+    return replace(operand, type=Type(part.view)) if isinstance(part, Part) else operand
+
+
+def _is_there(inf: Inference, operand: TypedExpr, member: Field | Part, span: Span) -> TypedExpr:
+    """Type the presence of a field; a part is there where a field below it is."""
+    operand = _whole(inf, operand)
+    fields = inf.views.fields_below(member).values() if isinstance(member, Part) else (member,)
+    present: list[TypedExpr] = [
+        HasField(
+            type=BOOL,
+            operand=operand,
+            view=field.view,
+            field=field.name,
+            **_reading(inf, operand, field, span),
+        )
+        for field in fields
+    ]
+    return reduce(lambda one, other: _call(inf, "_||_", "logical_or", BOOL, [one, other], span), present)
+
+
+def _optional_view_field(inf: Inference, operand: TypedExpr, expr: Select) -> TypedExpr:
     """Spell `view.?field` out: `optional.of(view.field)`, under `has` where the field may be absent."""
-    value = _view_field(inf, view, operand, expr)
-    if not isinstance(value, FieldOf):
+    value = _view_field(inf, operand, expr)
+    if value.type == ERROR:
         return value
     held = _call(inf, "optional.of", "optional_of", optional_of(value.type), [value], expr.span)
-    if not view.fields[expr.field].optional:
+    member = inf.views.member(operand.type, expr.field)
+    if member is None or not member.optional:
         return held
-    present = HasField(
-        type=BOOL,
-        operand=operand,
-        view=value.view,
-        field=value.field,
-        time=value.time,
-        reads=value.reads,
-        span=expr.span,
-    )
+    present = _is_there(inf, operand, member, expr.span)
     nothing = _call(inf, "optional.none", "optional_none", optional_of(NOTHING), [], expr.span)
     return _call(inf, "_?_:_", "conditional", held.type, [present, held, nothing], expr.span)
 
@@ -145,8 +160,7 @@ def _optional_view_field(inf: Inference, view: View, operand: TypedExpr, expr: S
 def _through_optional(inf: Inference, operand: TypedExpr, inner: Type, expr: Select) -> TypedExpr:
     """Spell `optional(View).field` out as `operand.optMap(x, x.field)`, and `.?field` as `optFlatMap`."""
     variable = inf.scope.frame.variable("", inner, operand.time, operand.reads, operand.span)
-    view = inf.views.types[inner.name]
-    body = (_optional_view_field if expr.optional else _view_field)(inf, view, variable, expr)
+    body = (_optional_view_field if expr.optional else _view_field)(inf, variable, expr)
     if body.type == ERROR:
         return body
     type_ = body.type if expr.optional else optional_of(body.type)
@@ -197,16 +211,31 @@ def _value_type(type_: Type) -> Type:
     return type_.args[1] if type_.name == "map" else DYN
 
 
-def _unknown_field(view: View, operand: TypedExpr, expr: Select) -> Diagnostic:
-    owner = f"`{operand.span.text}`" if "\n" not in operand.span.text else f"a `{view.name}`"
-    if expr.field in view.methods:
+def unknown_field(inf: Inference, operand: TypedExpr, expr: Select) -> Diagnostic:
+    """Say that a view, or a part of one, has no such field, and which it has."""
+    type_, span = operand.type, _field_span(expr)
+    owner = f"`{operand.span.text}`" if "\n" not in operand.span.text else f"a `{type_}`"
+    view, part = inf.views.types.get(type_.name), inf.views.paths.get(type_.name)
+    fixes: tuple[Fix, ...] = ()
+    if view is not None and expr.field in view.methods:
         help_: tuple[str, ...] = (f"`{expr.field}` is a method: call it as `{expr.field}(…)`",)
     else:
-        near = did_you_mean(expr.field, view.fields)
-        help_ = (*near, *mismatch.listing(f"`{view.name}` has", sorted(view.fields), most=0 if near else 24))
+        known = inf.views.members(type_)
+        near, fixes = suggest(span, expr.field, known)
+        most = 0 if near or fixes else 24
+        help_ = (*near, *mismatch.listing(f"`{type_}` has", sorted(known), most))
+    if isinstance(part, Part):
+        whole = inf.views.types[part.view]
+        instead = f", but `{part.view}` has `{expr.field}`" if expr.field in whole.fields else ""
+        help_ = (*help_, f"kdsl does not read the API's other fields{instead}")
     title = f"{owner} has no field `{expr.field}`"
     return Diagnostic(
-        CheckCode.UNKNOWN_FIELD, title, _field_span(expr), f"not a field of `{view.name}`", help=help_
+        CheckCode.UNKNOWN_FIELD,
+        title,
+        span,
+        f"not a field of `{type_}`",
+        help=help_,
+        fixes=fixes,
     )
 
 
@@ -222,18 +251,17 @@ def _no_fields(operand: TypedExpr, expr: Select) -> Diagnostic:
         title,
         span,
         "resources are read by index",
-        fixes=(Fix(f"write `{operand.span.text}{indexed}`", (Edit(dot, indexed),)),),
+        fixes=(Fix(f"write `{operand.span.text}{indexed}`", (Edit(dot, indexed),), Applicability.CERTAIN),),
     )
 
 
-def _always_there(field: Field, expr: Select) -> Diagnostic:
-    return Diagnostic(
-        CheckCode.NEEDLESS_HAS,
-        f"`has` tells nothing about `{expr.span.text}`",
-        expr.span,
-        "this field is always there: one that is not set reads as its empty value",
-        help=("compare it with its empty value instead",),
-    )
+def _always_there(member: Field | Part, expr: Select) -> Diagnostic:
+    label = "this field is always there: one that is not set reads as its empty value"
+    help_ = "compare it with its empty value instead"
+    if isinstance(member, Part):
+        label, help_ = "this part is always there", "ask for a field below it"
+    title = f"`has` tells nothing about `{expr.span.text}`"
+    return Diagnostic(CheckCode.NEEDLESS_HAS, title, expr.span, label, help=(help_,))
 
 
 def _field_span(expr: Select) -> Span:

@@ -5,7 +5,8 @@ A `Block` checks one rule. It carries what earlier statements proved and gathers
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from kdsl.base.diagnostic import Diagnostic, Label
 from kdsl.base.span import Span
@@ -36,9 +37,9 @@ from kdsl.check.types import (
     BindingTime,
     Type,
 )
-from kdsl.check.views import Views, scope_time
+from kdsl.check.views import Views, scope_reads, scope_time
 from kdsl.lang.parser import MAX_DEPTH
-from kdsl.lang.tree import AppliesWhen, Expr, Let, OnError, Param, Statement, Template
+from kdsl.lang.tree import AppliesWhen, Expr, IgnoreWhen, Let, OnError, Param, Statement, Template
 
 _PRINTABLE = frozenset(
     {STRING, BOOL, INT, UINT, DOUBLE, QUANTITY, TIMESTAMP, DURATION, SEMVER, IP, CIDR, ERROR}
@@ -46,7 +47,6 @@ _PRINTABLE = frozenset(
 _TIMES = {
     BindingTime.NODE: "the node",
     BindingTime.USAGE: "what runs on the node",
-    BindingTime.CLUSTER: "the whole cluster",
     BindingTime.QUEUE: "the queue",
     BindingTime.SCORES: "the scores of all nodes",
 }
@@ -77,8 +77,18 @@ class Block:
         self._place = place
         scope = Scope(self.frame)
         for name, type_ in views.scopes[place.name.lower()].items():
-            self.scope[name] = scope.add(name, type_, scope_time(name), frozenset(), span)
+            self.scope[name] = scope.add(name, type_, scope_time(name), scope_reads(name), span)
         self.inference = functions.inference(home, place, scope)
+
+    @contextmanager
+    def inside(self, home: Home) -> Iterator[None]:
+        """Look names of other files up as a statement in `home` does; those in scope stay."""
+        outer = self.inference
+        self.inference = self._functions.inference(home, self._place, outer.scope)
+        try:
+            yield
+        finally:
+            self.inference = outer
 
     # ---- statements --------------------------------------------------------------------------------------
 
@@ -109,6 +119,12 @@ class Block:
         self.facts |= self.guards.when(condition, True)
         return condition
 
+    def ignores(self, statement: IgnoreWhen) -> TypedExpr:
+        """Check an `ignore when`: what it denies holds in all statements after it."""
+        condition = self.condition(statement.condition, "the condition of `ignore when`")
+        self.facts |= self.guards.when(condition, False)
+        return condition
+
     def on_error(self, statement: OnError) -> CheckedOnError:
         """Check an `on error`."""
         reason = None if statement.reason is None else self.template(statement.reason, NO_FACTS)
@@ -126,7 +142,7 @@ class Block:
         return typed
 
     def _infer(self, expr: Expr) -> TypedExpr:
-        typed = self.inference.infer(expr)
+        typed = self.inference.whole(expr)
         if self._extents.depth(typed) <= MAX_DEPTH:
             return typed
         return self.inference.fail(too_deep("this", expr.span))
@@ -156,7 +172,7 @@ class Block:
         self.diagnostics.append(
             Diagnostic(
                 CheckCode.TOO_LATE,
-                f"{what} must be known from the pod alone",
+                f"{what} must be known before any node is looked at",
                 expr.span,
                 f"this depends on {_TIMES[expr.time]}",
             )
@@ -189,12 +205,6 @@ def incomplete(
     """Report a rule without the statement it is for."""
     title = f"{kind} `{name}` has no `{missing}`"
     diagnostics.append(Diagnostic(CheckCode.INCOMPLETE, title, span, why))
-
-
-def not_built(diagnostics: list[Diagnostic], what: str, span: Span, instead: str) -> None:
-    """Report a part of the language that kdsl does not run yet."""
-    title = f"{what} is not built yet"
-    diagnostics.append(Diagnostic(CheckCode.NOT_BUILT, title, span, "kdsl cannot run this", help=(instead,)))
 
 
 def _not_printable(expr: TypedExpr) -> Diagnostic:

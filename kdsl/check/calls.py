@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.diagnostic import Diagnostic, did_you_mean, suggest
 from kdsl.base.span import Span
 from kdsl.check import access, literals, mismatch
 from kdsl.check.codes import CheckCode
@@ -19,6 +20,8 @@ from kdsl.lang.tree import Call
 if TYPE_CHECKING:
     from kdsl.check.infer import Inference
 
+_OWNERS = {"pod": "Pod", "node": "Node"}
+"""Whose facts a word of `reads` names, by what stands before its dot."""
 _COMPARING = frozenset({"_==_", "_!=_", "@in", "indexOf", "lastIndexOf"})
 
 
@@ -67,7 +70,7 @@ def _global(inf: Inference, expr: Call, name: str, rooted: bool) -> TypedExpr:
         return _call_view_function(inf, inf.views.functions[name], args, expr.span)
     function = inf.names.function(name, rooted)
     if function is not None:
-        if name == "dyn" and inf.strict:
+        if name == "dyn" and inf.strict and not inf.allows_dyn:
             return inf.fail(mismatch.dyn_in_rule(name_span))
         return _resolve(inf, function, args, expr.span, name_span, member=False)
     if not inf.strict:
@@ -136,14 +139,18 @@ def _resolve(
 def _call_fn(inf: Inference, fn: FnSignature, name: str, args: Sequence[TypedExpr], span: Span) -> TypedExpr:
     if not _takes(inf, name, fn.args, args, span):
         return inf.error(span)
-    time = max((fn.time, *(arg.time for arg in args)))
-    reads = fn.reads.union(*(arg.reads for arg in args))
+    own = _reads_of(inf, fn.reads, args)
+    # A function reads nothing but its arguments: what it reads of a placed pod is not the pod's own.
+    time = max((fn.time if own == fn.reads else time_of(own), *(arg.time for arg in args)))
+    reads = own.union(*(arg.reads for arg in args))
     return CallFn(type=fn.result, fn=fn.qualified, args=tuple(args), time=time, reads=reads, span=span)
 
 
 def _call_view_function(
     inf: Inference, function: ViewFunction, args: Sequence[TypedExpr], span: Span
 ) -> TypedExpr:
+    if function.of:
+        return _short_for_method(inf, function, args, span)
     if not _takes(inf, function.name, function.args, args, span):
         return inf.error(span)
     return CallOf(
@@ -155,6 +162,17 @@ def _call_view_function(
     )
 
 
+def _short_for_method(
+    inf: Inference, function: ViewFunction, args: Sequence[TypedExpr], span: Span
+) -> TypedExpr:
+    receiver = inf.scope.lookup(function.of)
+    if receiver is None:
+        refusal = inf.names.refusal(function.name, span) or inf.names.refusal(function.of, span)
+        return inf.fail(refusal or _unknown_function(inf, function.name, span))
+    method = inf.views.types[receiver.type.name].methods[function.name]
+    return _call_method(inf, method, replace(receiver, span=span), args, span)
+
+
 def _call_method(
     inf: Inference, method: Method, target: TypedExpr, args: Sequence[TypedExpr], span: Span
 ) -> TypedExpr:
@@ -162,8 +180,9 @@ def _call_method(
         return inf.error(span)
     parts = [target, *args]
     name = f"{method.view}.{method.name}"
-    time = max(time_of(method.reads), *(part.time for part in parts))
-    reads = method.reads.union(*(part.reads for part in parts))
+    own = _reads_of(inf, method.reads, parts)
+    time = max(time_of(own), *(part.time for part in parts))
+    reads = own.union(*(part.reads for part in parts))
     return CallOf(
         type=method.result,
         function=name,
@@ -176,6 +195,17 @@ def _call_method(
     )
 
 
+def _reads_of(inf: Inference, words: frozenset[str], args: Sequence[TypedExpr]) -> frozenset[str]:
+    """Return what a function that reads `words` reads of these arguments: placed pods are not the pod."""
+    reads: set[str] = set()
+    for word in words:
+        base = _OWNERS.get(word.partition(".")[0], "")
+        one = frozenset({word})
+        views = [inf.views.types[arg.type.name] for arg in args if inf.views.is_a(arg.type.name, base)]
+        reads.update(*([view.reads_as(one) for view in views] or [one]))
+    return frozenset(reads)
+
+
 def _takes(inf: Inference, name: str, formals: Sequence[Type], args: Sequence[TypedExpr], span: Span) -> bool:
     """Check the arguments of a function that has one signature; what does not fit is reported."""
     if any(arg.type == ERROR for arg in args):
@@ -184,7 +214,7 @@ def _takes(inf: Inference, name: str, formals: Sequence[Type], args: Sequence[Ty
         inf.diagnostics.append(mismatch.wrong_count(name, formals, len(args), span))
         return False
     fits = [
-        inf.expect(arg, formal, f"argument {number} of `{name}`").type != ERROR
+        inf.converted(arg, formal, f"argument {number} of `{name}`").type != ERROR
         for number, (formal, arg) in enumerate(zip(formals, args, strict=True), start=1)
     ]
     return all(fits)
@@ -199,16 +229,22 @@ def _mentions_dyn(type_: Type) -> bool:
 
 
 def _view_in(inf: Inference, type_: Type) -> Type | None:
-    if type_.name in inf.views.types:
+    if inf.views.has_members(type_):
         return type_
     return next(filter(None, (_view_in(inf, arg) for arg in type_.args)), None)
 
 
 def _unknown_function(inf: Inference, name: str, span: Span) -> Diagnostic:
     known = [*inf.names.functions(), *inf.views.functions]
-    help_ = did_you_mean(name, (each for each in known if each.replace(".", "").isidentifier()))
+    callable_ = [each for each in known if each.replace(".", "").isidentifier()]
+    help_, fixes = suggest(span, name, callable_)
     return Diagnostic(
-        CheckCode.UNKNOWN_FUNCTION, f"unknown function `{name}`", span, "no function of this name", help=help_
+        CheckCode.UNKNOWN_FUNCTION,
+        f"unknown function `{name}`",
+        span,
+        "no function of this name",
+        help=help_,
+        fixes=fixes,
     )
 
 
@@ -216,12 +252,14 @@ def _unknown_qualified(inf: Inference, expr: Call, name: str, path: access.Path)
     """Report `a.b(…)` where `a` is neither a value nor the qualifier of a known function."""
     assert expr.target is not None
     span = expr.target.span
-    refusal = inf.names.refusal(path.root, span)
+    refusal = inf.names.refusal(path.root, span) or inf.names.refusal(
+        name, span.to(expr.name_span or expr.span)
+    )
     if refusal is not None:
         return inf.fail(refusal)
-    near = did_you_mean(name, inf.names.functions())
-    if near:
+    if did_you_mean(name, inf.names.functions()):
         span = span.to(expr.name_span or expr.span)
+        near, fixes = suggest(span, name, inf.names.functions())
         return inf.fail(
             Diagnostic(
                 CheckCode.UNKNOWN_FUNCTION,
@@ -229,6 +267,7 @@ def _unknown_qualified(inf: Inference, expr: Call, name: str, path: access.Path)
                 span,
                 "no function of this name",
                 help=near,
+                fixes=fixes,
             )
         )
     return inf.infer(expr.target)

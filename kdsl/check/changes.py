@@ -13,7 +13,16 @@ from enum import StrEnum
 from functools import partial
 from typing import TypeVar
 
-from kdsl.check.model import CheckedParam, CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
+from kdsl.check.devices.sharing import differences
+from kdsl.check.model import (
+    CheckedParam,
+    CheckedPredicate,
+    CheckedPreemption,
+    CheckedProfile,
+    CheckedScore,
+    RuleSet,
+)
+from kdsl.lang.device_tree import Admit, Charge, Choose, Fit, Inventory, QuotaFields, Request
 from kdsl.lang.expression_printer import format_expr
 from kdsl.lang.layout import render
 from kdsl.lang.loader import Program
@@ -24,11 +33,11 @@ from kdsl.lang.tree import (
     Declaration,
     Declared,
     Device,
-    Fit,
     Fn,
     ForEach,
     Param,
     Predicate,
+    Preemption,
     Profile,
     Queue,
     Require,
@@ -122,7 +131,10 @@ def _profile(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator
         ("what it extends", old.extends, new.extends, new.span),
         ("team", old.team, new.team, new.span),
         ("scheduler", old.scheduler, new.scheduler, origins.scheduler),
+        ("check", _check(old), _check(new), origins.check or new.span),
         ("queue", old.queue.qualified, new.queue.qualified, origins.queue),
+        ("preemption", _preemption(old), _preemption(new), origins.preemption or new.span),
+        *differences(old.sharing, new.sharing, new.span),
     ):
         if before != after:
             yield Change(subject, ChangeKind.CHANGED, what, before, after, span.site)
@@ -142,6 +154,16 @@ def _profile(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator
             yield from _params(subject, predicates[0][name], rule)
             yield from _tightenings(subject, rule.name, *(side[name] for side in tightenings))
     yield from _scores(subject, old, new)
+    if old.preemption and new.preemption and old.preemption.qualified == new.preemption.qualified:
+        yield from _params(subject, old.preemption, new.preemption)
+
+
+def _check(profile: CheckedProfile) -> str:
+    return "all" if profile.check_all else "first"
+
+
+def _preemption(profile: CheckedProfile) -> str:
+    return "" if profile.preemption is None else profile.preemption.qualified
 
 
 def _members(
@@ -217,7 +239,9 @@ def _scores(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator[
 
 
 def _params(
-    subject: str, old: CheckedPredicate | CheckedScore, new: CheckedPredicate | CheckedScore
+    subject: str,
+    old: CheckedPredicate | CheckedScore | CheckedPreemption,
+    new: CheckedPredicate | CheckedScore | CheckedPreemption,
 ) -> Iterator[Change]:
     """Report parameters with other values; those that the rule gained or lost show in its declaration."""
     before: dict[str, CheckedParam] = {param.variable.name: param for param in old.params}
@@ -235,6 +259,7 @@ _KINDS: Mapping[type[Declared] | type[Param], str] = {
     Predicate: "predicate",
     Score: "score",
     Queue: "queue",
+    Preemption: "preemption",
     Device: "device",
     Fn: "fn",
     Param: "param",
@@ -322,10 +347,17 @@ def _inner(statement: Statement) -> Sequence[Statement]:
             Predicate(body=body)
             | Score(body=body)
             | Queue(body=body)
+            | Preemption(body=body)
             | Device(body=body)
             | Team(body=body)
             | ForEach(body=body)
+            | Inventory(body=body)
+            | Admit(body=body)
+            | Request(body=body)
+            | QuotaFields(body=body)
+            | Charge(body=body)
             | Fit(body=body)
+            | Choose(body=body)
             | Tighten(body=body)
         ):
             return body

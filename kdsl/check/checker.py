@@ -14,22 +14,29 @@ from types import MappingProxyType
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.span import Span
-from kdsl.check.block import Block, not_built
+from kdsl.check.block import Block
 from kdsl.check.codes import CheckCode
 from kdsl.check.declarations import Declarations, Home
+from kdsl.check.devices.device import check_device
+from kdsl.check.devices.folding import fold
+from kdsl.check.devices.model import CheckedDevice
+from kdsl.check.devices.profile_devices import ProfileDevices
 from kdsl.check.effective import CheckedRules
-from kdsl.check.externals import NO_EXTERNALS, PLUGINS, ExternalRules, checked_predicate, checked_score
+from kdsl.check.externals import NO_EXTERNALS, PLUGINS, Externals, checked_predicate, checked_score
 from kdsl.check.functions import Functions
 from kdsl.check.model import (
     CheckedPredicate,
+    CheckedPreemption,
     CheckedProfile,
     CheckedQueue,
     CheckedScore,
     CheckedTeam,
     RuleSet,
+    WrittenRule,
 )
 from kdsl.check.names import Place
 from kdsl.check.predicates import check_predicate
+from kdsl.check.preemptions import check_preemption
 from kdsl.check.profiles import Profiles
 from kdsl.check.queues import check_queue
 from kdsl.check.scores import check_score
@@ -38,7 +45,7 @@ from kdsl.check.teams import Teams
 from kdsl.check.tightenings import check_tightenings
 from kdsl.check.views import Views, load_views
 from kdsl.lang.loader import Program
-from kdsl.lang.tree import Device, Predicate, Profile, Queue, Score, Tighten
+from kdsl.lang.tree import Device, Predicate, Preemption, Profile, Queue, Score, Tighten
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +57,26 @@ class CheckResult:
 
 
 def check_program(
-    program: Program, views: Views | None = None, externals: ExternalRules = NO_EXTERNALS
+    program: Program, views: Views | None = None, externals: Externals = NO_EXTERNALS
 ) -> CheckResult:
     """Check a program against the views of a Kubernetes minor, those of the newest where none are given.
 
-    Its profiles may place `externals`: what installed plugins bring.
+    Its rules may use `externals`: what installed plugins bring.
     """
     run = _Run(program, views or load_views(), externals)
     profiles = run.check()
     diagnostics = tuple(sorted(run.diagnostics, key=_in_order(program)))
     if has_errors(diagnostics):
         return CheckResult(None, diagnostics)
-    digest = hashlib.sha256(f"{program.digest} views {run.views.minor}".encode()).hexdigest()
+    identity = (program.digest, "views", run.views.minor, *externals.versions)
+    digest = hashlib.sha256(" ".join(identity).encode()).hexdigest()
     rules = RuleSet(
         MappingProxyType(profiles),
-        MappingProxyType(run.functions.fns),
+        MappingProxyType({**run.functions.fns, **externals.compiled}),
         digest,
         tuple(run.checked_teams),
         run.written,
+        MappingProxyType(run.devices),
     )
     return CheckResult(rules, diagnostics)
 
@@ -75,27 +84,29 @@ def check_program(
 class _Run:
     """One check: the tables it builds and what it found."""
 
-    def __init__(self, program: Program, views: Views, externals: ExternalRules) -> None:
+    def __init__(self, program: Program, views: Views, externals: Externals) -> None:
         self.diagnostics: list[Diagnostic] = []
-        self.views = views
+        self.views = views = views.with_fields(externals.fields)
         self.program = program
-        self.externals = tuple(rule for rule in externals.values() if rule.is_active)
+        self.externals = tuple(rule for rule in externals.rules.values() if rule.is_active)
         self.declarations = Declarations(program, externals)
         self.functions = Functions(self.declarations, views, self.diagnostics)
         self.teams = Teams(program, self.declarations, self.diagnostics)
         self.checked_teams: list[CheckedTeam] = []
-        self.written: tuple[CheckedPredicate | CheckedScore | CheckedQueue, ...] = ()
+        self.devices: dict[str, CheckedDevice] = {}
+        self.written: tuple[WrittenRule, ...] = ()
 
     def check(self) -> dict[str, CheckedProfile]:
         """Check everything and return the profiles by qualified name."""
-        self._refuse_not_built()
         self._refuse_taken_package()
         self.functions.check_all()
         predicates = self._predicates() | {rule.qualified: checked_predicate(rule) for rule in self.externals}
         scores = self._scores() | {rule.qualified: checked_score(rule) for rule in self.externals}
-        rules = CheckedRules(predicates, scores, self._queues(), self._tightenings())
+        rules = CheckedRules(predicates, scores, self._queues(), self._preemptions(), self._tightenings())
         self.written = rules.written()
-        profiles = Profiles(self.declarations, self.functions, rules, self.teams, self.diagnostics)
+        self._check_devices()
+        devices = ProfileDevices(self.devices, self.declarations, self.functions, self.diagnostics)
+        profiles = Profiles(self.declarations, self.functions, rules, self.teams, devices, self.diagnostics)
         self._check_teams()
         return profiles.check_all()
 
@@ -124,6 +135,15 @@ class _Run:
             for located in self.declarations.all(Queue)
         }
 
+    def _preemptions(self) -> dict[str, CheckedPreemption]:
+        found = {}
+        for located in self.declarations.all(Preemption):
+            block = self._block(located.home, Place.PREEMPTION, located.declaration.span)
+            preemption = check_preemption(located, block, self.functions.fns)
+            if preemption is not None:
+                found[preemption.qualified] = preemption
+        return found
+
     def _tightenings(self) -> dict[str, dict[str, CheckedPredicate]]:
         return {
             located.qualified: check_tightenings(
@@ -135,6 +155,21 @@ class _Run:
     def _tightening_block(self, home: Home, statement: Tighten) -> Block:
         return self._block(home, Place.PREDICATE, statement.span)
 
+    def _check_devices(self) -> None:
+        for located in self.declarations.all(Device):
+            folded = fold(located, self.declarations, self.diagnostics)
+            if folded is None:
+                continue
+            known = len(self.diagnostics)
+            block = self._block(folded.root.home, Place.DEVICE, located.declaration.span)
+            device = check_device(located, folded, block, self.functions, self.views)
+            # A mistake in a device shows in all that extend it, and is reported once.
+            found = self.diagnostics[known:]
+            del self.diagnostics[known:]
+            self.diagnostics += [each for each in found if each not in self.diagnostics]
+            if device is not None:
+                self.devices[device.qualified] = device
+
     def _check_teams(self) -> None:
         for located in self.teams.all:
             block = self._block(located.home, Place.TEAM, located.declaration.span)
@@ -145,17 +180,12 @@ class _Run:
     def _block(self, home: Home, place: Place, span: Span) -> Block:
         return Block(self.functions, self.views, self.diagnostics, home, place, span)
 
-    def _refuse_not_built(self) -> None:
-        for device in self.declarations.all(Device):
-            instead = "remove it: devices are whole numbers of a resource for now"
-            not_built(self.diagnostics, f"device `{device.name}`", device.declaration.name.span, instead)
-
     def _refuse_taken_package(self) -> None:
         package = self.program.packages.get(PLUGINS)
         for file in () if package is None else package.files:
             if file.package is not None:
                 title = f"the package name `{PLUGINS}` is taken"
-                why = "`plugins.X` is the predicate or score of a plugin"
+                why = "`plugins.X` is what a plugin brings"
                 self.diagnostics.append(Diagnostic(CheckCode.AMBIGUOUS, title, file.package.span, why))
 
 

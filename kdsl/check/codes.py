@@ -14,7 +14,7 @@ class CheckCode(StrEnum):
     MAY_BE_MISSING = "K0204"  # a key of a map that no guard proves to be there
     MIXED_TYPES = "K0205"  # a list or map literal of several types, or a key of a type that no map has
     BAD_TEXT = "K0206"  # a constant text that its conversion would refuse
-    NOT_IN_RULES = "K0207"  # `null` and `dyn`, which rules have no use for
+    NOT_IN_RULES = "K0207"  # `null` and `dyn` outside of a `dyn fn` and devices
     COMPARED_VIEWS = "K0208"  # pods, nodes and the like compared as a whole
     MACRO_FORM = "K0209"  # a macro with the wrong arguments
     UNKNOWN_TYPE = "K0210"  # a written type that does not exist
@@ -57,5 +57,3 @@ class CheckCode(StrEnum):
 
     TOO_DEEP = "K0501"  # a chain of `let`s, functions or parameters that nests without measure
     TOO_LARGE = "K0502"  # a parameter made of others that grow with each
-
-    NOT_BUILT = "K1201"  # a part of the language that kdsl does not run yet

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from kdsl.check.externals import NO_EXTERNALS, PLUGINS, ExternalRules, declaration
+from kdsl.check.externals import NO_EXTERNALS, PLUGINS, Externals, declaration
 from kdsl.lang.loader import Program, alias_of
 from kdsl.lang.tree import Declaration, Predicate, RuleKind, Score
 
@@ -43,12 +43,12 @@ class Declarations:
     Those of plugins are found as `plugins.X` everywhere, without an import; `all` leaves them out.
     """
 
-    def __init__(self, program: Program, externals: ExternalRules = NO_EXTERNALS) -> None:
+    def __init__(self, program: Program, externals: Externals = NO_EXTERNALS) -> None:
         self.externals = externals
         kinds = ((RuleKind.PREDICATE, Predicate), (RuleKind.SCORE, Score))
         self._placeable = [
             Located(declaration(rule, tree), Home(PLUGINS, {}))
-            for rule in externals.values()
+            for rule in externals.rules.values()
             for kind, tree in kinds
             if rule.is_active and kind in rule.kinds
         ]

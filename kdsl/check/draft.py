@@ -8,18 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean
+from kdsl.base.diagnostic import Diagnostic, Fix, Label, suggest
 from kdsl.base.span import Span
 from kdsl.check.codes import CheckCode
 from kdsl.check.declarations import Declarations, Home, Located, is_external
+from kdsl.check.devices.sharing import DEVICES, DevicesDraft
 from kdsl.check.externals import unknown_external
 from kdsl.check.mismatch import listing
 from kdsl.check.model import CheckedParam, CheckedPredicate
 from kdsl.lang.tree import (
+    CheckPredicates,
     Disable,
     Name,
     Param,
     Predicate,
+    Preemption,
     Profile,
     Queue,
     RuleKind,
@@ -31,7 +34,7 @@ from kdsl.lang.tree import (
     UseQueue,
 )
 
-_KINDS = {RuleKind.PREDICATE: Predicate, RuleKind.SCORE: Score}
+_KINDS = {RuleKind.PREDICATE: Predicate, RuleKind.SCORE: Score, RuleKind.PREEMPTION: Preemption}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Entry:
     beside the rule's.
     """
 
-    rule: Located[Predicate] | Located[Score]
+    rule: Located[Predicate] | Located[Score] | Located[Preemption]
     used: Name
     weighed: Span
     weight: int = 0
@@ -73,19 +76,46 @@ class Draft:
     predicates: tuple[Entry, ...] = ()
     scores: tuple[Entry, ...] = ()
     scheduler: SchedulerName | None = None
+    check: CheckPredicates | None = None
     queue: Located[Queue] | None = None
     queue_use: UseQueue | None = None
+    preemption: Entry | None = None
+    devices: DevicesDraft | None = None
     is_known: bool = True
 
     def of(self, kind: RuleKind) -> tuple[Entry, ...]:
-        """Return the predicates or the scores."""
-        return self.predicates if kind is RuleKind.PREDICATE else self.scores
+        """Return the predicates, the scores, or the preemption if there is one."""
+        match kind:
+            case RuleKind.PREDICATE:
+                return self.predicates
+            case RuleKind.SCORE:
+                return self.scores
+            case RuleKind.PREEMPTION:
+                return () if self.preemption is None else (self.preemption,)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All entries: what has parameters to `set`."""
+        return tuple(entry for kind in RuleKind for entry in self.of(kind))
+
+    def replaced(self, old: Entry, new: Entry) -> Draft:
+        """Return the draft with `new` in the place of `old`."""
+        predicates, scores = (
+            tuple(new if each is old else each for each in entries)
+            for entries in (self.predicates, self.scores)
+        )
+        preemption = new if self.preemption is old else self.preemption
+        return replace(self, predicates=predicates, scores=scores, preemption=preemption)
 
     def put(self, kind: RuleKind, entries: tuple[Entry, ...]) -> Draft:
-        """Return the draft with other predicates or scores."""
-        if kind is RuleKind.PREDICATE:
-            return replace(self, predicates=entries)
-        return replace(self, scores=entries)
+        """Return the draft with other predicates or scores, or with another preemption or none."""
+        match kind:
+            case RuleKind.PREDICATE:
+                return replace(self, predicates=entries)
+            case RuleKind.SCORE:
+                return replace(self, scores=entries)
+            case RuleKind.PREEMPTION:
+                return replace(self, preemption=entries[0] if entries else None)
 
 
 def entry_at(entries: tuple[Entry, ...], name: Name, declarations: Declarations, home: Home) -> int | None:
@@ -104,31 +134,43 @@ def not_in_profile(draft: Draft, kind: RuleKind, name: Name, verb: str) -> Itera
     if not draft.is_known:
         return
     names = [entry.name for entry in draft.of(kind)]
-    other = RuleKind.SCORE if kind is RuleKind.PREDICATE else RuleKind.PREDICATE
-    if any(entry.name == name.text for entry in draft.of(other)):
-        help_: tuple[str, ...] = (f"`{name.text}` is a {other} of it",)
-    else:
-        help_ = did_you_mean(name.text, names) or listing("it has", names)
+    fixes: tuple[Fix, ...] = ()
+    help_ = tuple(
+        f"`{name.text}` is a {other} of it"
+        for other in RuleKind
+        if any(entry.name == name.text for entry in draft.of(other))
+    )
+    if not help_:
+        help_, fixes = suggest(name.span, name.text, names)
+        if not fixes:
+            help_ = help_ or listing("it has", names)
     title = f"the profile has no {kind} `{name.text}` to {verb}"
-    yield Diagnostic(CheckCode.UNKNOWN_RULE, title, name.span, "not a rule of this profile", help=help_)
+    why = "not a rule of this profile"
+    yield Diagnostic(CheckCode.UNKNOWN_RULE, title, name.span, why, help=help_, fixes=fixes)
 
 
 def unknown_rule(declarations: Declarations, kind: RuleKind, name: Name, home: Home) -> Diagnostic:
     """Say that there is no such rule to add."""
     if is_external(name.text, home):
-        return unknown_external(declarations.externals, kind, name)
+        return unknown_external(declarations.externals.rules, kind, name)
     known = declarations.visible(_KINDS[kind], home)
     return undeclared(str(kind), name, list(known), home)
 
 
 def undeclared(kind: str, name: Name, known: list[str], home: Home) -> Diagnostic:
     """Say that nothing of this kind and name is declared here or imported."""
-    help_ = did_you_mean(name.text, known) or _same_elsewhere(name.text, known)
-    if not help_:
+    help_, fixes = suggest(name.span, name.text, known)
+    help_ = help_ or (() if fixes else _same_elsewhere(name.text, known))
+    if not help_ and not fixes:
         imported = ", ".join(f"`{package}`" for package in home.imports.values())
         help_ = (f"looked in this package{' and in ' + imported if imported else '; it imports none'}",)
     return Diagnostic(
-        CheckCode.UNKNOWN_RULE, f"unknown {kind} `{name.text}`", name.span, "not declared", help=help_
+        CheckCode.UNKNOWN_RULE,
+        f"unknown {kind} `{name.text}`",
+        name.span,
+        "not declared",
+        help=help_,
+        fixes=fixes,
     )
 
 
@@ -180,11 +222,14 @@ def mandatory(rule: Predicate, statement: Disable) -> Diagnostic:
 def no_such_rule(draft: Draft, statement: SetParam) -> Iterator[Diagnostic]:
     """Say that a profile has no rule of the name that a `set` gives, if all its rules are known."""
     if draft.is_known:
-        names = sorted({entry.name for entry in (*draft.predicates, *draft.scores)})
+        names = sorted({entry.name for entry in draft.entries} | ({DEVICES} if draft.devices else set()))
         name = statement.rule
-        help_ = did_you_mean(name.text, names) or listing("it has", names, most=len(names))
+        help_, fixes = suggest(name.span, name.text, names)
+        if not fixes:
+            help_ = help_ or listing("it has", names, most=len(names))
         title = f"the profile has no rule `{name.text}`"
-        yield Diagnostic(CheckCode.UNKNOWN_RULE, title, name.span, "not a rule of this profile", help=help_)
+        why = "not a rule of this profile"
+        yield Diagnostic(CheckCode.UNKNOWN_RULE, title, name.span, why, help=help_, fixes=fixes)
 
 
 def no_such_param(entries: list[Entry], statement: SetParam) -> Diagnostic:
@@ -193,14 +238,6 @@ def no_such_param(entries: list[Entry], statement: SetParam) -> Diagnostic:
     help_ = listing("it has", known) or ("it has no parameters",)
     title = f"`{statement.rule.text}` has no parameter `{statement.param.text}`"
     return Diagnostic(CheckCode.UNKNOWN_RULE, title, statement.param.span, "not a parameter", help=help_)
-
-
-def ambiguous(statement: SetParam) -> Diagnostic:
-    """Say that a `set` could mean two parameters."""
-    title = f"both a predicate and a score `{statement.rule.text}` have a parameter `{statement.param.text}`"
-    return Diagnostic(
-        CheckCode.AMBIGUOUS, title, statement.span, "which one is not said", help=("rename one of them",)
-    )
 
 
 def set_before(entry: Entry, statement: SetParam, first: SetParam) -> Diagnostic:

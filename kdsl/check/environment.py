@@ -56,13 +56,14 @@ class Environment:
 
     Variable number i of `variables` has slot i. `container` is CEL's: in `a.b` the name `x` means `a.b.x`,
     else `a.x`, else `x`. `strict` is the mode of rule files; without it much is left to run time.
-    `functions` are declared beside the library.
+    `functions` are declared beside the library, `fns` are those of plugins by the names that call them.
     """
 
     variables: Mapping[str, Type] = field(default_factory=dict)
     container: str = ""
     strict: bool = False
     functions: Mapping[str, Function] = field(default_factory=dict)
+    fns: Mapping[str, FnSignature] = field(default_factory=dict)
 
 
 class EnvironmentNames:
@@ -73,6 +74,7 @@ class EnvironmentNames:
     ) -> None:
         self._container = environment.container
         self._functions = {**library, **environment.functions}
+        self._fns = environment.fns
         self._values: dict[str, Var] = {
             name: frame.variable(name, type_, BindingTime.STATIC, frozenset(), span)
             for name, type_ in environment.variables.items()
@@ -87,7 +89,8 @@ class EnvironmentNames:
         return None
 
     def fn(self, name: str, rooted: bool) -> FnSignature | None:
-        return None
+        candidates = self._candidates(name, rooted)
+        return next((self._fns[each] for each in candidates if each in self._fns), None)
 
     def function(self, name: str, rooted: bool) -> Function | None:
         candidates = self._candidates(name, rooted)
@@ -100,7 +103,7 @@ class EnvironmentNames:
         return self._values
 
     def functions(self) -> Iterable[str]:
-        return self._functions
+        return (*self._functions, *self._fns)
 
     def _candidates(self, name: str, rooted: bool) -> Iterator[str]:
         container = "" if rooted else self._container

@@ -1,26 +1,31 @@
-"""Predicates and scores that plugins bring, as the checker sees them: names that profiles place among rules.
+"""What plugins bring, as the checker sees it: predicates and scores that profiles place among rules,
+functions that rules call, and fields of views.
 
-Nothing here knows plugins: the composition root says which there are, and the back end leaves their places
-open for what is registered under their names.
+Nothing here knows plugins: the composition root says which there are, and the back end leaves the places of
+their rules open for what is registered under their names.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.span import Source, Span
 from kdsl.check.codes import CheckCode
-from kdsl.check.model import CheckedNormalize, CheckedPredicate, CheckedScore
+from kdsl.check.environment import FnSignature
+from kdsl.check.model import CheckedNormalize, CheckedPredicate, CheckedScore, ExternalFn
 from kdsl.check.typed import Const
 from kdsl.check.types import INT, BindingTime
+from kdsl.check.views import Field, time_of
 from kdsl.lang.tree import Name, Normalization, Predicate, RuleKind, Score
 
 PLUGINS = "plugins"
 """The package of all plugins: a profile calls the rule of plugin `pair-score` `plugins.PairScore`."""
+
+SERVABLE = frozenset({RuleKind.PREDICATE, RuleKind.SCORE})
+"""What a plugin can be placed as."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,7 @@ class ExternalRule:
 
     plugin: str
     is_active: bool = True
-    kinds: frozenset[RuleKind] = frozenset(RuleKind)
+    kinds: frozenset[RuleKind] = SERVABLE
 
     @property
     def name(self) -> str:
@@ -48,7 +53,39 @@ class ExternalRule:
 ExternalRules = Mapping[str, ExternalRule]
 """By the name of the rule."""
 
-NO_EXTERNALS: ExternalRules = MappingProxyType({})
+
+@dataclass(frozen=True, slots=True)
+class ExternalField:
+    """A field of a view that a plugin brings: `fn` on the view is its value."""
+
+    field: Field
+    fn: ExternalFn
+
+
+@dataclass(frozen=True, slots=True)
+class Externals:
+    """What installed plugins bring. Only those that are active bring functions and fields.
+
+    `fns` are functions by the name that rules call them by, `plugins.PairScore.bandwidth`; `versions` are the
+    active plugins as the digest of the rules covers them.
+    """
+
+    rules: ExternalRules = field(default_factory=dict)
+    fns: Mapping[str, ExternalFn] = field(default_factory=dict)
+    brought: tuple[ExternalField, ...] = ()
+    versions: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(each.field for each in self.brought)
+
+    @property
+    def compiled(self) -> Mapping[str, ExternalFn]:
+        """The functions of calls and of fields, by qualified name."""
+        return {**self.fns, **{each.fn.qualified: each.fn for each in self.brought}}
+
+
+NO_EXTERNALS = Externals()
 
 
 def rule_name(plugin: str) -> str:
@@ -112,11 +149,43 @@ def unknown_external(rules: ExternalRules, kind: RuleKind, name: Name) -> Diagno
         )
     elif not rule.is_active:
         title, why = f"plugin `{rule.plugin}` is not active", "installed, but not configured"
-        help_ = (f"add `- name: {rule.plugin}` under `plugins` in the file of `--config`",)
+        help_ = (_activate(rule),)
     else:
         title, why = f"plugin `{rule.plugin}` is no {kind}", f"it has no hooks of a {kind}"
         help_ = tuple(f"it can serve as a {each}" for each in RuleKind if each in rule.kinds)
     return Diagnostic(CheckCode.UNKNOWN_RULE, title, name.span, why, help=help_)
+
+
+def signature_of(externals: Externals, name: str) -> FnSignature | None:
+    """Return the signature of a function that an active plugin brings."""
+    fn = externals.fns.get(name)
+    return None if fn is None else FnSignature(name, fn.args, fn.result, fn.reads, time_of(fn.reads))
+
+
+def signatures_of(externals: Externals) -> dict[str, FnSignature]:
+    """Return the signatures of all functions that active plugins bring, by the names that call them."""
+    found = ((name, signature_of(externals, name)) for name in externals.fns)
+    return {name: signature for name, signature in found if signature is not None}
+
+
+def unknown_function(externals: Externals, name: str, span: Span) -> Diagnostic:
+    """Say why `plugins.X.f` is no function: no such plugin, one that is not active, or without this one."""
+    qualifier = name.rpartition(".")[0]
+    rule = externals.rules.get(qualifier.removeprefix(f"{PLUGINS}."))
+    title, why = f"unknown function `{name}`", "no active plugin brings a function of this name"
+    help_ = did_you_mean(name, externals.fns)
+    if rule is None:
+        help_ = help_ or ("functions of plugins are called as `plugins.PairScore.bandwidth(…)`",)
+    elif not rule.is_active:
+        title, why = f"plugin `{rule.plugin}` is not active", "installed, but not configured"
+        help_ = (_activate(rule),)
+    elif not help_:
+        help_ = (f"`kdsl plugins describe {rule.plugin}` lists what it brings",)
+    return Diagnostic(CheckCode.UNKNOWN_FUNCTION, title, span, why, help=help_)
+
+
+def _activate(rule: ExternalRule) -> str:
+    return f"add `- name: {rule.plugin}` under `plugins` in the file of `--config`"
 
 
 def _names(rules: Iterable[ExternalRule]) -> list[str]:

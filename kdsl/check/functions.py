@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kdsl.base.diagnostic import Diagnostic, Label
+from kdsl.base.span import Span
 from kdsl.check.codes import CheckCode
 from kdsl.check.declarations import Declarations, Home, Located
+from kdsl.check.dynamic import undecided_param, undecided_signature
 from kdsl.check.environment import FnSignature
 from kdsl.check.extent import CALL_LEVELS, Extents, is_too_large, source_depth, too_deep, too_large
 from kdsl.check.guards import NO_FACTS, Guards
@@ -52,7 +54,9 @@ class Functions:
     ) -> Inference:
         """Return the inference for expressions of a place in a file."""
         names = FileNames(self._declarations, self, home, place, hidden)
-        return Inference(scope, names, self._views, Unifier(self._views, strict=True), self._diagnostics)
+        unifier = Unifier(self._views, strict=True)
+        allows_dyn = place in (Place.DYN_FN, Place.DEVICE)
+        return Inference(scope, names, self._views, unifier, self._diagnostics, allows_dyn)
 
     def signature(self, located: Located[Fn]) -> FnSignature:
         """Return the signature of a function after checking its body; a cycle is reported where it closes."""
@@ -84,6 +88,7 @@ class Functions:
     def param_value(self, param: Param, home: Home, frame: Frame) -> TypedExpr:
         """Type the constant of a `param`; its type is the declared one where it has one."""
         wanted = None if param.type is None else read_type(param.type, self._views, self._diagnostics)
+        self._diagnostics.extend(undecided_param(param))
         value = self.constant_value(param.value, wanted, param.name.text, home, frame)
         if wanted is None and _has_nothing(value.type):
             self._diagnostics.append(_untyped(param))
@@ -94,10 +99,12 @@ class Functions:
     ) -> TypedExpr:
         """Type a constant expression that must fit the type of the parameter `name`."""
         inference = self.inference(home, Place.PARAM, Scope(frame))
-        value = inference.infer(expr)
+        value = inference.whole(expr)
         if self.extents().depth(value) > MAX_DEPTH:
             return inference.fail(too_deep(f"the value of `{name}`", expr.span))
         Guards(self._diagnostics).check(value, NO_FACTS)
+        if value.time is not BindingTime.STATIC:
+            return inference.fail(_not_constant(name, expr.span))
         if wanted is None:
             return value
         value = inference.expect(value, wanted, f"`{name}`")
@@ -106,6 +113,8 @@ class Functions:
     def _fn(self, located: Located[Fn]) -> FnSignature:
         fn = located.declaration
         declared = self._declared(located, self._diagnostics)
+        unmarked = undecided_signature(fn)
+        self._diagnostics.extend(unmarked)
         frame = Frame()
         scope = Scope(frame)
         params = []
@@ -114,8 +123,10 @@ class Functions:
             if name.text in scope.names:
                 self._diagnostics.append(shadowing(name.text, name.span, scope.names[name.text].span))
             params.append(scope.add(name.text, type_, BindingTime.STATIC, _NO_READS, name.span))
-        inference = self.inference(located.home, Place.FN, scope)
-        body = inference.expect(inference.infer(fn.body), declared.result, f"the result of `{fn.name.text}`")
+        inference = self.inference(located.home, Place.DYN_FN if fn.dyn or unmarked else Place.FN, scope)
+        body = inference.converted(
+            inference.whole(fn.body), declared.result, f"the result of `{fn.name.text}`"
+        )
         depth = self.extents().depth(body)
         if depth > MAX_DEPTH:
             body = inference.fail(too_deep(f"function `{fn.name.text}`", fn.name.span))
@@ -178,6 +189,12 @@ def _cycle(running: list[Located[Fn] | Located[Param]]) -> Diagnostic:
         secondary=tuple(Label(each.declaration.name.span, "and goes through here") for each in others),
         help=("rules always end, so nothing may recurse; range over a list or map instead",),
     )
+
+
+def _not_constant(name: str, span: Span) -> Diagnostic:
+    """Refuse what the function of a plugin makes late, though its arguments are constants."""
+    why = "what a plugin calls here reads more than its arguments"
+    return Diagnostic(CheckCode.TOO_LATE, f"the value of `{name}` is not known beforehand", span, why)
 
 
 def _untyped(param: Param) -> Diagnostic:

@@ -13,7 +13,19 @@ from dataclasses import dataclass, field, replace
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.check.missing import missing_key
-from kdsl.check.typed import Bind, CallOf, Comprehension, Const, FieldOf, KeyOf, Macro, MapOf, TypedExpr, Var
+from kdsl.check.typed import (
+    Aggregate,
+    Bind,
+    CallOf,
+    Comprehension,
+    Const,
+    FieldOf,
+    KeyOf,
+    Macro,
+    MapOf,
+    TypedExpr,
+    Var,
+)
 from kdsl.check.types import BOOL, STRING, BindingTime
 from kdsl.check.walk import children
 
@@ -68,6 +80,9 @@ class Guards:
                 self.check(otherwise, facts | self.when(condition, False), anchor)
             case Comprehension():
                 self._comprehension(expr, facts, anchor)
+            case Aggregate(target=target, body=body):
+                self.check(target, facts, anchor)
+                self.check(body, facts)
             case Bind(variable=variable, value=value, body=body):
                 self.check(value, facts, anchor)
                 if expr.macro == "bind":
@@ -159,7 +174,8 @@ class Guards:
         """Return the expression with its `let`s replaced by their values: equal things then look equal."""
         match expr:
             case Var(slot=slot) if slot in self.lets:
-                return self._canonical(self.lets[slot])
+                # A name for a part of a view stands for the view, wherever a field of it is read.
+                return replace(self._canonical(self.lets[slot]), type=expr.type)
             case FieldOf(operand=operand) | KeyOf(operand=operand):
                 return replace(expr, operand=self._canonical(operand))
             case CallOf(function="_[_]", args=(operand, index)):

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
-from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.diagnostic import Diagnostic, Fix, suggest
 from kdsl.base.span import Span
-from kdsl.check import access, calls, macros, mismatch
+from kdsl.check import access, calls, dynamic, macros, mismatch
 from kdsl.check.codes import CheckCode
 from kdsl.check.environment import Environment, EnvironmentNames, Names
 from kdsl.check.library import LIBRARY
@@ -100,17 +100,28 @@ def check_expression(
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """Types expressions in one scope and appends what is wrong with them to `diagnostics`."""
+    """Types expressions in one scope and appends what is wrong with them to `diagnostics`.
+
+    `allows_dyn`: this is a place of a rule file that may work with `dyn`.
+    """
 
     scope: Scope
     names: Names
     views: Views
     unifier: Unifier
     diagnostics: list[Diagnostic]
+    allows_dyn: bool = False
 
     @property
     def strict(self) -> bool:
         return self.unifier.strict
+
+    def whole(self, expr: Expr) -> TypedExpr:
+        """Return the typed form of an expression that stands for itself in a rule file."""
+        typed = self.infer(expr)
+        problems = [] if self.allows_dyn else [*dynamic.undecided(typed)]
+        self.diagnostics.extend(problems)
+        return self.error(expr.span) if problems else typed
 
     def within(self, scope: Scope) -> Inference:
         """Return the inference for an inner scope."""
@@ -145,7 +156,7 @@ class Inference:
     # ---- leaves --------------------------------------------------------------------------------------------
 
     def _literal(self, expr: Literal) -> TypedExpr:
-        if expr.kind is LiteralKind.NULL and self.strict:
+        if expr.kind is LiteralKind.NULL and self.strict and not self.allows_dyn:
             return self.fail(mismatch.null_in_rule(expr.span))
         return self.constant(expr.value, _LITERAL_TYPES[expr.kind], expr.span)
 
@@ -177,17 +188,22 @@ class Inference:
         visible = {*self.scope.visible(), *self.names.values()}
         function = self.names.function(name, rooted=False)
         is_global = function is not None and not all(each.member for each in function.overloads)
+        fixes: tuple[Fix, ...] = ()
         if is_global or self.names.fn(name, rooted=False) is not None:
             help_: tuple[str, ...] = (f"`{name}` is a function: call it as `{name}(…)`",)
         else:
-            help_ = self._fields_named(name) or did_you_mean(name, visible)
-            help_ = help_ or mismatch.listing("in scope", sorted(visible))
+            help_ = self._fields_named(name)
+            if not help_:
+                help_, fixes = suggest(span, name, visible)
+            if not fixes:
+                help_ = help_ or mismatch.listing("in scope", sorted(visible))
         return Diagnostic(
             CheckCode.UNKNOWN_NAME,
             f"unknown name `{name}`",
             span,
             "nothing of this name is in scope",
             help=help_,
+            fixes=fixes,
         )
 
     def _fields_named(self, name: str) -> tuple[str, ...]:
@@ -270,9 +286,19 @@ class Inference:
 
     def expect(self, expr: TypedExpr, type_: Type, what: str) -> TypedExpr:
         """Return the expression if it may stand for `type_`; in strict mode anything else is reported."""
-        if not self.strict or self.unifier.accepts(type_, expr.type):
+        if not self.strict:
+            return expr
+        if self.unifier.accepts(type_, expr.type) and (
+            self.allows_dyn or not dynamic.loses_dyn(type_, expr.type)
+        ):
             return expr
         return self.fail(mismatch.unexpected(expr, type_, what))
+
+    def converted(self, expr: TypedExpr, type_: Type, what: str) -> TypedExpr:
+        """Like `expect` where nothing looks at the value again: `dyn` stands for no other type."""
+        if self.strict and dynamic.loses_dyn(type_, expr.type):
+            return self.fail(mismatch.unexpected(expr, type_, what))
+        return self.expect(expr, type_, what)
 
     def fail(self, diagnostic: Diagnostic) -> TypedExpr:
         """Report and return the poisoned expression that stays silent from here on."""

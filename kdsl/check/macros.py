@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from kdsl.base.diagnostic import Diagnostic, Label
 from kdsl.base.span import Span
-from kdsl.check import access, blocks
+from kdsl.check import access, blocks, mismatch
 from kdsl.check.codes import CheckCode
 from kdsl.check.scope import Scope
-from kdsl.check.typed import Bind, Comprehension, Macro, TypedExpr, Var
+from kdsl.check.typed import Aggregate, Bind, Comprehension, Macro, TypedExpr, Var
 from kdsl.check.types import (
     BOOL,
     DYN,
@@ -26,6 +26,7 @@ from kdsl.check.types import (
     map_of,
     optional_of,
 )
+from kdsl.check.views import time_of
 from kdsl.lang.tree import Call, Expr, Ident, Select
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ def expand(inf: Inference, expr: Call) -> TypedExpr | None:
         return _bind(inf, expr)
     if expr.function in ("optMap", "optFlatMap"):
         return _optional_map(inf, expr)
+    if inf.strict and _is_view_macro(inf, expr):
+        return _aggregate(inf, expr)
     form = _FORMS.get((expr.function, len(expr.args)))
     if form is not None:
         return _comprehension(inf, expr, form)
@@ -231,6 +234,60 @@ def _comprehension(inf: Inference, expr: Call, form: _Form) -> TypedExpr:
         where=where,
         body=body,
         **inf.parts(parts, expr.span),
+    )
+
+
+def _is_view_macro(inf: Inference, expr: Call) -> bool:
+    """Tell whether a call has the form of a macro of some view and is no qualified function."""
+    assert expr.target is not None
+    views = inf.views.types.values()
+    match expr.args:
+        case (Ident(rooted=False), _) if any(expr.function in view.macros for view in views):
+            path = access.dotted(expr.target)
+            return path is None or inf.names.fn(f"{path.text}.{expr.function}", path.rooted) is None
+    return False
+
+
+def _aggregate(inf: Inference, expr: Call) -> TypedExpr:
+    """Type `target.macro(variable, body)`; what the body asks must be the same for all nodes."""
+    assert expr.target is not None and isinstance(expr.args[0], Ident)
+    name, name_span = expr.args[0], expr.name_span or expr.span
+    target = inf.infer(expr.target)
+    if target.type == ERROR:
+        return target
+    view = inf.views.types.get(target.type.name)
+    if view is None or expr.function not in view.macros:
+        return inf.fail(mismatch.unknown_member(target, expr.function, name_span, view, False))
+    macro = view.macros[expr.function]
+    inner = inf.scope.child()
+    variable = declare_variable(inf, inner, name.name, name.span, macro.variable, target)
+    inside = inf.within(inner)
+    body = inside.expect(inside.infer(expr.args[1]), macro.body, f"what `{expr.function}` asks")
+    if body.type == ERROR:
+        return inf.error(expr.span)
+    if not body.time.is_lasting:
+        return inf.fail(_asks_the_node(body, expr.function))
+    parts = inf.parts([target, body], expr.span)
+    parts["reads"] |= macro.reads
+    parts["time"] = max(parts["time"], time_of(macro.reads))
+    return Aggregate(
+        type=macro.result,
+        target=target,
+        view=macro.view,
+        macro=macro.name,
+        variable=variable,
+        body=body,
+        **parts,
+    )
+
+
+def _asks_the_node(body: TypedExpr, macro: str) -> Diagnostic:
+    return Diagnostic(
+        CheckCode.TOO_LATE,
+        f"what `{macro}` asks must not depend on the node",
+        body.span,
+        "this depends on the node that is judged",
+        help=(f"`{macro}` is computed once for all nodes: ask its variable, and the node by `.here(node)`",),
     )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kdsl.base.diagnostic import Diagnostic, Edit, Fix, Label, did_you_mean
+from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, Label, suggest
 from kdsl.base.span import Span
 from kdsl.check.codes import CheckCode
 from kdsl.check.library import LIBRARY, Function, Overload
 from kdsl.check.typed import Const, TypedExpr
-from kdsl.check.types import BOOL, DOUBLE, INT, QUANTITY, STRING, UINT, Type
+from kdsl.check.types import BOOL, DOUBLE, DYN, INT, QUANTITY, STRING, UINT, Type
 from kdsl.check.unify import Unifier
 from kdsl.check.views import View
 
@@ -52,10 +52,10 @@ def dyn_in_rule(span: Span) -> Diagnostic:
     """Refuse `dyn`, which would put a mistake off until the rule runs."""
     return Diagnostic(
         CheckCode.NOT_IN_RULES,
-        "`dyn` is not available in rules",
+        "`dyn` is for functions that are marked `dyn fn`, and for devices",
         span,
-        "types are checked before a rule runs",
-        help=("convert with `int(…)`, `double(…)` or `string(…)`",),
+        "everywhere else types are checked before a rule runs",
+        help=("convert with `int(…)`, `double(…)`, `bool(…)` or `string(…)`",),
     )
 
 
@@ -133,20 +133,22 @@ def unknown_member(
     target: TypedExpr, name: str, span: Span, view: View | None, is_function: bool
 ) -> Diagnostic:
     """Say that a type has no such method, and which it has; `is_function` where `name(x)` would be right."""
+    fixes: tuple[Fix, ...] = ()
     if view is not None and name in view.fields:
         help_: tuple[str, ...] = (f"`{name}` is a field: leave the parentheses out",)
     else:
         known = sorted(view.methods if view is not None else _members(target.type))
-        near = did_you_mean(name, known)
+        near, fixes = suggest(span, name, known)
         if is_function:
-            near = (f"`{name}` is not a member: call it as `{name}({target.span.text})`",)
-        help_ = near or listing(f"`{target.type}` has", known, most=24)
+            near, fixes = (f"`{name}` is not a member: call it as `{name}({target.span.text})`",), ()
+        help_ = near or (() if fixes else listing(f"`{target.type}` has", known, most=24))
     return Diagnostic(
         CheckCode.UNKNOWN_FUNCTION,
         f"a value of type `{target.type}` has no method `{name}`",
         span,
         "no such method",
         help=help_,
+        fixes=fixes,
     )
 
 
@@ -331,13 +333,18 @@ def _conversion(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
         new = f"{text}.asInteger()"
     elif wanted == STRING and number:
         new = f'"{text}"'
+    elif expr.type == DYN and wanted in (*_NUMBERS, BOOL, STRING):
+        new = f"{wanted}({text})"
     elif wanted == STRING and expr.type in (*_NUMBERS, BOOL, QUANTITY):
         new = f"string({text})"
     else:
         return ()
     if "\n" in new:
         return ()
-    return (Fix(f"write `{new}`", (Edit(expr.span, new),)),)
+    # A literal means the same in the other type; what is computed may have been meant otherwise.
+    is_certain = isinstance(expr, Const)
+    applicability = Applicability.CERTAIN if is_certain else Applicability.MAYBE
+    return (Fix(f"write `{new}`", (Edit(expr.span, new),), applicability),)
 
 
 def _first_unfit(inf: Inference, args: Sequence[TypedExpr], wanted: Type) -> TypedExpr:

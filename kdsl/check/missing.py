@@ -27,7 +27,10 @@ def missing_key(access: TypedExpr, map_: TypedExpr, key: TypedExpr, anchor: Type
     shown = _quoted(key.value) if isinstance(access, KeyOf) and isinstance(key, Const) else key.span.text
     noun, owner = "key", f"`{map_.span.text}`"
     if isinstance(map_, FieldOf) and map_.field in _NOUNS:
-        noun, owner = _NOUNS[map_.field], f"a {map_.view.removeprefix('Queued').lower()}"
+        noun, owner = (
+            _NOUNS[map_.field],
+            f"a {map_.view.removeprefix('Queued').removeprefix('Device').lower()}",
+        )
     what = f"{noun} {shown}" if isinstance(key, Const) else f"{noun} `{shown}`"
     fixes = [_default(access, map_, shown), None if anchor is None else _guard(map_, shown, anchor)]
     found = tuple(fix for fix in fixes if fix is not None)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from kdsl.base.span import Span
 from kdsl.check.typed import TypedExpr, Var
+from kdsl.check.types import Type
 from kdsl.lang.tree import Code, ErrorAction, Normalization, Tighten
+
+if TYPE_CHECKING:
+    from kdsl.check.devices.model import CheckedDevice
+    from kdsl.check.devices.sharing import CheckedSharing
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ CheckedStatement = CheckedLet | CheckedRequire | CheckedForEach
 
 @dataclass(frozen=True, slots=True)
 class CheckedNarrow:
-    """`names` is an `optional(list(string))` known from the pod alone."""
+    """`names` is an `optional(list(string))` that does not depend on the node."""
 
     names: TypedExpr
     code: Code
@@ -118,7 +124,8 @@ class CheckedNormalize:
 
 @dataclass(frozen=True, slots=True)
 class CheckedScore:
-    """A score as a profile uses it. `value` has type int or double; `applies` depend on the pod only.
+    """A score as a profile uses it. `value` has type int or double; `applies` do not depend on the node.
+    Nodes for which one of `ignores` holds get 0 and take no part in normalisation.
 
     One that a `plugin` brings is worth nothing here: the plugin of that name scores in its place.
     """
@@ -136,6 +143,7 @@ class CheckedScore:
     slots: int
     doc: tuple[str, ...]
     span: Span = field(compare=False, repr=False)
+    ignores: tuple[TypedExpr, ...] = ()
     plugin: str = ""
 
 
@@ -160,6 +168,32 @@ class CheckedQueue:
     lets: tuple[CheckedLet, ...]
     admit: tuple[CheckedAdmit, ...]
     order: tuple[CheckedSortKey, ...]
+    backoff: tuple[TypedExpr, TypedExpr] | None
+    reads: frozenset[str]
+    scope: Mapping[str, Var]
+    slots: int
+    doc: tuple[str, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPreemption:
+    """How pods make room for others.
+
+    `eligible` says which pods may have others removed, `victim` which those are; `order` puts victims into
+    order, the most important first. `candidates` is how many nodes are enough to choose from, None for all
+    there are; `choose` puts candidates into order, the best first.
+    """
+
+    name: str
+    qualified: str
+    params: tuple[CheckedParam, ...]
+    lets: tuple[CheckedLet, ...]
+    eligible: tuple[CheckedAdmit, ...]
+    victim: TypedExpr
+    order: tuple[CheckedSortKey, ...]
+    candidates: TypedExpr | None
+    choose: tuple[CheckedSortKey, ...]
     reads: frozenset[str]
     scope: Mapping[str, Var]
     slots: int
@@ -179,6 +213,23 @@ class CheckedFn:
 
 
 @dataclass(frozen=True, slots=True)
+class ExternalFn:
+    """A function that the plugin `plugin` brings; rules call it, or read it as a field of its argument.
+
+    `reads` is what its manifest says it reads, `cost` the steps that one call takes. `call` takes and returns
+    plain Python values and may raise anything.
+    """
+
+    qualified: str
+    plugin: str
+    args: tuple[Type, ...]
+    result: Type
+    reads: frozenset[str]
+    cost: int
+    call: Callable[..., Any] = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class WeightedRule:
     score: CheckedScore
     weight: int
@@ -193,7 +244,9 @@ class Origins:
     """
 
     scheduler: Span
+    check: Span | None
     queue: Span
+    preemption: Span | None
     predicates: tuple[Span, ...]
     tightenings: tuple[tuple[Tighten, ...], ...]
     scores: tuple[Span, ...]
@@ -205,15 +258,20 @@ class CheckedProfile:
     """An effective profile: everything it inherits folded in, in order.
 
     `extends` is the qualified name of what it extends, `team` the name of the team that wrote it: both empty
-    where there is none. `scheduler` is its own or inherited.
+    where there is none. `scheduler` is its own or inherited. With `check_all` every predicate is asked about
+    every node, else until one rejects it. Without a `preemption` no pod makes room for another, without
+    `sharing` no pod gets cards.
     """
 
     name: str
     qualified: str
     scheduler: str
+    check_all: bool
     queue: CheckedQueue
+    preemption: CheckedPreemption | None
     predicates: tuple[CheckedPredicate, ...]
     scores: tuple[WeightedRule, ...]
+    sharing: CheckedSharing | None
     extends: str
     team: str
     doc: tuple[str, ...]
@@ -240,15 +298,21 @@ class CheckedTeam:
     span: Span = field(compare=False, repr=False)
 
 
+WrittenRule = CheckedPredicate | CheckedScore | CheckedQueue | CheckedPreemption
+
+
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """All profiles and the functions their rules call, by qualified name; `digest` identifies their text.
+    """All profiles and the functions their rules call, by qualified name; `digest` identifies their text and
+    the plugins that are active beside them.
 
     `written` are the rules and tightenings as their files have them, used or not, for analyses of the text.
+    `devices` are the kinds of accelerators.
     """
 
     profiles: Mapping[str, CheckedProfile]
-    fns: Mapping[str, CheckedFn]
+    fns: Mapping[str, CheckedFn | ExternalFn]
     digest: str
     teams: tuple[CheckedTeam, ...] = ()
-    written: tuple[CheckedPredicate | CheckedScore | CheckedQueue, ...] = field(default=(), repr=False)
+    written: tuple[WrittenRule, ...] = field(default=(), repr=False)
+    devices: Mapping[str, CheckedDevice] = field(default_factory=dict)

@@ -9,8 +9,9 @@ from typing import Protocol
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
 from kdsl.check.codes import CheckCode
-from kdsl.check.declarations import Declarations, Home, Located
+from kdsl.check.declarations import Declarations, Home, Located, is_external
 from kdsl.check.environment import FnSignature, type_constant
+from kdsl.check.externals import signature_of, unknown_function
 from kdsl.check.library import LIBRARY, TYPE_NAMES, Function
 from kdsl.check.typed import TypedExpr
 from kdsl.lang.tree import Fn, Param
@@ -22,10 +23,13 @@ class Place(StrEnum):
     PREDICATE = "a predicate"
     SCORE = "a score"
     QUEUE = "a queue"
+    PREEMPTION = "a preemption"
     NORMALIZE = "`normalize by`"
     FN = "a function"
+    DYN_FN = "a `dyn fn`"
     PARAM = "the value of a parameter"
     TEAM = "`owns`"
+    DEVICE = "a device"
 
 
 class Resolver(Protocol):
@@ -36,13 +40,21 @@ class Resolver(Protocol):
     def constant(self, located: Located[Param]) -> TypedExpr: ...
 
 
-_ENGINE_NAMES = frozenset({"pod", "node", "cluster"})
+_ENGINE_NAMES = frozenset({"pod", "node", "cluster", "feasible", "topology"})
 _AFTER_SCORING = frozenset({"value", "min", "max"})
-_NOT_BUILT = frozenset({"topology", "sameDomain", "device", "request", "queue", "team"})
+_DEVICE_NAMES = frozenset(
+    {"device", "request", "container", "charge", "chosen", "allocated", "allocation", "policy"}
+)
+_NOTHING_ELSE = ("a function reads nothing but its arguments", "pass it as an argument")
 _WHY_NOT = {
     Place.QUEUE: ("pods are ordered before any node is looked at", "a queue can read `pod`"),
+    Place.PREEMPTION: (
+        "whether a node does without some of its pods is found by asking the predicates",
+        "a preemption can read `pod`, `victim` and `candidate`",
+    ),
     Place.TEAM: ("which pods are a team's does not depend on nodes", "`owns` can read `pod`"),
-    Place.FN: ("a function reads nothing but its arguments", "pass it as an argument"),
+    Place.FN: _NOTHING_ELSE,
+    Place.DYN_FN: _NOTHING_ELSE,
     Place.PARAM: (
         "a parameter has one value for all pods and nodes",
         "it can use constants, functions and the parameters of files",
@@ -81,8 +93,12 @@ class FileNames:
         return type_constant(name, span) if name in TYPE_NAMES else None
 
     def fn(self, name: str, rooted: bool) -> FnSignature | None:
-        """Return the function of that name, of this package or an imported one."""
-        found = None if rooted else self._declarations.find(Fn, name, self._home)
+        """Return the function of that name: of this package, an imported one, or an active plugin."""
+        if rooted:
+            return None
+        if is_external(name, self._home):
+            return signature_of(self._declarations.externals, name)
+        found = self._declarations.find(Fn, name, self._home)
         return None if found is None else self._resolver.signature(found)
 
     def function(self, name: str, rooted: bool) -> Function | None:
@@ -90,18 +106,24 @@ class FileNames:
         return LIBRARY.get(name)
 
     def refusal(self, name: str, span: Span) -> Diagnostic | None:
-        """Say why a name that other places have, or that kdsl does not have yet, cannot be used here."""
+        """Say why a name that other places have cannot be used here."""
         if name == "now":
             return self._now(span)
-        if name in _NOT_BUILT:
-            return Diagnostic(
-                CheckCode.NOT_BUILT, f"`{name}` is not built yet", span, "rules cannot use it for now"
-            )
+        if is_external(name, self._home):
+            return unknown_function(self._declarations.externals, name, span)
         if self._place in _WHY_NOT and (name in _ENGINE_NAMES or name in self._hidden):
             why, help_ = _WHY_NOT[self._place]
             return Diagnostic(
                 CheckCode.NOT_HERE, f"`{name}` is not known in {self._place}", span, why, help=(help_,)
             )
+        if self._place is Place.PREDICATE and name == "feasible":
+            title = "`feasible` is known in scores only"
+            return Diagnostic(CheckCode.NOT_HERE, title, span, "predicates are what makes nodes feasible")
+        if name in _DEVICE_NAMES:
+            title = f"`{name}` is not known here"
+            where = "each section of a device has names of its own"
+            help_ = "which names a section has is in docs/devices.md"
+            return Diagnostic(CheckCode.NOT_HERE, title, span, where, help=(help_,))
         if self._place is Place.SCORE and name in _AFTER_SCORING:
             title = f"`{name}` is known in `normalize by` only"
             return Diagnostic(
@@ -110,14 +132,6 @@ class FileNames:
         return None
 
     def _now(self, span: Span) -> Diagnostic:
-        if self._place is Place.QUEUE:
-            return Diagnostic(
-                CheckCode.NOT_BUILT,
-                "`now` is not built yet",
-                span,
-                "an order by it would change while pods wait",
-                help=("order by `pod.queuedAt` or `pod.createdAt`: who came first has waited longest",),
-            )
         title = f"`now` has no place in {self._place}"
         why = "an answer by the clock is stale as soon as it is kept"
         return Diagnostic(CheckCode.NOT_HERE, title, span, why, help=("compare time stamps of pods instead",))
@@ -129,4 +143,5 @@ class FileNames:
     def functions(self) -> Iterator[str]:
         """List the functions that can be called here."""
         yield from self._declarations.visible(Fn, self._home)
+        yield from self._declarations.externals.fns
         yield from LIBRARY

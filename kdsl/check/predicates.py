@@ -102,7 +102,7 @@ class _Body:
                 case Param():
                     self._block.param(statement)
                 case AppliesWhen():
-                    self.applies.append(self._block.applies(statement, BindingTime.CLUSTER))
+                    self.applies.append(self._block.applies(statement, BindingTime.USAGE))
                 case Narrow():
                     self.narrow = self._narrow(statement)
                 case OnError(action=ErrorAction.ZERO):
@@ -134,11 +134,11 @@ class _Body:
 
     def _narrow(self, statement: Narrow) -> CheckedNarrow:
         names = self._block.expression(statement.names, _NODE_NAMES, "what `narrow to` names")
-        self._block.known_by(names, BindingTime.POD, "`narrow to`")
+        self._block.known_by(names, BindingTime.CLUSTER, "`narrow to`")
         reason = self._block.template(statement.reason, frozenset())
         for part in reason.parts:
             if not isinstance(part, str):
-                self._block.known_by(part, BindingTime.POD, "the reason of `narrow to`")
+                self._block.known_by(part, BindingTime.CLUSTER, "the reason of `narrow to`")
         return CheckedNarrow(names, statement.code or Code.UNSCHEDULABLE, reason, statement.span)
 
     def _for_each(self, statement: ForEach) -> CheckedForEach:

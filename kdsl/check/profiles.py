@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
-from kdsl.check.block import not_built, once
 from kdsl.check.codes import CheckCode
 from kdsl.check.declarations import Declarations, Located
+from kdsl.check.devices.profile_devices import ProfileDevices
+from kdsl.check.devices.sharing import DEVICES
 from kdsl.check.draft import (
     Draft,
     Entry,
-    ambiguous,
     entry_at,
     final,
     mandatory,
@@ -31,6 +31,7 @@ from kdsl.check.effective import CheckedRules, finish
 from kdsl.check.externals import PLUGINS
 from kdsl.check.functions import Functions
 from kdsl.check.model import CheckedParam, CheckedProfile
+from kdsl.check.repeats import check_repeats
 from kdsl.check.rights import Rights
 from kdsl.check.scope import Frame
 from kdsl.check.teams import Teams
@@ -38,12 +39,14 @@ from kdsl.check.types import ERROR
 from kdsl.lang.tree import (
     AddPredicate,
     AddScore,
+    CheckPredicates,
     Disable,
     Name,
     Param,
     Placing,
     Predicate,
     PredicateList,
+    Preemption,
     Profile,
     ProfileStatement,
     Queue,
@@ -55,6 +58,7 @@ from kdsl.lang.tree import (
     SetParam,
     Tighten,
     UseDevices,
+    UsePreemption,
     UseQueue,
 )
 
@@ -71,9 +75,11 @@ class Profiles:
         functions: Functions,
         rules: CheckedRules,
         teams: Teams,
+        devices: ProfileDevices,
         diagnostics: list[Diagnostic],
     ) -> None:
         self._declarations = declarations
+        self._devices = devices
         self._teams = teams
         self._rights = Rights(declarations, teams, rules.queues, diagnostics)
         self._functions = functions
@@ -93,7 +99,9 @@ class Profiles:
                 self._claim(schedulers, located, draft.scheduler)
             team = self._teams.name_of(located)
             base = self._base_of(located)
-            profile = finish(located, draft, self._rules, base.qualified if base else "", team)
+            profile = finish(
+                located, draft, self._rules, self._devices.checked, base.qualified if base else "", team
+            )
             if profile is not None:
                 found[profile.qualified] = profile
         return found
@@ -143,7 +151,7 @@ class Profiles:
             self._running.append(key)
             profile = located.declaration
             draft = self._base(located)
-            self._check_repeats(profile)
+            check_repeats(profile, self._diagnostics)
             self._rights.check_base(located)
             for statement in profile.body:
                 draft = self._apply(draft, statement, located)
@@ -170,36 +178,19 @@ class Profiles:
             return Draft()
         return self._fold(base)
 
-    def _check_repeats(self, profile: Profile) -> None:
-        for kind, what in (
-            (SchedulerName, "scheduler"),
-            (UseQueue, "queue"),
-            (PredicateList, "predicates"),
-            (ScoreList, "scores"),
-        ):
-            once(self._diagnostics, [each for each in profile.body if isinstance(each, kind)], what)
-        changes: dict[str, list[ProfileStatement]] = {}
-        for statement in profile.body:
-            match statement:
-                case SetParam(rule=rule, param=param):
-                    changes.setdefault(f"set {rule.text}.{param.text}", []).append(statement)
-                case Tighten(name=name):
-                    changes.setdefault(f"tighten {name.text}", []).append(statement)
-                case Reweight(name=name):
-                    changes.setdefault(f"reweight {name.text}", []).append(statement)
-                case _:
-                    pass
-        for what, statements in changes.items():
-            once(self._diagnostics, statements, what)
-
     def _apply(self, draft: Draft, statement: ProfileStatement, located: Located[Profile]) -> Draft:
         self._rights.check(draft, statement, located)
         match statement:
             case SchedulerName():
                 return replace(draft, scheduler=statement)
+            case CheckPredicates():
+                return replace(draft, check=statement)
             case UseQueue(name=name):
                 queue = self._queue(name, located)
                 return draft if queue is None else replace(draft, queue=queue, queue_use=statement)
+            case UsePreemption(name=name):
+                preemption = self._preemption(name, located)
+                return draft if preemption is None else replace(draft, preemption=preemption)
             case PredicateList(names=names):
                 for name in (
                     names if self._is_root(located, statement.span, "predicates", "add predicate X") else ()
@@ -225,12 +216,10 @@ class Profiles:
             case SetParam():
                 return self._set(draft, statement, located)
             case UseDevices():
-                not_built(
-                    self._diagnostics, "`devices`", statement.span, "leave it out: devices are not shared yet"
-                )
+                devices = self._devices.use(draft.devices, statement, located.home)
+                return replace(draft, devices=devices)
             case Tighten():
                 return self._tighten(draft, statement, located)
-        return draft
 
     def _is_root(self, located: Located[Profile], span: Span, what: str, instead: str) -> bool:
         """Tell whether the profile extends none; one that does has no lists of its own, which is reported."""
@@ -250,6 +239,14 @@ class Profiles:
             known = list(self._declarations.visible(Queue, located.home))
             self._diagnostics.append(undeclared("queue", name, known, located.home))
         return queue
+
+    def _preemption(self, name: Name, located: Located[Profile]) -> Entry | None:
+        preemption = self._declarations.find(Preemption, name.text, located.home)
+        if preemption is None:
+            known = list(self._declarations.visible(Preemption, located.home))
+            self._diagnostics.append(undeclared("preemption", name, known, located.home))
+            return None
+        return Entry(preemption, name, name.span)
 
     def _add(
         self,
@@ -335,28 +332,32 @@ class Profiles:
         return draft.put(statement.kind, (*entries[:at], *entries[at + 1 :]))
 
     def _set(self, draft: Draft, statement: SetParam, located: Located[Profile]) -> Draft:
-        """Set a parameter of the one rule of that name that has it: predicate and score may share a name."""
-        places = [
-            (kind, at)
-            for kind in RuleKind
-            if (at := entry_at(draft.of(kind), statement.rule, self._declarations, located.home)) is not None
+        """Set a parameter of the rules of that name that have it: a predicate and a score that share a name
+        are two halves of one rule.
+        """
+        home = located.home
+        if statement.rule.text == DEVICES and draft.devices is not None:
+            return replace(draft, devices=self._devices.set(draft.devices, statement, home))
+        entries = [
+            each
+            for each in draft.entries
+            if entry_at((each,), statement.rule, self._declarations, home) is not None
         ]
-        if not places:
-            param = self._declarations.find(
-                Param, f"{statement.rule.text}.{statement.param.text}", located.home
-            )
+        if not entries:
+            param = self._declarations.find(Param, f"{statement.rule.text}.{statement.param.text}", home)
             if param is not None:
                 self._diagnostics.append(of_a_file(param.declaration, statement))
             else:
                 self._diagnostics.extend(no_such_rule(draft, statement))
             return draft
-        owners = [(kind, at) for kind, at in places if draft.of(kind)[at].param(statement.param.text)]
-        if len(owners) != 1:
-            entries = [draft.of(kind)[at] for kind, at in places]
-            self._diagnostics.append(ambiguous(statement) if owners else no_such_param(entries, statement))
-            return draft
-        ((kind, at),) = owners
-        entry = draft.of(kind)[at]
+        owners = [each for each in entries if each.param(statement.param.text)]
+        if not owners:
+            self._diagnostics.append(no_such_param(entries, statement))
+        for entry in owners:
+            draft = self._set_one(draft, entry, statement, located)
+        return draft
+
+    def _set_one(self, draft: Draft, entry: Entry, statement: SetParam, located: Located[Profile]) -> Draft:
         declared = entry.param(statement.param.text)
         assert declared is not None
         if declared.final:
@@ -366,7 +367,7 @@ class Profiles:
         if earlier is not None and not any(each is earlier for each in located.declaration.body):
             self._diagnostics.append(set_before(entry, statement, earlier))
             return draft
-        return draft.put(kind, _with(draft.of(kind), at, self._set_in(entry, statement, located)))
+        return draft.replaced(entry, self._set_in(entry, statement, located))
 
     def _set_in(self, entry: Entry, statement: SetParam, located: Located[Profile]) -> Entry:
         rule = self._rules.rule(entry)

@@ -13,6 +13,7 @@ from kdsl.base.diagnostic import Diagnostic, Label
 from kdsl.base.span import Span
 from kdsl.check.codes import CheckCode
 from kdsl.check.declarations import Declarations, Located
+from kdsl.check.devices.sharing import DEVICES
 from kdsl.check.draft import Draft, Entry, entry_at
 from kdsl.check.model import CheckedAdmit, CheckedQueue
 from kdsl.check.teams import Teams, statements_of
@@ -21,6 +22,7 @@ from kdsl.check.walk import walk
 from kdsl.lang.tree import (
     AddPredicate,
     AddScore,
+    CheckPredicates,
     Disable,
     Files,
     May,
@@ -35,6 +37,7 @@ from kdsl.lang.tree import (
     Team,
     Tighten,
     UseDevices,
+    UsePreemption,
     UseQueue,
 )
 
@@ -101,9 +104,11 @@ class Rights:
                     self._need(team, REWEIGHT, statement.span, f"reweight `{name.text}`")
                 self._within(team, statement)
             case Disable(kind=kind, name=name):
-                if self._is_mandatory(draft.of(kind), name, located):
+                if kind is RuleKind.PREEMPTION:
+                    self._refuse_preemption(team, statement.span, f"disable preemption `{name.text}`")
+                elif self._is_mandatory(draft.of(kind), name, located):
                     return  # which no right can change: `Profiles` says so
-                if not self._is_own(draft.of(kind), name, team, located):
+                elif not self._is_own(draft.of(kind), name, team, located):
                     right = DISABLE_PREDICATES if kind is RuleKind.PREDICATE else DISABLE_SCORES
                     self._need(team, right, statement.span, f"disable {kind} `{name.text}`")
             case SetParam():
@@ -112,12 +117,25 @@ class Rights:
                 self._need(team, ORDER_DEVICES, statement.span, "choose devices")
             case UseQueue(name=name):
                 self._queue(draft, name, team, located)
+            case CheckPredicates(all=everything):
+                # Preemption passes over nodes that some predicate that was asked calls unresolvable.
+                what = "all" if everything else "first"
+                self._refuse_preemption(team, statement.span, f"say `check {what}`")
+            case UsePreemption(name=name):
+                self._refuse_preemption(team, statement.span, f"choose preemption `{name.text}`")
             case _:
                 pass
 
     def _set(self, draft: Draft, statement: SetParam, team: Located[Team], located: Located[Profile]) -> None:
         """Check a `set`: of a score it is like another weight, of a predicate it may let more nodes pass."""
         what = f"set `{statement.rule.text}.{statement.param.text}`"
+        if statement.rule.text == DEVICES and draft.devices is not None:
+            self._need(team, ORDER_DEVICES, statement.span, what)
+            return
+        preemption = () if draft.preemption is None else (draft.preemption,)
+        at = entry_at(preemption, statement.rule, self._declarations, located.home)
+        if at is not None and preemption[at].param(statement.param.text) is not None:
+            self._refuse_preemption(team, statement.span, what)
         for kind, right in ((RuleKind.PREDICATE, DISABLE_PREDICATES), (RuleKind.SCORE, REWEIGHT)):
             entries = draft.of(kind)
             at = entry_at(entries, statement.rule, self._declarations, located.home)
@@ -160,6 +178,12 @@ class Rights:
                     help=help_,
                 )
             )
+
+    def _refuse_preemption(self, team: Located[Team], span: Span, what: str) -> None:
+        """Report a change of preemption: its victims may be other teams' pods, so no right covers it."""
+        title = f"team `{team.name}` may not {what}"
+        why = "preemption removes pods of every team: it is the platform's alone"
+        self._diagnostics.append(Diagnostic(CheckCode.NOT_GRANTED, title, span, why, secondary=_why(team)))
 
     def _within(self, team: Located[Team], statement: Reweight | AddScore) -> None:
         """Report a weight outside the range of the team; weights of added scores count, or disabling a score

@@ -16,6 +16,7 @@ from kdsl.check.types import DOUBLE, ERROR, INT, BindingTime, Type
 from kdsl.lang.tree import (
     AppliesWhen,
     ErrorAction,
+    IgnoreWhen,
     Let,
     Normalization,
     Normalize,
@@ -34,6 +35,7 @@ def check_score(located: Located[Score], block: Block, functions: Functions) -> 
     for kind, what in ((Value, "value"), (Normalize, "normalize"), (OnError, "on error")):
         once(block.diagnostics, [each for each in score.body if isinstance(each, kind)], what)
     applies: list[TypedExpr] = []
+    ignores: list[TypedExpr] = []
     lets: list[CheckedLet] = []
     value: TypedExpr | None = None
     normalize: Normalize | None = None
@@ -43,7 +45,9 @@ def check_score(located: Located[Score], block: Block, functions: Functions) -> 
             case Param():
                 block.param(statement)
             case AppliesWhen():
-                applies.append(block.applies(statement, BindingTime.POD))
+                applies.append(block.applies(statement, BindingTime.CLUSTER))
+            case IgnoreWhen():
+                ignores.append(block.ignores(statement))
             case Let():
                 lets.append(block.let(statement))
             case Value():
@@ -63,6 +67,7 @@ def check_score(located: Located[Score], block: Block, functions: Functions) -> 
         qualified=located.qualified,
         params=tuple(block.params),
         applies=tuple(applies),
+        ignores=tuple(ignores),
         lets=tuple(lets),
         value=value,
         normalize=_normalize(located, normalize, value.type, block, functions),

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kdsl.check.externals import PLUGINS
 from kdsl.check.library import LIBRARY
-from kdsl.check.model import CheckedFn
+from kdsl.check.model import CheckedFn, ExternalFn
 from kdsl.check.typed import CallFn, CallOf, Comprehension, Const, Macro, MapOf, TypedExpr, Var
 from kdsl.check.walk import children
 
@@ -17,10 +18,10 @@ TOTAL_FUNCTIONS = frozenset(
     {
         "_&&_", "_||_", "!_", "_?_:_", "_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "@in", "_[?_]",
         "size", "contains", "startsWith", "endsWith", "lowerAscii", "upperAscii", "trim", "reverse",
-        "join", "isSorted", "optional.of", "optional.ofNonZeroValue", "optional.none", "hasValue", "or",
-        "orValue", "isQuantity", "isInteger", "sign", "asApproximateFloat", "isGreaterThan",
+        "join", "isSorted", "distinct", "optional.of", "optional.ofNonZeroValue", "optional.none", "hasValue",
+        "or", "orValue", "isQuantity", "isInteger", "sign", "asApproximateFloat", "isGreaterThan",
         "isLessThan", "compareTo", "type", "math.greatest", "math.least", "math.sign", "math.isNaN",
-        "math.isInf", "math.isFinite", "math.sqrt", "math.ceil", "math.floor", "math.round",
+        "math.isInf", "math.isFinite", "math.sqrt", "math.log", "math.ceil", "math.floor", "math.round",
         "math.trunc",
     }
 )  # fmt: skip
@@ -48,7 +49,7 @@ class Totality:
     Each `let` and function is looked into once, however often it is used.
     """
 
-    def __init__(self, lets: Mapping[int, TypedExpr], fns: Mapping[str, CheckedFn]) -> None:
+    def __init__(self, lets: Mapping[int, TypedExpr], fns: Mapping[str, CheckedFn | ExternalFn]) -> None:
         self._lets = lets
         self._fns = fns
         self._known: dict[int | str, Failing | None] = {}
@@ -63,8 +64,12 @@ class Totality:
         match expr:
             case Var(slot=slot) if slot in self._lets:
                 why = self._inside(slot, self._lets[slot])
-            case CallFn(fn=fn) if fn in self._fns:
-                why = self._inside(fn, self._fns[fn].body)
+            case CallFn(fn=name):
+                fn = self._fns.get(name)
+                if isinstance(fn, CheckedFn):
+                    why = self._inside(name, fn.body)
+                elif name.startswith(f"{PLUGINS}."):
+                    why = "a function of a plugin may fail"
             case CallOf():
                 why = _call(expr)
             case MapOf(entries=entries) if not all(isinstance(entry.key, Const) for entry in entries):

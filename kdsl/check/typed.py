@@ -159,6 +159,20 @@ class Comprehension(Typed):
 
 
 @dataclass(frozen=True, slots=True)
+class Aggregate(Typed):
+    """A macro of a view, such as `topology(key).count(p, p.priority > 0)`.
+
+    `view` is the view that declares it; `body` does not depend on the node.
+    """
+
+    target: TypedExpr
+    view: str
+    macro: str
+    variable: Var
+    body: TypedExpr
+
+
+@dataclass(frozen=True, slots=True)
 class Bind(Typed):
     """`cel.bind(variable, value, body)`; also `optMap` and `optFlatMap`, whose `macro` names them."""
 
@@ -168,4 +182,17 @@ class Bind(Typed):
     macro: str = "bind"
 
 
-TypedExpr = Const | Var | FieldOf | HasField | KeyOf | CallOf | CallFn | ListOf | MapOf | Comprehension | Bind
+TypedExpr = (
+    Const
+    | Var
+    | FieldOf
+    | HasField
+    | KeyOf
+    | CallOf
+    | CallFn
+    | ListOf
+    | MapOf
+    | Comprehension
+    | Aggregate
+    | Bind
+)

@@ -66,12 +66,20 @@ def parameter(name: str) -> Type:
 
 
 class BindingTime(IntEnum):
-    """When a value is known; an expression is known when the latest of its parts is."""
+    """When a value is known; an expression is known when the latest of its parts is.
+
+    What the cluster as a whole tells is known before any of its nodes is looked at.
+    """
 
     STATIC = 0
     POD = 1
-    NODE = 2
-    USAGE = 3
-    CLUSTER = 4
+    CLUSTER = 2
+    NODE = 3
+    USAGE = 4
     QUEUE = 5
     SCORES = 6
+
+    @property
+    def is_lasting(self) -> bool:
+        """Tell whether the value is the same for all nodes of an attempt."""
+        return self <= BindingTime.CLUSTER

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdsl.check.typed import (
+    Aggregate,
     Bind,
     CallFn,
     CallOf,
@@ -40,7 +41,7 @@ def children(expr: TypedExpr) -> Iterator[TypedExpr]:
             if where is not None:
                 yield where
             yield body
-        case Bind(value=value, body=body):
+        case Bind(value=value, body=body) | Aggregate(target=value, body=body):
             yield value
             yield body
 
@@ -61,7 +62,7 @@ def frame_size(expr: TypedExpr) -> int:
                 slots.append(slot)
             case Comprehension(variables=variables):
                 slots += [variable.slot for variable in variables]
-            case Bind(variable=variable):
+            case Bind(variable=variable) | Aggregate(variable=variable):
                 slots.append(variable.slot)
             case _:
                 pass

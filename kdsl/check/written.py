@@ -1,8 +1,11 @@
-"""Types as rule files write them: `list(string)`, `map(string, quantity)`, `Taint`."""
+"""Types as rule files write them: `list(string)`, `map(string, quantity)`, `Taint`.
+
+`dyn` is for functions that are marked as such: see `dynamic.py`.
+"""
 
 from __future__ import annotations
 
-from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.diagnostic import Diagnostic, suggest
 from kdsl.check.codes import CheckCode
 from kdsl.check.mismatch import listing
 from kdsl.check.signature import ARITIES
@@ -14,6 +17,7 @@ _PLAIN = frozenset(
     {
         *("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"),
         *("quantity", "resources", "semver", "ip", "cidr", "url"),
+        "dyn",
     }
 )
 _KEYS = frozenset({"bool", "int", "uint", "string"})
@@ -35,9 +39,16 @@ def _problem(written: TypeName, args: tuple[Type, ...], views: Views) -> Diagnos
     name = written.name
     known = sorted({*_PLAIN, *ARITIES, *views.types})
     if name not in known:
-        help_ = did_you_mean(name, known) or listing("there is", known, most=len(known))
+        help_, fixes = suggest(written.span, name, known)
+        if not fixes:
+            help_ = help_ or listing("there is", known, most=len(known))
         return Diagnostic(
-            CheckCode.UNKNOWN_TYPE, f"unknown type `{name}`", written.span, "not a type", help=help_
+            CheckCode.UNKNOWN_TYPE,
+            f"unknown type `{name}`",
+            written.span,
+            "not a type",
+            help=help_,
+            fixes=fixes,
         )
     arity = ARITIES.get(name, 0)
     if len(args) != arity:

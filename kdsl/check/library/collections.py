@@ -5,6 +5,7 @@ from __future__ import annotations
 from kdsl.check.library.declaration import Function, declare
 
 _ORDERED = ("int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration", "quantity", "semver")
+_NAMES = ("int", "uint", "bool", "string", "bytes")
 _SUMMED = ("int", "uint", "double", "duration", "quantity", "resources")
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -45,6 +46,16 @@ FUNCTIONS: tuple[Function, ...] = (
         {f"list_is_sorted_{kind}": f"list({kind}).(): bool" for kind in _ORDERED},
     ),
     declare(
+        "distinct",
+        "The items without repetitions, each at its first place.",
+        {f"list_distinct_{kind}": f"list({kind}).(): list({kind})" for kind in _NAMES},
+    ),
+    declare(
+        "flatten",
+        "The items of the lists in a list, in order.",
+        {"list_flatten": "list(list(T)).(): list(T)"},
+    ),
+    declare(
         "indexOf",
         "The first place of an item or of a substring, -1 where there is none; of strings from an offset on.",
         {
@@ -61,6 +72,11 @@ FUNCTIONS: tuple[Function, ...] = (
             "string_last_index_of_string": "string.(string): int",
             "string_last_index_of_string_int": "string.(string, int): int",
         },
+    ),
+    declare(
+        "lists.range",
+        "The whole numbers from 0 up to but not including this one; at most 10,000 of them.",
+        {"lists_range": "(int): list(int)"},
     ),
     declare(
         "join",

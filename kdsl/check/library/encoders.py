@@ -1,4 +1,4 @@
-"""CEL's encoder extension: base64."""
+"""CEL's encoder extension, base64; and JSON, which annotations hold."""
 
 from __future__ import annotations
 
@@ -10,5 +10,21 @@ FUNCTIONS: tuple[Function, ...] = (
         "base64.decode",
         "The bytes of a base64 text, padded or not.",
         {"base64_decode_string": "(string): bytes"},
+    ),
+    declare(
+        "json.decode",
+        "The value of a JSON text: maps, lists, texts, truth values, nulls; whole numbers are ints, others"
+        " doubles.",
+        {"json_decode_string": "(string): dyn"},
+    ),
+    declare(
+        "json.value",
+        "The same value among JSON values: maps and lists that hold one may hold values of other types, too.",
+        {"json_value": "(T): dyn"},
+    ),
+    declare(
+        "json.encode",
+        "A value as JSON without blanks; the keys of maps stay in order.",
+        {"json_encode": "(T): string"},
     ),
 )

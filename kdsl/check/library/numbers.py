@@ -1,4 +1,4 @@
-"""CEL's math extension, under the names it has there."""
+"""CEL's math extension, under the names it has there, and `math.log`."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ FUNCTIONS: tuple[Function, ...] = (
     _number("math.abs", "The absolute value; of the smallest int it is an error."),
     _number("math.sign", "-1, 0 or 1, in the type of the argument."),
     _number("math.sqrt", "The square root, NaN for a negative number.", result="double"),
+    _double("math.log", "The natural logarithm: minus infinity of zero, NaN of a negative number."),
     _double("math.ceil", "The least whole number that is not less."),
     _double("math.floor", "The greatest whole number that is not greater."),
     _double("math.round", "The nearest whole number, halves away from zero."),

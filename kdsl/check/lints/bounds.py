@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kdsl.check.lints.lint import WrittenRule, lets
+from kdsl.check.lints.lint import lets
+from kdsl.check.model import WrittenRule
 from kdsl.check.typed import Bind, CallOf, Const, ListOf, TypedExpr, Var
 from kdsl.check.types import BOOL, DOUBLE, INT, UINT, Type
 from kdsl.check.walk import walk

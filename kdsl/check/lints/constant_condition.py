@@ -26,6 +26,8 @@ _EFFECTS = {
     ("require", False): "no node can pass",
     ("applies when", True): "the rule applies anyway",
     ("applies when", False): "the rule never applies",
+    ("ignore when", True): "every node gets 0",
+    ("ignore when", False): "no node is ignored",
     ("where", True): "nothing is left out",
     ("where", False): "the loop has no turn",
     ("admit when", True): "no pod is kept out here",

@@ -20,8 +20,6 @@ from collections.abc import Iterator
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.check.lints.bounds import Certain
 from kdsl.check.lints.lint import Lint, Subject
-from kdsl.check.model import CheckedScore
-from kdsl.check.types import BindingTime
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:
@@ -30,16 +28,12 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
         bounds = Certain.of(score).bounds(score.value)
         if bounds is not None and bounds[0] == bounds[1]:
             why = f"always {bounds[0]}"
-        elif score.value.time <= BindingTime.POD or not _differs_by_node(score):
+        elif score.value.time.is_lasting:
             why = "nothing here depends on the node"
         else:
             continue
         title = f"score `{score.name}` is the same for every node"
         yield Diagnostic(LINT.code, title, score.value.span, why, Severity.WARNING)
-
-
-def _differs_by_node(score: CheckedScore) -> bool:
-    return any(not word.startswith(("pod.", "cluster.")) for word in score.value.reads)
 
 
 LINT = Lint("K0604", "constant-score", find, __doc__)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.span import Span
+from kdsl.check.lints.removal import removal
 from kdsl.lang.loader import Program
 from kdsl.lang.tree import Comment, Node, Statement
 
@@ -105,8 +106,8 @@ def _bad(ignore: Ignore) -> Diagnostic:
 
 
 def _unused(ignore: Ignore, code: str) -> Diagnostic:
-    title = f"there is no `{code}` to ignore here"
-    help_ = ("remove it",)
-    return Diagnostic(
-        UNUSED_IGNORE, title, ignore.comment.span, "it silences nothing", Severity.WARNING, help=help_
-    )
+    title, why = f"there is no `{code}` to ignore here", "it silences nothing"
+    fixes = removal(ignore.comment) if ignore.codes == (code,) else ()
+    help_ = () if fixes else ("remove it",)
+    span = ignore.comment.span
+    return Diagnostic(UNUSED_IGNORE, title, span, why, Severity.WARNING, help=help_, fixes=fixes)

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.check.lints.bounds import Certain
 from kdsl.check.lints.lint import Lint, Subject, values
+from kdsl.check.model import CheckedFn
 from kdsl.check.typed import CallFn, CallOf, Const, TypedExpr, Var
 from kdsl.check.types import INT, UINT
 from kdsl.check.walk import walk
@@ -39,9 +40,10 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
         name = pending.pop()
         if name not in seen:
             seen.add(name)
-            body = subject.rules.fns[name].body
-            yield from _in_expression(body, {})
-            pending += _called(body)
+            fn = subject.rules.fns[name]
+            if isinstance(fn, CheckedFn):
+                yield from _in_expression(fn.body, {})
+                pending += _called(fn.body)
 
 
 def _called(expr: TypedExpr) -> list[str]:

@@ -11,16 +11,16 @@ from kdsl.check.model import (
     CheckedForEach,
     CheckedLet,
     CheckedPredicate,
+    CheckedPreemption,
     CheckedQueue,
     CheckedRequire,
     CheckedScore,
     CheckedStatement,
     RuleSet,
+    WrittenRule,
 )
 from kdsl.check.typed import TypedExpr
 from kdsl.lang.loader import Program
-
-WrittenRule = CheckedPredicate | CheckedScore | CheckedQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +102,14 @@ def conditions(rule: WrittenRule) -> Iterator[tuple[str, TypedExpr]]:
         case CheckedPredicate(applies=applies, body=body):
             yield from (("applies when", condition) for condition in applies)
             yield from _in_body(body)
-        case CheckedScore(applies=applies):
+        case CheckedScore(applies=applies, ignores=ignores):
             yield from (("applies when", condition) for condition in applies)
+            yield from (("ignore when", condition) for condition in ignores)
         case CheckedQueue(admit=admit):
             yield from (("admit when", each.condition) for each in admit)
+        case CheckedPreemption(eligible=eligible, victim=victim):
+            yield from (("eligible when", each.condition) for each in eligible)
+            yield "victim when", victim
 
 
 def _in_body(body: tuple[CheckedStatement, ...]) -> Iterator[tuple[str, TypedExpr]]:
@@ -128,3 +132,7 @@ def values(rule: WrittenRule) -> Iterator[TypedExpr]:
         yield rule.value
     elif isinstance(rule, CheckedQueue):
         yield from (key.value for key in rule.order)
+    elif isinstance(rule, CheckedPreemption):
+        yield from (key.value for key in (*rule.order, *rule.choose))
+        if rule.candidates is not None:
+            yield rule.candidates

@@ -20,14 +20,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.base.diagnostic import Diagnostic, Fix, Severity
 from kdsl.check.lints.lint import Lint, Subject
+from kdsl.check.lints.removal import removal
 from kdsl.lang.loader import Package
 from kdsl.lang.tree import (
     AddPredicate,
     AddScore,
     Call,
     Declaration,
+    Device,
     Fn,
     Ident,
     Let,
@@ -36,11 +38,13 @@ from kdsl.lang.tree import (
     Param,
     Predicate,
     PredicateList,
+    Preemption,
     Profile,
     Queue,
     Score,
     ScoreList,
     Select,
+    UsePreemption,
     UseQueue,
 )
 
@@ -60,13 +64,16 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def _inside(declaration: Declaration) -> Iterator[Diagnostic]:
-    if not isinstance(declaration, Predicate | Score | Queue | Profile):
+    if not isinstance(declaration, Predicate | Score | Queue | Preemption | Device | Profile):
         return
     names = set(_named(declaration))
     for node in _nodes(declaration):
         if isinstance(node, Let | Param) and node.name.text not in names:
-            what = "`let`" if isinstance(node, Let) else "parameter"
-            yield _warning(what, node.name, "nothing in its rule uses it")
+            if isinstance(node, Let):
+                yield _warning("`let`", node.name, "nothing in its rule uses it", removal(node))
+            else:
+                # A profile may `set` it.
+                yield _warning("parameter", node.name, "nothing in its rule uses it")
 
 
 def _of_package(
@@ -77,8 +84,8 @@ def _of_package(
         match declaration:
             case Fn() | Param() if name.text not in names:
                 what = "function" if isinstance(declaration, Fn) else "parameter"
-                yield _warning(what, name, "no rule uses it")
-            case Predicate() | Score() | Queue() if (type(declaration), name.text) not in used:
+                yield _warning(what, name, "no rule uses it", removal(declaration))
+            case Predicate() | Score() | Queue() | Preemption() if (type(declaration), name.text) not in used:
                 yield _warning(type(declaration).__name__.lower(), name, "no profile has it")
             case _:
                 pass
@@ -123,6 +130,8 @@ def _rules(profile: Profile) -> Iterator[tuple[type[Declaration], str]]:
                 yield Score, _last(name)
             case UseQueue(name=name):
                 yield Queue, _last(name)
+            case UsePreemption(name=name):
+                yield Preemption, _last(name)
             case _:
                 pass
 
@@ -131,11 +140,9 @@ def _last(name: Name) -> str:
     return name.text.rpartition(".")[2]
 
 
-def _warning(what: str, name: Name, why: str) -> Diagnostic:
-    help_ = ("use it or remove it",)
-    return Diagnostic(
-        LINT.code, f"{what} `{name.text}` is unused", name.span, why, Severity.WARNING, help=help_
-    )
+def _warning(what: str, name: Name, why: str, fixes: tuple[Fix, ...] = ()) -> Diagnostic:
+    title, help_ = f"{what} `{name.text}` is unused", ("use it or remove it",)
+    return Diagnostic(LINT.code, title, name.span, why, Severity.WARNING, help=help_, fixes=fixes)
 
 
 LINT = Lint("K0602", "unused", find, __doc__)

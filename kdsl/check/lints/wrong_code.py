@@ -4,29 +4,37 @@ A rejection whose code does not fit what its condition reads.
 `unschedulable` says that evicting pods may help, `unresolvable` that it cannot. Preemption believes it. A
 condition on the pod and on fixed facts of the node (labels, taints, allocatable) stays false whatever is
 evicted: with `unschedulable`, preemption tries such nodes in vain. A condition on what runs on the node may
-come true: with `unresolvable`, preemption never looks at a node that it could free.
+come true, and so may one on the pods of the whole cluster: with `unresolvable`, preemption never looks at a
+node that it could free.
 
 ```
 require node.labels[?"disk"].orValue("") == "ssd"
   else "node(s) had no SSD"
 ```
 
-Write `else unresolvable "node(s) had no SSD"`. A condition on usage that eviction makes worse, such as "only
+Write `else unresolvable "node(s) had no SSD"`. A condition on pods that eviction makes worse, such as "only
 nodes with pods", is rightly `unresolvable`: ignore the lint there and say so.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, Severity
 from kdsl.base.span import Span
 from kdsl.check.lints.bounds import Certain
 from kdsl.check.lints.lint import Lint, Requirement, Subject, requirements
 from kdsl.lang.tree import Code
 
-_FIXED = frozenset({"node.static", "cluster.nodes", "cluster.images", "-"})
-_EVICTABLE = "node.usage"
+_FIXED = frozenset(
+    {
+        *("node.static", "cluster.nodes", "cluster.images", "cluster.static", "-"),
+        *("cluster.namespaces", "cluster.services", "cluster.storage", "cluster.budgets"),
+    }
+)
+_EVICTABLE = frozenset({"node.usage", "cluster.pods"})
+_ELSE = re.compile(r"[\s)]*else\s+(?P<code>((unschedulable|unresolvable)\s+)?)(?=\")")
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:
@@ -43,26 +51,46 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
             reads = _reads(requirement)
             if code is Code.UNSCHEDULABLE and reads and all(map(_is_fixed, reads)):
                 yield _incurable("require", span)
-            elif code is Code.UNRESOLVABLE and _EVICTABLE in reads:
+            elif code is Code.UNRESOLVABLE and reads & _EVICTABLE:
+                fixes = _fixes(span, Code.UNSCHEDULABLE)
                 yield Diagnostic(
                     LINT.code,
                     "this `require` is `unresolvable`, but eviction may cure it",
                     span,
                     "this reads what runs on the node",
                     Severity.WARNING,
-                    help=('write `else "…"`, without `unresolvable`',),
+                    help=() if fixes else ('write `else "…"`, without `unresolvable`',),
+                    fixes=fixes,
                 )
 
 
 def _incurable(what: str, span: Span) -> Diagnostic:
+    fixes = _fixes(span, Code.UNRESOLVABLE)
     return Diagnostic(
         LINT.code,
         f"this `{what}` is `unschedulable`, but no eviction can cure it",
         span,
         "this reads nothing that evicting pods changes",
         Severity.WARNING,
-        help=('write `else unresolvable "…"`',),
+        help=() if fixes else ('write `else unresolvable "…"`',),
+        fixes=fixes,
     )
+
+
+def _fixes(condition: Span, code: Code) -> tuple[Fix, ...]:
+    """Return the fix that gives the statement of a condition another code.
+
+    That no eviction helps follows from what is read; that one may help, only whoever wrote the rule can tell.
+    """
+    source = condition.source
+    found = _ELSE.match(source.text, condition.end)
+    if found is None:
+        return ()
+    edit = Edit(Span(source, *found.span("code")), "" if code is Code.UNSCHEDULABLE else f"{code} ")
+    is_certain = code is Code.UNRESOLVABLE
+    applicability = Applicability.CERTAIN if is_certain else Applicability.MAYBE
+    title = 'write `else unresolvable "…"`' if is_certain else 'write `else "…"`, without `unresolvable`'
+    return (Fix(title, (edit,), applicability),)
 
 
 def _reads(requirement: Requirement) -> frozenset[str]:

@@ -1,0 +1,1 @@
+"""Devices: what a kind of accelerator is, checked."""

@@ -1,0 +1,71 @@
+"""The statements of profiles about devices: `devices A, B` and `set Devices.s = v`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.check.codes import CheckCode
+from kdsl.check.declarations import Declarations, Home, Located
+from kdsl.check.devices.model import CheckedDevice
+from kdsl.check.devices.sharing import DEVICES, LARGEST, SETTINGS, DevicesDraft
+from kdsl.check.draft import undeclared
+from kdsl.check.functions import Functions
+from kdsl.check.mismatch import listing
+from kdsl.check.model import CheckedParam
+from kdsl.check.scope import Frame
+from kdsl.check.typed import UNDECLARED, Const, Var
+from kdsl.check.types import ERROR, INT, STRING
+from kdsl.lang.tree import Device, Name, SetParam, UseDevices
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileDevices:
+    """Folds those statements; `checked` are the devices by qualified name, without those that are broken."""
+
+    checked: Mapping[str, CheckedDevice]
+    declarations: Declarations
+    functions: Functions
+    diagnostics: list[Diagnostic]
+
+    def use(self, draft: DevicesDraft | None, statement: UseDevices, home: Home) -> DevicesDraft:
+        """Take these devices in place of those that the profile has; what was set for them stays."""
+        kinds: list[tuple[Located[Device], Name]] = []
+        for name in statement.names:
+            device = self.declarations.find(Device, name.text, home)
+            if device is None:
+                known = list(self.declarations.visible(Device, home))
+                self.diagnostics.append(undeclared("device", name, known, home))
+            elif any(each.qualified == device.qualified for each, _ in kinds):
+                title = f"the profile has device `{device.name}` already"
+                why = "its cards would be counted twice"
+                self.diagnostics.append(Diagnostic(CheckCode.USED_TWICE, title, name.span, why))
+            else:
+                kinds.append((device, name))
+        return DevicesDraft(tuple(kinds), statement, {} if draft is None else draft.sets)
+
+    def set(self, draft: DevicesDraft, statement: SetParam, home: Home) -> DevicesDraft:
+        """Give a setting a value."""
+        name = statement.param
+        if name.text not in SETTINGS:
+            help_ = did_you_mean(name.text, SETTINGS) or listing("they have", sorted(SETTINGS))
+            title = f"`{DEVICES}` have no setting `{name.text}`"
+            self.diagnostics.append(
+                Diagnostic(CheckCode.UNKNOWN_RULE, title, name.span, "not a setting", help=help_)
+            )
+            return draft
+        wanted = STRING if isinstance(SETTINGS[name.text], str) else INT
+        what = f"{DEVICES}.{name.text}"
+        value = self.functions.constant_value(statement.value, wanted, what, home, Frame())
+        if value.type == ERROR:
+            return draft
+        least = 1 if name.text == "weight" else 0
+        number = value.value if isinstance(value, Const) else None
+        if number is None or (isinstance(number, int) and not least <= number <= LARGEST):
+            kind = "a text" if wanted == STRING else f"a number of {least} to {LARGEST}"
+            title = f"`{what}` must be written as {kind}"
+            self.diagnostics.append(Diagnostic(CheckCode.WEIGHT_RANGE, title, value.span, "this is not"))
+            return draft
+        variable = Var(name.text, UNDECLARED, type=wanted, time=value.time, reads=value.reads, span=name.span)
+        return replace(draft, sets={**draft.sets, name.text: CheckedParam(variable, value)})

@@ -1,0 +1,159 @@
+"""The devices of a profile: which kinds its pods may ask for, and how nodes and cards are chosen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from kdsl.base.span import Source, Span
+from kdsl.check.declarations import Located
+from kdsl.check.devices.model import CheckedDevice
+from kdsl.check.model import CheckedParam
+from kdsl.check.typed import CallOf, Const, ListOf, TypedExpr, TypedItem, Var
+from kdsl.check.types import STRING, BindingTime, list_of
+from kdsl.lang.tree import Device, Name, UseDevices
+
+DEVICES: Final = "Devices"
+"""What `set` and verdicts call the devices of a profile."""
+IGNORED: Final = "ignoredResources"
+"""The parameter that says which resources a rule leaves to others: to the devices of its profile, too."""
+
+LARGEST: Final = 2**31 - 1
+"""The largest number that a setting may be."""
+
+Setting = str | int
+SETTINGS: Final[Mapping[str, Setting]] = {
+    "nodePolicy": "binpack",
+    "cardPolicy": "spread",
+    "slotWeight": 1,
+    "coreWeight": 1,
+    "memoryWeight": 1,
+    "weight": 1,
+}
+"""What `set Devices.x = v` may set, with the defaults: HAMi's, and the weight of the score of nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesDraft:
+    """The devices of a profile while it is folded, in order, and what was set for them."""
+
+    kinds: tuple[tuple[Located[Device], Name], ...]
+    used: UseDevices
+    sets: Mapping[str, CheckedParam] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSharing:
+    """The devices of a profile in order, and its settings: those of `SETTINGS` that are set."""
+
+    devices: tuple[CheckedDevice, ...]
+    settings: tuple[CheckedParam, ...]
+    origins: tuple[Span, ...] = field(compare=False, repr=False)
+
+    @property
+    def values(self) -> dict[str, Setting]:
+        """The settings as they take effect."""
+        values = dict(SETTINGS)
+        for each in self.settings:
+            if isinstance(each.value, Const) and isinstance(each.value.value, str | int):
+                values[each.variable.name] = each.value.value
+        return values
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The resources that the devices manage, as far as they are plain texts."""
+        return tuple(dict.fromkeys(name for device in self.devices for name in _resources(device)))
+
+
+def finish_devices(draft: DevicesDraft | None, devices: Mapping[str, CheckedDevice]) -> CheckedSharing | None:
+    """Return the devices of a profile; without those that were reported as broken."""
+    if draft is None:
+        return None
+    known = [(devices.get(located.qualified), name) for located, name in draft.kinds]
+    return CheckedSharing(
+        tuple(device for device, _ in known if device is not None),
+        tuple(draft.sets[name] for name in SETTINGS if name in draft.sets),
+        tuple(name.span for device, name in known if device is not None),
+    )
+
+
+def differences(
+    old: CheckedSharing | None, new: CheckedSharing | None, span: Span
+) -> Iterator[tuple[str, str, str, Span]]:
+    """Say what two versions of a profile have else of devices: what, before, now and where.
+
+    A setting without a text has its default. `span` is that of the new profile.
+    """
+    before, now = (", ".join(each.qualified for each in side.devices) if side else "" for side in (old, new))
+    if before != now:
+        yield "devices", before, now, new.origins[0] if new and new.origins else span
+    was, is_ = (
+        {param.variable.name: param.value for param in side.settings} if side else {} for side in (old, new)
+    )
+    for name in SETTINGS:
+        if was.get(name) != is_.get(name):
+            before, now = (side[name].span.text if name in side else "" for side in (was, is_))
+            yield f"setting {DEVICES}.{name}", before, now, is_[name].span if name in is_ else span
+
+
+def managed(params: Iterable[CheckedParam], sharing: CheckedSharing | None) -> tuple[CheckedParam, ...]:
+    """Return the parameters of a rule; what it leaves to others has the resources of the devices as well."""
+    found = tuple(params)
+    if sharing is None or not sharing.resources:
+        return found
+    wanted = list_of(STRING)
+    return tuple(
+        replace(param, value=_with(param.value, sharing))
+        if param.variable.name == IGNORED and param.variable.type == wanted
+        else param
+        for param in found
+    )
+
+
+def _with(value: TypedExpr, sharing: CheckedSharing) -> TypedExpr:
+    """Return a list with the managed resources behind its own; the text says so, too."""
+    names = list(sharing.resources)
+    text = json.dumps(names) if value.span.text in ("", "[]") else f"{value.span.text} + {json.dumps(names)}"
+    source = Source(sharing.origins[0].source.path, "\n" * (sharing.origins[0].line - 1) + text)
+    span = Span(source, len(source.text) - len(text), len(source.text))
+    items = tuple(
+        TypedItem(Const(name, type=STRING, time=BindingTime.STATIC, reads=frozenset(), span=span), False)
+        for name in names
+    )
+    more = ListOf(items, type=value.type, time=BindingTime.STATIC, reads=frozenset(), span=span)
+    if isinstance(value, ListOf):
+        return replace(more, items=(*value.items, *items))
+    return CallOf(
+        "_+_",
+        (value, more),
+        "add_list",
+        type=value.type,
+        time=BindingTime.STATIC,
+        reads=frozenset(),
+        span=span,
+    )
+
+
+def _resources(device: CheckedDevice) -> Iterator[str]:
+    params = {param.variable.slot: param.value for param in device.params}
+    for param in device.params:
+        if param.variable.name in device.resources:
+            name = _text(param.value, params)
+            if name:
+                yield name
+
+
+def _text(expr: TypedExpr, params: Mapping[int, TypedExpr]) -> str:
+    """Return a text that is written out or joined of such texts; an empty one for any other."""
+    match expr:
+        case Const(value=str() as text):
+            return text
+        case Var(slot=slot) if slot in params:
+            return _text(params[slot], params)
+        case CallOf(function="_+_", args=args):
+            parts = [_text(each, params) for each in args]
+            return "".join(parts) if all(parts) else ""
+        case _:
+            return ""
