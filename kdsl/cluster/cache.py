@@ -6,18 +6,24 @@ the API server then confirms it. One thread uses a cache: events and cycles take
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
+from kdsl.base.events import Resource
+from kdsl.cluster.catalog import Catalog, key_of
+from kdsl.cluster.events import ClusterEvent, assigned_pod_events, node_event, object_event
+from kdsl.cluster.frozen_map import freeze
 from kdsl.cluster.images import NO_SIZES, ImageSpread
+from kdsl.cluster.kinds import CatalogObject, KubeObject
 from kdsl.cluster.node import NodeFacts, NodeInfo
-from kdsl.cluster.objects import KubeObject, Node, Pod
+from kdsl.cluster.objects import Namespace, Node, Pod
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Snapshot
 from kdsl.cluster.zones import ZoneOrder
 
 
 class ClusterCache:
-    """The nodes and the pods on them. Pods that are not placed or have finished are no part of it.
+    """The nodes, the pods on them and the catalog. Pods that are not placed or have finished are no part.
 
     `snapshot` returns the current state; it costs what changed since the last call, and the result holds
     until the next one.
@@ -31,22 +37,56 @@ class ClusterCache:
         self._waiting: dict[str, dict[str, PodInfo]] = {}
         self._zones = ZoneOrder()
         self._spread = ImageSpread()
-        self._snapshot = LiveSnapshot()
+        self._catalog = Catalog()
+        self._snapshot = LiveSnapshot(self._catalog)
+        self._has_new_catalog = False
         self._has_new_nodes = False
         # Ordered sets: rows and versions are given out in the order of events, the same in every run.
         self._dirty_facts: dict[str, None] = {}
         self._dirty_usage: dict[str, None] = {}
+        self._observers: list[Callable[[ClusterEvent], None]] = []
+
+    def observe(self, observer: Callable[[ClusterEvent], None]) -> None:
+        """Tell `observer` of every change from now on, as soon as it is made."""
+        self._observers.append(observer)
 
     @staticmethod
     def of(objects: Iterable[KubeObject]) -> ClusterCache:
-        """Return a cache that holds the nodes and the placed pods among `objects`, added in their order."""
+        """Return a cache that holds `objects`, added in their order, but for pods that are not placed."""
         cache = ClusterCache()
         for thing in objects:
             if isinstance(thing, Node):
                 cache.add_node(NodeFacts.of(thing))
             elif isinstance(thing, Pod):
                 cache.add_pod(PodInfo.of(thing))
+            else:
+                cache.put(thing)
         return cache
+
+    def put(self, thing: CatalogObject) -> None:
+        """Take in an object of the catalog, or what it has become."""
+        key = key_of(thing)
+        before = self._catalog.find(thing.KIND, key)
+        if self._catalog.put(thing):
+            self._follow_catalog(thing.KIND, thing.metadata.name)
+            self._tell(object_event(Resource(thing.KIND), before, thing))
+
+    def remove(self, kind: str, key: str) -> None:
+        """Drop an object of the catalog, known by its `key_of`."""
+        before = self._catalog.find(kind, key)
+        if self._catalog.remove(kind, key):
+            self._follow_catalog(kind, key)
+            self._tell(object_event(Resource(kind), before, None))
+
+    def assume_object(self, thing: CatalogObject) -> None:
+        """Show an object of the catalog as it is going to be, until it is put, removed or forgotten."""
+        self._catalog.assume(thing)
+        self._follow_catalog(thing.KIND, thing.metadata.name)
+
+    def forget_object(self, thing: CatalogObject) -> None:
+        """Show an object as it was before it was assumed, unless it has been put or removed since."""
+        if self._catalog.forget(thing.KIND, key_of(thing)):
+            self._follow_catalog(thing.KIND, thing.metadata.name)
 
     def add_node(self, facts: NodeFacts) -> None:
         """Take in a node, or what it has become; nothing is touched where its facts are the same."""
@@ -64,6 +104,7 @@ class ClusterCache:
         self._dirty_facts[name] = None
         self._zones.put(name, facts.labels)
         self._spread.update(name, NO_SIZES if before is None else before.facts.image_sizes, facts.image_sizes)
+        self._tell(node_event(before, self._nodes[name]))
 
     update_node = add_node
 
@@ -79,6 +120,7 @@ class ClusterCache:
         self._dirty_usage.pop(name, None)
         self._zones.remove(name)
         self._spread.update(name, info.facts.image_sizes, NO_SIZES)
+        self._tell(node_event(info, None))
 
     def add_pod(self, pod: PodInfo) -> None:
         """Take in a pod, or what it has become. A pod that was assumed is confirmed by coming back placed."""
@@ -88,12 +130,10 @@ class ClusterCache:
             # News of before the binding: the assumption stands.
             return
         self._assumed.discard(key)
+        pod = self._catalog.complete(pod)
         if before == pod:
             return
-        if before is not None:
-            self._take_away(before)
-        if pod.node_name and not pod.is_finished:
-            self._put(pod)
+        self._change(before, pod if pod.node_name and not pod.is_finished else None)
 
     update_pod = add_pod
 
@@ -102,7 +142,7 @@ class ClusterCache:
         self._assumed.discard(key)
         pod = self._pods.get(key)
         if pod is not None:
-            self._take_away(pod)
+            self._change(pod, None)
 
     def assume(self, pod: PodInfo, node_name: str) -> PodInfo:
         """Count `pod` on a node ahead of its binding and return it as placed there.
@@ -113,9 +153,9 @@ class ClusterCache:
             raise KeyError(f"there is no node {node_name}")
         if pod.key in self._pods:
             raise ValueError(f"pod {pod.key} is already on node {self._pods[pod.key].node_name}")
-        placed = pod.on(node_name)
-        self._put(placed)
+        placed = self._catalog.complete(pod).on(node_name)
         self._assumed.add(placed.key)
+        self._change(None, placed)
         return placed
 
     def forget(self, key: str) -> bool:
@@ -123,6 +163,13 @@ class ClusterCache:
         if key not in self._assumed:
             return False
         self.remove_pod(key)
+        return True
+
+    def annotate(self, key: str, annotations: Mapping[str, str]) -> bool:
+        """Show an assumed pod with exactly these annotations; False where it is not assumed (any more)."""
+        if key not in self._assumed:
+            return False
+        self._relabel(replace(self._pods[key], annotations=freeze(annotations)))
         return True
 
     def is_assumed(self, key: str) -> bool:
@@ -149,9 +196,49 @@ class ClusterCache:
             snapshot.set_usage(self._nodes[name])
         if stale is not None:
             snapshot.set_images(self._nodes[name] for name in stale)
+        if self._has_new_catalog:
+            snapshot.set_catalog()
+            self._has_new_catalog = False
         self._dirty_facts.clear()
         self._dirty_usage.clear()
         return snapshot
+
+    def _follow_catalog(self, kind: str, key: str) -> None:
+        """Note a change of the catalog; pods know the labels of their namespace."""
+        self._has_new_catalog = True
+        if kind != Namespace.KIND:
+            return
+        for pod in [pod for pod in self._pods.values() if pod.namespace == key]:
+            self._relabel(self._catalog.complete(pod))
+
+    def _relabel(self, pod: PodInfo) -> None:
+        """Replace a pod where it is; it takes of its node what it took."""
+        name = pod.node_name
+        self._pods[pod.key] = pod
+        info = self._nodes.get(name)
+        if info is None:
+            self._waiting[name][pod.key] = pod
+            return
+        self._nodes[name] = info.with_changed(pod)
+        self._dirty_usage[name] = None
+
+    def _change(self, before: PodInfo | None, after: PodInfo | None) -> None:
+        """Let a pod on a node come, become another, or go."""
+        names = {pod.node_name for pod in (before, after) if pod is not None} if self._observers else ()
+        nodes = {name: self._nodes.get(name) for name in names}
+        if before is not None:
+            self._take_away(before)
+        if after is not None:
+            self._put(after)
+        if self._observers:
+            now = {name: self._nodes.get(name) for name in names}
+            for event in assigned_pod_events(before, after, nodes, now):
+                self._tell(event)
+
+    def _tell(self, event: ClusterEvent | None) -> None:
+        if event is not None:
+            for observer in self._observers:
+                observer(event)
 
     def _put(self, pod: PodInfo) -> None:
         name = pod.node_name

@@ -5,49 +5,48 @@ Only defaults that change a decision are here (k8s.io/kubernetes/pkg/apis/core/v
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import Final
 
 from msgspec.structs import replace
 
 from kdsl.base.resources import CPU, MEMORY
+from kdsl.cluster.catalog_defaults import default_catalog_object, default_metadata
+from kdsl.cluster.kinds import KubeObject
 from kdsl.cluster.objects import (
     Container,
-    KubeObject,
-    Namespace,
     Node,
-    ObjectMeta,
     Pod,
     PodSpec,
     ResourceList,
     ResourceRequirements,
+    Volume,
 )
+from kdsl.cluster.pod import PREEMPT_LOWER
 from kdsl.cluster.requests import container_requests, is_pod_level_resource
 
-DEFAULT_NAMESPACE: Final = "default"
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 DEFAULT_PROTOCOL: Final = "TCP"
-
-AnyObject = TypeVar("AnyObject", Pod, Node, Namespace)
+DEFAULT_RBD_POOL: Final = "rbd"
 
 
 def with_defaults(thing: KubeObject) -> KubeObject:
     """Return `thing` with the fields filled in that the API server would fill in."""
     if isinstance(thing, Pod):
         return default_pod(thing)
-    return default_node(thing) if isinstance(thing, Node) else thing
+    if isinstance(thing, Node):
+        return default_node(thing)
+    return default_catalog_object(thing)
 
 
 def default_pod(pod: Pod) -> Pod:
     """Return `pod` with namespace, uid, scheduler, priority, ports and requests filled in."""
-    meta, spec = pod.metadata, pod.spec
-    namespace = meta.namespace or DEFAULT_NAMESPACE
-    uid = meta.uid or f"{namespace}/{meta.name}"
-    if namespace != meta.namespace or uid != meta.uid:
-        meta = replace(meta, namespace=namespace, uid=uid)
+    meta, spec = default_metadata(pod.metadata, is_namespaced=True), pod.spec
     spec = replace(
         spec,
         scheduler_name=spec.scheduler_name or DEFAULT_SCHEDULER,
         priority=spec.priority or 0,
+        preemption_policy=spec.preemption_policy or PREEMPT_LOWER,
+        volumes=[_default_volume(one) for one in spec.volumes],
         containers=[_default_container(one, spec.host_network) for one in spec.containers],
         init_containers=[_default_container(one, spec.host_network) for one in spec.init_containers],
     )
@@ -58,9 +57,7 @@ def default_pod(pod: Pod) -> Pod:
 
 def default_node(node: Node) -> Node:
     """Return `node` with `allocatable` filled from `capacity` where it is absent, and a uid."""
-    meta: ObjectMeta = node.metadata
-    if not meta.uid:
-        meta = replace(meta, uid=meta.name)
+    meta = default_metadata(node.metadata, is_namespaced=False)
     status = node.status
     if status.allocatable is None:
         status = replace(status, allocatable=status.capacity)
@@ -83,6 +80,12 @@ def _default_container(container: Container, host_network: bool) -> Container:
         ]
         container = replace(container, ports=ports)
     return container
+
+
+def _default_volume(volume: Volume) -> Volume:
+    if volume.rbd is None or volume.rbd.pool:
+        return volume
+    return replace(volume, rbd=replace(volume.rbd, pool=DEFAULT_RBD_POOL))
 
 
 def _default_pod_level(spec: PodSpec) -> ResourceRequirements:

@@ -9,10 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kdsl.base.resources import NOTHING, Resources
+from kdsl.cluster.avoidance import is_avoided
+from kdsl.cluster.containers import read_amounts
+from kdsl.cluster.devices.pods import whole_amounts
 from kdsl.cluster.frozen_map import NO_STRINGS, FrozenMap, freeze
 from kdsl.cluster.images import NO_IMAGES, NO_SIZES, NodeImage
-from kdsl.cluster.objects import Node, NodeStatus, ResourceList, quantity
+from kdsl.cluster.objects import Condition, Node, NodeStatus
 from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.pod_volumes import PodVolume
 from kdsl.cluster.ports import HostPort
 from kdsl.cluster.taints import Taint
 
@@ -21,7 +25,8 @@ from kdsl.cluster.taints import Taint
 class NodeFacts:
     """What a node says of itself, which placements do not change.
 
-    `image_sizes` are bytes by every name of an image; of two images with one name the first counts.
+    `device_capacity` has the whole numbers of extended resources, as devices read them. `image_sizes` are
+    bytes by every name of an image; of two images with one name the first counts.
     """
 
     name: str
@@ -31,6 +36,11 @@ class NodeFacts:
     taints: tuple[Taint, ...] = ()
     allocatable: Resources = NOTHING
     image_sizes: FrozenMap[str, int] = NO_SIZES
+    device_capacity: FrozenMap[str, int] = NO_SIZES
+    capacity: Resources = NOTHING
+    conditions: tuple[Condition, ...] = ()
+    pod_cidr: str = ""
+    provider_id: str = ""
 
     @staticmethod
     def of(node: Node) -> NodeFacts:
@@ -42,8 +52,13 @@ class NodeFacts:
             annotations=freeze(meta.annotations),
             unschedulable=spec.unschedulable,
             taints=tuple(Taint(one.key, one.value, one.effect) for one in spec.taints),
-            allocatable=_resources(status.allocatable or {}),
+            allocatable=read_amounts(status.allocatable or {}),
             image_sizes=_image_sizes(status),
+            device_capacity=_device_capacity(status),
+            capacity=read_amounts(status.capacity),
+            conditions=tuple(status.conditions),
+            pod_cidr=spec.pod_cidr,
+            provider_id=spec.provider_id,
         )
 
 
@@ -97,8 +112,32 @@ class NodeInfo:
         return self.facts.allocatable
 
     @property
+    def capacity(self) -> Resources:
+        return self.facts.capacity
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        return self.facts.conditions
+
+    def avoids(self, pod: PodInfo) -> bool:
+        """Tell whether an annotation asks that the pods of `pod`'s controller go elsewhere."""
+        return is_avoided(pod, self.annotations)
+
+    @property
+    def pod_cidr(self) -> str:
+        return self.facts.pod_cidr
+
+    @property
+    def provider_id(self) -> str:
+        return self.facts.provider_id
+
+    @property
     def pod_count(self) -> int:
         return len(self.pods)
+
+    @property
+    def used_volumes(self) -> tuple[PodVolume, ...]:
+        return tuple(volume for pod in self.pods for volume in pod.volumes)
 
     def with_pod(self, pod: PodInfo) -> NodeInfo:
         """Return this node with `pod` on it as well."""
@@ -134,6 +173,10 @@ class NodeInfo:
             ports,
         )
 
+    def with_changed(self, pod: PodInfo) -> NodeInfo:
+        """Return this node with `pod` in the place of the one of its key, which asked for the same."""
+        return replace(self, pods=tuple(pod if other.key == pod.key else other for other in self.pods))
+
     def with_facts(self, facts: NodeFacts) -> NodeInfo:
         """Return this node with other facts and the same pods."""
         return replace(self, facts=facts)
@@ -151,5 +194,6 @@ def _image_sizes(status: NodeStatus) -> FrozenMap[str, int]:
     return FrozenMap(sizes) if sizes else NO_SIZES
 
 
-def _resources(amounts: ResourceList) -> Resources:
-    return Resources.from_quantities({name: quantity(written) for name, written in amounts.items()})
+def _device_capacity(status: NodeStatus) -> FrozenMap[str, int]:
+    extended = {name: written for name, written in status.capacity.items() if "/" in name}
+    return FrozenMap(whole_amounts(extended)) if extended else NO_SIZES

@@ -3,13 +3,14 @@
 `decode` fills them, `defaults` completes them, `pod` and `node` use them.
 
 Only the fields that rules, the cache or the cycle look at are here; everything else in an object is passed
-over. To read a further kind, add its struct here, its name to `KINDS` and its checks to `validate`.
+over. Pods, nodes and namespaces are here, `workload_objects` and `storage_objects` hold the others. To read a
+further kind, add its struct, its name in `kinds`, its checks to `validate` and its place in the `Catalog`.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, ClassVar, Final, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
 from msgspec import Meta, Struct, field
 
@@ -27,68 +28,93 @@ def quantity(written: WrittenQuantity) -> Quantity:
     return parse_quantity(written if isinstance(written, str) else repr(written))
 
 
-class _Part(Struct, frozen=True, rename="camel"):
+class Part(Struct, frozen=True, rename="camel"):
     """A part of an object: absent fields have their empty value."""
 
 
-class ObjectMeta(_Part, frozen=True):
+class OwnerReference(Part, frozen=True):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class ObjectMeta(Part, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
+    owner_references: list[OwnerReference] = []
     creation_timestamp: Timestamp | None = None
     deletion_timestamp: Timestamp | None = None
 
 
-class ResourceRequirements(_Part, frozen=True):
+class LabelSelectorRequirement(Part, frozen=True):
+    key: str = ""
+    operator: str = ""
+    values: list[str] = []
+
+
+class LabelSelectorSpec(Part, frozen=True):
+    match_labels: dict[str, str] = {}
+    match_expressions: list[LabelSelectorRequirement] = []
+
+
+class ResourceRequirements(Part, frozen=True):
     requests: ResourceList = {}
     limits: ResourceList = {}
 
 
-class ContainerPort(_Part, frozen=True):
+class ContainerPort(Part, frozen=True):
     container_port: int = 0
     host_port: int = 0
     host_ip: str = field(default="", name="hostIP")
     protocol: str = ""
 
 
-class Container(_Part, frozen=True):
+class SecurityContext(Part, frozen=True):
+    privileged: bool = False
+
+
+class Container(Part, frozen=True):
     name: str = ""
     image: str = ""
     ports: list[ContainerPort] = []
     resources: ResourceRequirements = ResourceRequirements()
     restart_policy: str = ""
+    security_context: SecurityContext = SecurityContext()
 
 
-class TolerationSpec(_Part, frozen=True):
+class TolerationSpec(Part, frozen=True):
     key: str = ""
     operator: str = ""
     value: str = ""
     effect: str = ""
 
 
-class NodeSelectorRequirement(_Part, frozen=True):
+class NodeSelectorRequirement(Part, frozen=True):
     key: str = ""
     operator: str = ""
     values: list[str] = []
 
 
-class NodeSelectorTerm(_Part, frozen=True):
+class NodeSelectorTerm(Part, frozen=True):
     match_expressions: list[NodeSelectorRequirement] = []
     match_fields: list[NodeSelectorRequirement] = []
 
 
-class NodeSelectorSpec(_Part, frozen=True):
+class NodeSelectorSpec(Part, frozen=True):
     node_selector_terms: list[NodeSelectorTerm] = []
 
 
-class PreferredSchedulingTerm(_Part, frozen=True):
+class PreferredSchedulingTerm(Part, frozen=True):
     weight: int = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
-class NodeAffinity(_Part, frozen=True):
+class NodeAffinity(Part, frozen=True):
     required: NodeSelectorSpec | None = field(
         default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
     )
@@ -97,28 +123,151 @@ class NodeAffinity(_Part, frozen=True):
     )
 
 
-class Affinity(_Part, frozen=True):
+class PodAffinityTermSpec(Part, frozen=True):
+    topology_key: str = ""
+    label_selector: LabelSelectorSpec | None = None
+    namespaces: list[str] = []
+    namespace_selector: LabelSelectorSpec | None = None
+    match_label_keys: list[str] = []
+    mismatch_label_keys: list[str] = []
+
+
+class WeightedPodAffinityTerm(Part, frozen=True):
+    weight: int = 0
+    pod_affinity_term: PodAffinityTermSpec = PodAffinityTermSpec()
+
+
+class PodAffinity(Part, frozen=True):
+    """Affinity or anti-affinity to pods: both have this form."""
+
+    required: list[PodAffinityTermSpec] = field(
+        default_factory=list, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: list[WeightedPodAffinityTerm] = field(
+        default_factory=list, name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class Affinity(Part, frozen=True):
     node_affinity: NodeAffinity = NodeAffinity()
+    pod_affinity: PodAffinity = PodAffinity()
+    pod_anti_affinity: PodAffinity = PodAffinity()
 
 
-class SchedulingGate(_Part, frozen=True):
+class TopologySpreadConstraint(Part, frozen=True):
+    topology_key: str = ""
+    max_skew: int = 0
+    min_domains: int | None = None
+    when_unsatisfiable: str = ""
+    label_selector: LabelSelectorSpec | None = None
+    match_label_keys: list[str] = []
+    node_affinity_policy: str = ""
+    node_taints_policy: str = ""
+
+
+class SchedulingGate(Part, frozen=True):
     name: str = ""
 
 
-class ImageVolume(_Part, frozen=True):
+class ImageVolume(Part, frozen=True):
     reference: str = ""
 
 
-class Volume(_Part, frozen=True):
+class ClaimVolume(Part, frozen=True):
+    claim_name: str = ""
+    read_only: bool = False
+
+
+class EphemeralVolume(Part, frozen=True):
+    """A volume whose claim is made for the pod, under the name `POD-VOLUME`."""
+
+
+class GceDisk(Part, frozen=True):
+    pd_name: str = ""
+    read_only: bool = False
+
+
+class AwsDisk(Part, frozen=True):
+    volume_id: str = field(default="", name="volumeID")
+    read_only: bool = False
+
+
+class AzureDisk(Part, frozen=True):
+    disk_name: str = ""
+    disk_uri: str = field(default="", name="diskURI")
+
+
+class AzureFile(Part, frozen=True):
+    share_name: str = ""
+
+
+class CinderVolume(Part, frozen=True):
+    volume_id: str = field(default="", name="volumeID")
+
+
+class PortworxVolume(Part, frozen=True):
+    volume_id: str = field(default="", name="volumeID")
+
+
+class VsphereVolume(Part, frozen=True):
+    volume_path: str = ""
+
+
+class IscsiVolume(Part, frozen=True):
+    target_portal: str = ""
+    iqn: str = ""
+    lun: int = 0
+    read_only: bool = False
+
+
+class RbdVolume(Part, frozen=True):
+    monitors: list[str] = []
+    image: str = ""
+    pool: str = ""
+    read_only: bool = False
+
+
+class CsiVolume(Part, frozen=True):
+    """A volume of a CSI driver: `volume_handle` names it where it is persistent."""
+
+    driver: str = ""
+    volume_handle: str = ""
+
+
+class VolumeSource(Part, frozen=True):
+    """The kinds of volumes that pods name inline and persistent volumes stand for."""
+
+    gce_persistent_disk: GceDisk | None = None
+    aws_elastic_block_store: AwsDisk | None = None
+    azure_disk: AzureDisk | None = None
+    azure_file: AzureFile | None = None
+    cinder: CinderVolume | None = None
+    portworx_volume: PortworxVolume | None = None
+    vsphere_volume: VsphereVolume | None = None
+    iscsi: IscsiVolume | None = None
+    rbd: RbdVolume | None = None
+    csi: CsiVolume | None = None
+
+
+class Volume(VolumeSource, frozen=True):
     name: str = ""
     image: ImageVolume | None = None
+    persistent_volume_claim: ClaimVolume | None = None
+    ephemeral: EphemeralVolume | None = None
 
 
-class PodSpec(_Part, frozen=True):
+class PodResourceClaim(Part, frozen=True):
+    name: str = ""
+    resource_claim_name: str = ""
+    resource_claim_template_name: str = ""
+
+
+class PodSpec(Part, frozen=True):
     node_name: str = ""
     scheduler_name: str = ""
     service_account_name: str = ""
     priority: int | None = None
+    preemption_policy: str = ""
     scheduling_gates: list[SchedulingGate] = []
     tolerations: list[TolerationSpec] = []
     node_selector: dict[str, str] = {}
@@ -129,22 +278,26 @@ class PodSpec(_Part, frozen=True):
     resources: ResourceRequirements = ResourceRequirements()
     host_network: bool = False
     volumes: list[Volume] = []
+    topology_spread_constraints: list[TopologySpreadConstraint] = []
+    resource_claims: list[PodResourceClaim] = []
 
 
-class Condition(_Part, frozen=True):
+class Condition(Part, frozen=True):
     type: str = ""
+    status: str = ""
     reason: str = ""
 
 
-class ContainerStatus(_Part, frozen=True):
+class ContainerStatus(Part, frozen=True):
     name: str = ""
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = {}
 
 
-class PodStatus(_Part, frozen=True):
+class PodStatus(Part, frozen=True):
     phase: str = ""
     nominated_node_name: str = ""
+    start_time: Timestamp | None = None
     conditions: list[Condition] = []
     container_statuses: list[ContainerStatus] = []
     init_container_statuses: list[ContainerStatus] = []
@@ -152,7 +305,7 @@ class PodStatus(_Part, frozen=True):
     allocated_resources: ResourceList = {}
 
 
-class Pod(_Part, frozen=True):
+class Pod(Part, frozen=True):
     KIND: ClassVar[str] = "Pod"
 
     metadata: ObjectMeta = ObjectMeta()
@@ -160,29 +313,32 @@ class Pod(_Part, frozen=True):
     status: PodStatus = PodStatus()
 
 
-class TaintSpec(_Part, frozen=True):
+class TaintSpec(Part, frozen=True):
     key: str = ""
     value: str = ""
     effect: str = ""
 
 
-class NodeSpec(_Part, frozen=True):
+class NodeSpec(Part, frozen=True):
     unschedulable: bool = False
     taints: list[TaintSpec] = []
+    pod_cidr: str = field(default="", name="podCIDR")
+    provider_id: str = field(default="", name="providerID")
 
 
-class ContainerImage(_Part, frozen=True):
+class ContainerImage(Part, frozen=True):
     names: list[str] = []
     size_bytes: int = 0
 
 
-class NodeStatus(_Part, frozen=True):
+class NodeStatus(Part, frozen=True):
     capacity: ResourceList = {}
     allocatable: ResourceList | None = None
     images: list[ContainerImage] = []
+    conditions: list[Condition] = []
 
 
-class Node(_Part, frozen=True):
+class Node(Part, frozen=True):
     KIND: ClassVar[str] = "Node"
 
     metadata: ObjectMeta = ObjectMeta()
@@ -190,15 +346,7 @@ class Node(_Part, frozen=True):
     status: NodeStatus = NodeStatus()
 
 
-class Namespace(_Part, frozen=True):
+class Namespace(Part, frozen=True):
     KIND: ClassVar[str] = "Namespace"
 
     metadata: ObjectMeta = ObjectMeta()
-
-
-KubeObject: TypeAlias = Pod | Node | Namespace
-
-KINDS: Final[dict[tuple[str, str], type[Pod] | type[Node] | type[Namespace]]] = {
-    ("v1", kind.KIND): kind for kind in (Pod, Node, Namespace)
-}
-"""The kinds that are read, by apiVersion and kind."""

@@ -5,22 +5,38 @@ Everything from the cache to the back ends uses it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from kdsl.base.resources import NOTHING, Resources
+from kdsl.cluster.containers import Container, read_amounts, read_containers
+from kdsl.cluster.devices.pods import DeviceContainer, containers_of
 from kdsl.cluster.frozen_map import NO_STRINGS, FrozenMap, freeze
 from kdsl.cluster.images import tagged
-from kdsl.cluster.objects import Container, Pod, PodSpec
+from kdsl.cluster.objects import OwnerReference, Pod, PodSpec, SchedulingGate
+from kdsl.cluster.pod_affinity import PodAffinityTerm, preferred_terms, required_terms
+from kdsl.cluster.pod_volumes import PodVolume, read_volumes
 from kdsl.cluster.ports import EVERY_ADDRESS, HostPort
 from kdsl.cluster.requests import pod_requests
-from kdsl.cluster.selectors import NodeSelector, PreferredNodeTerm, read_term
+from kdsl.cluster.selectors import NodeSelector, PreferredNodeTerm, Selectable, read_term
+from kdsl.cluster.spread import SpreadConstraint
 from kdsl.cluster.taints import Taint, Toleration
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TERMINAL_PHASES: Final = ("Succeeded", "Failed")
+NEVER: Final = 253_402_300_799 * 10**9  # 9999-12-31T23:59:59Z, the latest timestamp of CEL
+PREEMPT_LOWER: Final = "PreemptLowerPriority"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What made the pod and keeps it: a ReplicaSet, a StatefulSet and so on."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +44,9 @@ class PodInfo:
     """What is known of a pod. Fields are those of the `Pod` view; times are nanoseconds since the Unix epoch.
 
     `requests` and `scored_requests` are what the pod asks for while it is placed, `usage` and `scored_usage`
-    what it counts for on its node: see `kdsl.cluster.requests`.
+    what it counts for on its node: see `kdsl.cluster.requests`. `device_containers` are there where one of
+    them names an extended resource. `namespace_labels` are known to the catalog only: `Catalog.complete`
+    fills them in. A time of 0 is none.
     """
 
     name: str
@@ -43,12 +61,24 @@ class PodInfo:
     service_account: str = ""
     priority: int = 0
     phase: str = ""
-    is_terminating: bool = False
+    deletion_timestamp: int = 0
+    being_preempted: bool = False
+    start_time: int = 0
+    preemption_policy: str = PREEMPT_LOWER
+    owner_references: tuple[OwnerReference, ...] = ()
+    namespace_labels: FrozenMap[str, str] = NO_STRINGS
     scheduling_gates: tuple[str, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     node_selector: FrozenMap[str, str] = NO_STRINGS
     required_node_affinity: NodeSelector | None = None
     preferred_node_terms: tuple[PreferredNodeTerm, ...] = ()
+    required_affinity: tuple[PodAffinityTerm, ...] = ()
+    required_anti_affinity: tuple[PodAffinityTerm, ...] = ()
+    preferred_affinity: tuple[PodAffinityTerm, ...] = ()
+    preferred_anti_affinity: tuple[PodAffinityTerm, ...] = ()
+    spread_constraints: tuple[SpreadConstraint, ...] = ()
+    volumes: tuple[PodVolume, ...] = ()
+    resource_claims: tuple[str, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     requests: Resources = NOTHING
     scored_requests: Resources = NOTHING
@@ -56,6 +86,11 @@ class PodInfo:
     scored_usage: Resources = NOTHING
     images: tuple[str, ...] = ()
     container_count: int = 0
+    host_network: bool = False
+    overhead: Resources = NOTHING
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    device_containers: tuple[DeviceContainer, ...] = ()
 
     @staticmethod
     def of(pod: Pod) -> PodInfo:
@@ -76,7 +111,7 @@ class PodInfo:
             service_account=spec.service_account_name,
             priority=spec.priority or 0,
             phase=status.phase,
-            is_terminating=meta.deletion_timestamp is not None,
+            deletion_timestamp=nanoseconds(meta.deletion_timestamp),
             scheduling_gates=tuple(gate.name for gate in spec.scheduling_gates),
             tolerations=tuple(
                 Toleration(one.key, one.operator, one.value, one.effect) for one in spec.tolerations
@@ -95,6 +130,24 @@ class PodInfo:
             scored_usage=requests.scored_usage,
             images=_images(spec),
             container_count=len(spec.init_containers) + len(spec.containers),
+            host_network=spec.host_network,
+            overhead=read_amounts(spec.overhead),
+            containers=read_containers(spec.containers),
+            init_containers=read_containers(spec.init_containers),
+            device_containers=_device_containers(spec),
+            being_preempted=meta.deletion_timestamp is not None and _is_preempted(pod),
+            start_time=nanoseconds(pod.status.start_time),
+            preemption_policy=spec.preemption_policy or PREEMPT_LOWER,
+            owner_references=tuple(meta.owner_references),
+            required_affinity=required_terms(spec.affinity.pod_affinity, meta),
+            required_anti_affinity=required_terms(spec.affinity.pod_anti_affinity, meta),
+            preferred_affinity=preferred_terms(spec.affinity.pod_affinity, meta),
+            preferred_anti_affinity=preferred_terms(spec.affinity.pod_anti_affinity, meta),
+            spread_constraints=tuple(
+                SpreadConstraint.of(one, meta) for one in spec.topology_spread_constraints
+            ),
+            volumes=read_volumes(spec.volumes, meta.name),
+            resource_claims=tuple(one.name for one in spec.resource_claims),
         )
 
     @property
@@ -107,6 +160,39 @@ class PodInfo:
         """Tell whether the pod has run to its end, and so takes nothing of its node any more."""
         return self.phase in _TERMINAL_PHASES
 
+    @property
+    def is_terminating(self) -> bool:
+        """Tell whether the pod is on its way out."""
+        return self.deletion_timestamp != 0
+
+    @property
+    def owner(self) -> Owner | None:
+        """The owner that controls the pod, if any."""
+        found = next((one for one in self.owner_references if one.controller), None)
+        return None if found is None else Owner(found.api_version, found.kind, found.name, found.uid)
+
+    @property
+    def gates(self) -> tuple[SchedulingGate, ...]:
+        """The scheduling gates as objects of the API."""
+        return tuple(map(SchedulingGate, self.scheduling_gates))
+
+    @property
+    def claim_names(self) -> tuple[str, ...]:
+        """The claims that the volumes of the pod are of, those made for it included."""
+        return tuple(volume.claim_name for volume in self.volumes if volume.claim_name)
+
+    def can_be_on(self, node: Selectable) -> bool:
+        """Tell whether nodeSelector and required node affinity allow `node`."""
+        labels = node.labels
+        if any(labels.get(key) != value for key, value in self.node_selector.items()):
+            return False
+        return self.required_node_affinity is None or self.required_node_affinity.matches(node)
+
+    @property
+    def started_at(self) -> int:
+        """When the pod was started; the end of time for one that was not, which so started last."""
+        return self.start_time or NEVER
+
     def tolerates(self, taint: Taint) -> bool:
         """Tell whether some toleration of the pod matches `taint`."""
         return any(toleration.tolerates(taint) for toleration in self.tolerations)
@@ -116,14 +202,30 @@ class PodInfo:
         return replace(self, node_name=node_name)
 
 
+def _device_containers(spec: PodSpec) -> tuple[DeviceContainer, ...]:
+    """Return the containers where one of them names an extended resource, with no others."""
+    amounts = (each.resources for each in (*spec.init_containers, *spec.containers))
+    if any("/" in name for one in amounts for name in (*one.limits, *one.requests)):
+        return tuple(each.extended() for each in containers_of(spec))
+    return ()
+
+
 def nanoseconds(time: datetime | None) -> int:
     """Return a time as nanoseconds since the Unix epoch; an absent one is 0."""
     return 0 if time is None else (time - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
+def _is_preempted(pod: Pod) -> bool:
+    """Tell whether a scheduler has marked the pod as a victim."""
+    return any(
+        one.type == "DisruptionTarget" and one.status == "True" and one.reason == "PreemptionByScheduler"
+        for one in pod.status.conditions
+    )
+
+
 def _host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     """Return the host ports of containers and sidecars, each once."""
-    running: Iterable[Container] = (
+    running = (
         *spec.containers,
         *(one for one in spec.init_containers if one.restart_policy == "Always"),
     )

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final, TypeAlias
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
 from kdsl.base.paths import Path, path_text
@@ -19,32 +19,34 @@ from kdsl.cluster.decode import decode
 from kdsl.cluster.defaults import with_defaults
 from kdsl.cluster.documents import Document, read_documents
 from kdsl.cluster.files import read_files
-from kdsl.cluster.kinds import KNOWN_KINDS
-from kdsl.cluster.objects import KINDS, KubeObject, Namespace, Node, Pod
+from kdsl.cluster.kinds import KINDS, KNOWN_KINDS, CatalogObject, KubeObject
+from kdsl.cluster.objects import Node, Pod
 from kdsl.cluster.problems import InputCode, Problems
 from kdsl.cluster.validate import validate
+
+Manifest: TypeAlias = dict[str, Any]
+"""An object as plain JSON values, as it is written."""
 
 _LIST: Final = "List"
 
 # What a pod may ask for that rules cannot see yet: a decision without it may be wrong, so it is said.
 _UNREAD_POD_FIELDS: Final[tuple[Path, ...]] = (
-    ("spec", "affinity", "podAffinity"),
-    ("spec", "affinity", "podAntiAffinity"),
-    ("spec", "topologySpreadConstraints"),
     ("spec", "resourceClaims"),
     ("spec", "schedulingGroup"),
-    ("spec", "volumes", "persistentVolumeClaim"),
-    ("spec", "volumes", "ephemeral"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
-    """The usable objects in input order, how many of which kinds were passed over, and what is wrong."""
+    """The usable objects in input order, how many of which kinds were passed over, and what is wrong.
+
+    `sources` are the objects as they were written, where the reader was asked to keep them.
+    """
 
     objects: tuple[KubeObject, ...]
     unread: tuple[tuple[str, int], ...]
     diagnostics: tuple[Diagnostic, ...]
+    sources: tuple[Manifest, ...] = ()
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -55,16 +57,19 @@ class ReadResult:
         return tuple(one for one in self.objects if isinstance(one, Pod))
 
     @property
-    def namespaces(self) -> tuple[Namespace, ...]:
-        return tuple(one for one in self.objects if isinstance(one, Namespace))
+    def catalog(self) -> tuple[CatalogObject, ...]:
+        """What there is besides nodes and pods."""
+        return tuple(one for one in self.objects if not isinstance(one, Node | Pod))
 
 
-def read_objects(paths: Sequence[str | FilePath], stdin: BinaryIO | None = None) -> ReadResult:
+def read_objects(
+    paths: Sequence[str | FilePath], stdin: BinaryIO | None = None, *, keeps_sources: bool = False
+) -> ReadResult:
     """Read YAML, JSON and JSON lines from files, folders and `-` (`stdin`), packed with gzip or not.
 
     Lists as `kubectl get -o json` writes them count as their items. Raises nothing, whatever the bytes.
     """
-    reader = _Reader()
+    reader = _Reader(keeps_sources)
     for file in read_files(paths, stdin, reader.found):
         for document in read_documents(file.name, file.data, reader.found):
             reader.take(document)
@@ -81,6 +86,8 @@ def read_values(values: Iterable[object], name: str = "<values>") -> ReadResult:
 
 @dataclass(slots=True)
 class _Reader:
+    keeps_sources: bool = False
+    sources: list[Manifest] = field(default_factory=list)
     found: list[Diagnostic] = field(default_factory=list)
     objects: list[KubeObject] = field(default_factory=list)
     unread: Counter[str] = field(default_factory=Counter)
@@ -113,6 +120,9 @@ class _Reader:
             return
         self.places[key] = problems.where
         self.objects.append(thing)
+        if self.keeps_sources:
+            # Items of typed lists may leave out what they are.
+            self.sources.append({"apiVersion": kind[0], "kind": kind[1], **raw})
         if isinstance(thing, Pod):
             self.unread_fields.update(path for path in _UNREAD_POD_FIELDS if _has(raw, path))
 
@@ -135,7 +145,8 @@ class _Reader:
             pods = "1 pod has" if count == 1 else f"{count} pods have"
             title = f"{pods} `{path_text(path)}`, which no rule can read yet"
             self.found.append(Diagnostic(InputCode.NOT_READ_YET, title, severity=Severity.WARNING))
-        return ReadResult(tuple(self.objects), tuple(sorted(self.unread.items())), tuple(self.found))
+        unread = tuple(sorted(self.unread.items()))
+        return ReadResult(tuple(self.objects), unread, tuple(self.found), tuple(self.sources))
 
 
 def _items(value: object, problems: Problems) -> Iterator[tuple[dict[str, object], Path, tuple[str, str]]]:

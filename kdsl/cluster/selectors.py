@@ -91,6 +91,11 @@ class SelectorTerm:
     labels: tuple[LabelRequirement, ...]
     fields: tuple[FieldRequirement, ...]
 
+    @property
+    def label_keys(self) -> frozenset[str] | None:
+        """The labels that tell whether a node matches; None where they do not tell it all."""
+        return None if self.fields else frozenset(one.key for one in self.labels)
+
     def matches(self, node: Selectable) -> bool:
         labels = node.labels
         return all(one.holds(labels) for one in self.labels) and all(
@@ -116,6 +121,13 @@ class NodeSelector:
             tuple(term for term in terms if term is not None), _node_names(spec.node_selector_terms)
         )
 
+    @property
+    def label_keys(self) -> frozenset[str] | None:
+        """The labels that tell whether a node matches; None where they do not tell it all."""
+        keys = [term.label_keys for term in self.terms]
+        known = [each for each in keys if each is not None]
+        return frozenset[str]().union(*known) if len(known) == len(keys) else None
+
     def matches(self, node: Selectable) -> bool:
         """Tell whether some term matches `node`."""
         return any(term.matches(node) for term in self.terms)
@@ -128,9 +140,63 @@ class PreferredNodeTerm:
     weight: int
     term: SelectorTerm | None
 
+    @property
+    def label_keys(self) -> frozenset[str] | None:
+        """The labels that tell whether a node matches; None where they do not tell it all."""
+        return frozenset() if self.term is None else self.term.label_keys
+
     def matches(self, node: Selectable) -> bool:
         """Tell whether the preference matches `node`."""
         return self.term is not None and self.term.matches(node)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRequirement:
+    """A condition on a label or a field of nodes, as rules write it."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...]
+    is_field: bool
+
+    @staticmethod
+    def on_label(key: str, operator: str, values: Iterable[str]) -> NodeRequirement:
+        """Return a condition as in matchExpressions."""
+        return NodeRequirement(key, operator, tuple(values), is_field=False)
+
+    @staticmethod
+    def on_field(field: str, operator: str, values: Iterable[str]) -> NodeRequirement:
+        """Return a condition as in matchFields."""
+        return NodeRequirement(field, operator, tuple(values), is_field=True)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerm:
+    """A term that rules write; without requirements, or with one that means nothing, it matches nothing."""
+
+    term: SelectorTerm | None
+
+    @staticmethod
+    def of(requirements: Iterable[NodeRequirement]) -> NodeTerm:
+        """Read the term of these requirements."""
+        read = NodeSelectorTerm()
+        for one in requirements:
+            listed = read.match_fields if one.is_field else read.match_expressions
+            listed.append(NodeSelectorRequirement(one.key, one.operator, list(one.values)))
+        return NodeTerm(read_term(read))
+
+    @property
+    def label_keys(self) -> frozenset[str] | None:
+        """The labels that tell whether a node matches; None where they do not tell it all."""
+        return frozenset() if self.term is None else self.term.label_keys
+
+    def matches(self, node: Selectable) -> bool:
+        """Tell whether the term matches `node`."""
+        return self.term is not None and self.term.matches(node)
+
+    def weighing(self, weight: int) -> PreferredNodeTerm:
+        """Return the term as a preference."""
+        return PreferredNodeTerm(weight, self.term)
 
 
 def read_term(term: NodeSelectorTerm) -> SelectorTerm | None:

@@ -22,7 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.base.resources import resource_order
+from kdsl.cluster.catalog import Catalog
+from kdsl.cluster.changes import Changes
 from kdsl.cluster.columns import Columns, Int64Column, grown, readable
+from kdsl.cluster.looks import Looks
 from kdsl.cluster.node import NodeInfo
 
 Rows: TypeAlias = NDArray[np.int32]
@@ -42,6 +45,8 @@ class Snapshot(ABC):
     """The rows of the nodes in visiting order: zones take turns."""
     names: Sequence[str]
     """The name of each row's node; empty for a free row."""
+    catalog: Catalog
+    """What there is besides nodes and pods; the same for overlays."""
 
     @property
     @abstractmethod
@@ -80,6 +85,16 @@ class Snapshot(ABC):
     def scored_requests(self, resource: str) -> Int64Column:
         """Return what the pods on each node count for in scores: `NodeInfo.scored_requests`."""
 
+    @property
+    @abstractmethod
+    def live(self) -> LiveSnapshot:
+        """The snapshot that all overlays are laid over; a live one is its own."""
+
+    @property
+    @abstractmethod
+    def changed_rows(self) -> frozenset[int]:
+        """The rows that are other than in the live snapshot."""
+
     @abstractmethod
     def what_if_version(self) -> int:
         """Draw a version for an overlay: negative, and never used before."""
@@ -105,12 +120,14 @@ class Snapshot(ABC):
 class LiveSnapshot(Snapshot):
     """The snapshot that a cache keeps up to date, row by row.
 
-    Only the cache writes to it, between two cycles.
+    Only the cache writes to it, between two cycles. `fact_changes` and `usage_changes` log the rows that were
+    written, `looks` tells which rows look alike.
     """
 
     is_overlay = False
 
-    def __init__(self) -> None:
+    def __init__(self, catalog: Catalog | None = None) -> None:
+        self.catalog = Catalog() if catalog is None else catalog
         self.version = 0
         self.images_version = 0
         self.nodes_version = 0
@@ -126,6 +143,18 @@ class LiveSnapshot(Snapshot):
         self._resource_names: tuple[str, ...] | None = ()
         self._versions = count(1)
         self._what_if_versions = count(-1, -1)
+        self.fact_changes, self.usage_changes = Changes(), Changes()
+        self.looks = Looks()
+        self.kept: dict[object, object] = {}
+        """What readers keep with the snapshot, each under its own key; it goes when the snapshot does."""
+
+    @property
+    def live(self) -> LiveSnapshot:
+        return self
+
+    @property
+    def changed_rows(self) -> frozenset[int]:
+        return frozenset()
 
     @property
     def static_version(self) -> Int64Column:
@@ -189,6 +218,8 @@ class LiveSnapshot(Snapshot):
         self._infos[row] = info
         self._allocatable.write(row, info.allocatable.amounts())
         self._resource_names = None
+        self.fact_changes.note(row, len(self._infos))
+        self._look(row, info)
         self.version = self._static_version[row] = next(self._versions)
 
     def set_usage(self, info: NodeInfo) -> None:
@@ -199,6 +230,8 @@ class LiveSnapshot(Snapshot):
         self._scored.write(row, info.scored_requests.amounts())
         self._resource_names = None
         self._pod_counts[row] = info.pod_count
+        self.usage_changes.note(row, len(self._infos))
+        self._look(row, info)
         self.version = self._usage_version[row] = next(self._versions)
 
     def set_images(self, infos: Iterable[NodeInfo]) -> None:
@@ -207,12 +240,28 @@ class LiveSnapshot(Snapshot):
             self._infos[self._rows[info.name]] = info
         self.version = self.images_version = next(self._versions)
 
+    def set_catalog(self) -> None:
+        """Note that the catalog changed."""
+        self.version = next(self._versions)
+
+    def _look(self, row: int, info: NodeInfo) -> None:
+        if self.looks.is_full:
+            self.looks.renew()
+            for other in self.order.tolist():
+                known = self._infos[other]
+                if known is not None:
+                    self.looks.put(other, known)
+        self.looks.put(row, info)
+
     def _clear(self, row: int) -> None:
         self._names[row] = ""
         self._infos[row] = None
         for columns in (self._allocatable, self._requested, self._scored):
             columns.write(row, {})
         self._pod_counts[row] = 0
+        self.looks.clear(row)
+        self.fact_changes.note(row, len(self._infos))
+        self.usage_changes.note(row, len(self._infos))
         self._static_version[row] = self._usage_version[row] = next(self._versions)
         self._free.append(row)
 
@@ -228,6 +277,7 @@ class LiveSnapshot(Snapshot):
         self._static_version = grown(self._static_version, rows)
         self._usage_version = grown(self._usage_version, rows)
         self._pod_counts = grown(self._pod_counts, rows)
+        self.looks.grow(rows)
         self._static_view = readable(self._static_version)
         self._usage_view = readable(self._usage_version)
         self._counts_view = readable(self._pod_counts)
@@ -252,6 +302,15 @@ class _Overlay(Snapshot):
         self.nodes_version = base.nodes_version
         self.order = base.order
         self.names = base.names
+        self.catalog = base.catalog
+
+    @property
+    def live(self) -> LiveSnapshot:
+        return self._base.live
+
+    @property
+    def changed_rows(self) -> frozenset[int]:
+        return self._base.changed_rows | {self._row}
 
     @property
     def static_version(self) -> Int64Column:

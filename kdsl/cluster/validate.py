@@ -3,7 +3,7 @@
 `read` runs this on every object.
 
 Checked is what would make a decision wrong or ambiguous: amounts, names, ports, operators, effects. Rules
-that only protect other components (image names, volumes, probes) are left to the API server.
+that only protect other components (image names, probes) are left to the API server.
 """
 
 from __future__ import annotations
@@ -14,24 +14,30 @@ from typing import Final
 
 from kdsl.base.diagnostic import Severity, did_you_mean
 from kdsl.base.paths import Path
+from kdsl.cluster.kinds import KubeObject
 from kdsl.cluster.names import is_dns_label, is_dns_subdomain, is_label_key, is_label_value
 from kdsl.cluster.objects import (
     Container,
     ContainerPort,
-    KubeObject,
+    Namespace,
     Node,
     ObjectMeta,
     Pod,
     TaintSpec,
     TolerationSpec,
+    Volume,
 )
 from kdsl.cluster.problems import InputCode, Problems
+from kdsl.cluster.validate_affinity import check_pod_affinity, check_spread
 from kdsl.cluster.validate_amounts import check_container_amounts, check_node_amounts, check_pod_amounts
+from kdsl.cluster.validate_catalog import check_catalog_object
 from kdsl.cluster.validate_selectors import check_node_affinity
+from kdsl.cluster.workload_objects import Service
 
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 TOLERATION_OPERATORS: Final = ("Exists", "Equal")
 PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
+PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 
 _INT32: Final = range(-(2**31), 2**31)
 
@@ -43,10 +49,12 @@ def validate(thing: KubeObject, problems: Problems) -> None:
         _check_pod(thing, problems)
     elif isinstance(thing, Node):
         _check_node(thing, problems)
+    else:
+        check_catalog_object(thing, problems)
 
 
 def _check_metadata(thing: KubeObject, meta: ObjectMeta, problems: Problems) -> None:
-    named = is_dns_subdomain if isinstance(thing, Pod | Node) else is_dns_label
+    named = is_dns_label if isinstance(thing, Namespace | Service) else is_dns_subdomain
     if not meta.name:
         problems.add(InputCode.MISSING, ("metadata", "name"), "an object needs a name")
     elif not named(meta.name):
@@ -80,12 +88,27 @@ def _check_pod(pod: Pod, problems: Problems) -> None:
     for i, toleration in enumerate(spec.tolerations):
         _check_toleration(toleration, ("spec", "tolerations", i), problems)
     check_node_affinity(spec.affinity.node_affinity, problems)
+    check_pod_affinity(spec.affinity, problems)
+    check_spread(spec.topology_spread_constraints, problems)
+    _check_volumes(spec.volumes, problems)
+    if spec.preemption_policy:
+        _check_known(spec.preemption_policy, PREEMPTION_POLICIES, ("spec", "preemptionPolicy"), problems)
     gates = [gate.name for gate in spec.scheduling_gates]
     _check_unique(gates, ("spec", "schedulingGates"), "scheduling gate", problems)
     if spec.priority is not None and spec.priority not in _INT32:
         problems.add(
             InputCode.VALUE, ("spec", "priority"), f"priority {spec.priority} is not a 32-bit integer"
         )
+
+
+def _check_volumes(volumes: Sequence[Volume], problems: Problems) -> None:
+    path: Path = ("spec", "volumes")
+    _check_unique([volume.name for volume in volumes], path, "volume", problems)
+    for i, volume in enumerate(volumes):
+        claim = volume.persistent_volume_claim
+        if claim is not None and not claim.claim_name:
+            place = (*path, i, "persistentVolumeClaim", "claimName")
+            problems.add(InputCode.MISSING, place, "the name of a claim is needed")
 
 
 def _check_container(

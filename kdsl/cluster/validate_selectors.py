@@ -7,7 +7,7 @@ from typing import Final
 from kdsl.base.diagnostic import Severity, did_you_mean
 from kdsl.base.paths import Path
 from kdsl.cluster.names import is_label_key, is_label_value
-from kdsl.cluster.objects import NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm
+from kdsl.cluster.objects import NodeAffinity, NodeSelectorRequirement, NodeSelectorSpec, NodeSelectorTerm
 from kdsl.cluster.problems import InputCode, Problems
 from kdsl.cluster.selectors import is_integer
 
@@ -23,18 +23,22 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 def check_node_affinity(affinity: NodeAffinity, problems: Problems) -> None:
     """Check terms, operators, values and weights of a pod's node affinity."""
     if affinity.required is not None:
-        path = (*_AFFINITY, _REQUIRED, "nodeSelectorTerms")
-        terms = affinity.required.node_selector_terms
-        if not terms:
-            problems.add(InputCode.MISSING, path, "a node selector needs at least one term")
-        for i, term in enumerate(terms):
-            _check_term(term, (*path, i), problems)
+        check_node_selector(affinity.required, (*_AFFINITY, _REQUIRED), problems)
     for i, preferred in enumerate(affinity.preferred):
         path = (*_AFFINITY, _PREFERRED, i)
         if not 1 <= preferred.weight <= 100:
             title = f"weight {preferred.weight} is not between 1 and 100"
             problems.add(InputCode.VALUE, (*path, "weight"), title)
         _check_term(preferred.preference, (*path, "preference"), problems)
+
+
+def check_node_selector(selector: NodeSelectorSpec, path: Path, problems: Problems) -> None:
+    """Check the terms of a node selector."""
+    path = (*path, "nodeSelectorTerms")
+    if not selector.node_selector_terms:
+        problems.add(InputCode.MISSING, path, "a node selector needs at least one term")
+    for i, term in enumerate(selector.node_selector_terms):
+        _check_term(term, (*path, i), problems)
 
 
 def _check_term(term: NodeSelectorTerm, path: Path, problems: Problems) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from kdsl.check.model import ExternalFn
 from kdsl.check.typed import TypedExpr
 from kdsl.check.walk import frame_size
 from kdsl.plan.scalar.meter import POD_STEPS, Meter
@@ -13,13 +14,14 @@ from kdsl.plan.values import Value
 Expression = Callable[[Sequence[Value]], Value]
 
 
-def compile_expression(expr: TypedExpr) -> Expression:
+def compile_expression(expr: TypedExpr, fns: Mapping[str, ExternalFn] = {}) -> Expression:
     """Compile an expression that was checked in an `Environment`, through the passes that rules go through.
 
+    `fns` are the functions of plugins that it may call, and those of the fields that plugins bring.
     The result takes the values of the environment's variables in their order; EvalError where it has no
     value.
     """
-    scope = RuleScope({}, (), frame_size(expr), Functions.of({}))
+    scope = RuleScope({}, (), frame_size(expr), Functions.of(fns))
     closure = scope.compile(expr)
     blank = scope.new_frame()
 

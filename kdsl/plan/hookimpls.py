@@ -5,40 +5,56 @@ any other.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.base.events import EventPattern
+from kdsl.check.cures import queue_cures
 from kdsl.check.model import CheckedPredicate, CheckedProfile, CheckedQueue, CheckedScore, RuleSet
+from kdsl.cluster.events import ClusterEvent
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
-from kdsl.hooks.specs import Narrowed, QueuedPod, hookimpl
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.hooks.specs import Backoff, Narrowed, QueuedPod, hookimpl
 from kdsl.hooks.state import CycleState
-from kdsl.hooks.status import Status, StatusColumn
-from kdsl.plan.memo import Dependencies, Memo
+from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.plan.normalize import Scores
 from kdsl.plan.predicate import SKIP, PredicateProgram
+from kdsl.plan.preemption import PreemptionPlugin
 from kdsl.plan.queue import QueueProgram
 from kdsl.plan.scalar import Frame
+from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.scalar.probe import Probe
 from kdsl.plan.scope import Functions
 from kdsl.plan.score import ScoreProgram
 from kdsl.plan.tightened import TightenedPlugin
 from kdsl.plan.verdicts import Verdicts
 from kdsl.plan.views import ClusterView
+from kdsl.plan.waking import Waking, WakingRule
 
 _IDS = np.dtype(np.int32)
 
 
 @dataclass(frozen=True, slots=True)
 class _Judging:
-    """A predicate at work on one pod. The memo holds numbers of `verdicts`."""
+    """A predicate at work on one pod over one snapshot.
 
+    `spare` are the frames that no thread is using: what one of them has computed for the pod stays known.
+    """
+
+    snapshot: Snapshot
     frame: Frame
+    spare: list[Frame]
     verdicts: Verdicts
-    memo: Memo[np.int32] | None
+
+    def take_frame(self) -> Frame:
+        """Return a frame for the caller alone, who puts it back among the spare ones."""
+        try:
+            return self.spare.pop()
+        except IndexError:
+            return self.frame.copy()
 
 
 class PredicatePlugin:
@@ -48,40 +64,85 @@ class PredicatePlugin:
         self.key = key
         self.name = rule.name
         self.site = rule.span.site
+        self.rule = rule
         self._program = PredicateProgram(rule, functions)
-        self._dependencies = Dependencies.of(rule.reads)
-        self._lock = Lock()
-        self._renew()
+        self.waking_rule = WakingRule(rule, self._program, functions.fns)
+        self._waking = Waking((self.waking_rule,))
 
-    def _renew(self) -> None:
-        self._verdicts = Verdicts()
-        self._memo = None if self._dependencies is None else Memo(self._dependencies, _IDS)
+    @property
+    def parts(self) -> tuple[PredicatePlugin, ...]:
+        """The predicates that it is made of: itself."""
+        return (self,)
+
+    def applying(self, state: CycleState) -> tuple[PredicatePlugin, ...]:
+        """Return the parts that apply, once PreFilter has not skipped all of it."""
+        return (self,)
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
-        judging = self._begin(pod, nodes)
+        judging = self._begin(pod, nodes.snapshot)
         state.write(self.key, judging)
         return self._program.decide(judging.frame)
 
     @hookimpl
+    def events(self) -> tuple[EventPattern, ...]:
+        return self._waking.events()
+
+    @hookimpl
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        return self._waking.is_cured(pod, event)
+
+    @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
         judging = state.get(self.key)
-        if not isinstance(judging, _Judging):
-            judging = self._begin(pod, nodes)
+        if isinstance(judging, _Judging) and judging.snapshot is nodes.snapshot:
+            return self._judge(judging, nodes)
+        # PreFilter saw another snapshot, as in a what-if, or none: what it decided may not hold here.
+        judging = self._begin(pod, nodes.snapshot)
+        match self._program.decide(judging.frame):
+            case None:
+                return self._judge(judging, nodes)
+            case Narrowed(names=names):
+                outside = np.array([name not in names for name in nodes.names()], dtype=np.bool_)
+                return self._judge_inside(judging, nodes, outside)
+            case decided:
+                is_skip = decided.code is Code.SKIP
+                return None if is_skip else StatusColumn(np.ones(len(nodes), _IDS), [SUCCESS, decided])
 
-        def compute(wanted: NodeSet) -> NDArray[np.int32]:
-            ids = self._program.judge(judging.frame.copy(), wanted.nodes(), judging.verdicts)
-            return np.fromiter(ids, _IDS, len(wanted))
+    def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
+        """Tell whether the conditions of `applies when` that do not depend on nodes hold for a pod."""
+        return self._program.is_for(self._program.begin(pod, view))
 
-        ids = compute(nodes) if judging.memo is None else judging.memo.answers(pod, nodes, compute)
+    def verdicts_of(self, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
+        """Return the number in `verdicts` of the status of each node, for a pod that PreFilter let pass."""
+        frame = self._program.begin(pod, ClusterView(nodes.snapshot))
+        return self._program.judge_nodes(frame, nodes, verdicts)
+
+    def _judge(self, judging: _Judging, nodes: NodeSet) -> StatusColumn:
+        frame = judging.take_frame()
+        ids = self._program.judge_nodes(frame, nodes, judging.verdicts)
+        judging.spare.append(frame)
         return StatusColumn(ids, judging.verdicts.table)
 
-    def _begin(self, pod: PodInfo, nodes: NodeSet) -> _Judging:
-        with self._lock:
-            if self._verdicts.is_full:
-                self._renew()
-            verdicts, memo = self._verdicts, self._memo
-        return _Judging(self._program.begin(pod, ClusterView(len(nodes.snapshot))), verdicts, memo)
+    def _judge_inside(self, judging: _Judging, nodes: NodeSet, outside: NDArray[np.bool_]) -> StatusColumn:
+        """Judge the nodes that `narrow to` names, and reject those outside."""
+        ids = np.zeros(len(nodes), _IDS)
+        column = self._judge(judging, nodes.take(~outside))
+        ids[~outside] = column.ids
+        ids[outside] = len(column.table)
+        return StatusColumn(ids, [*column.table, self._program.outside(judging.frame)])
+
+    def _begin(self, pod: PodInfo, snapshot: Snapshot) -> _Judging:
+        frame = self._program.begin(pod, ClusterView(snapshot))
+        return _Judging(snapshot, frame, [frame], Verdicts())
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoring:
+    """A score at work on one pod over one snapshot."""
+
+    snapshot: Snapshot
+    frame: Frame
 
 
 class ScorePlugin:
@@ -92,53 +153,65 @@ class ScorePlugin:
         self.name = rule.name
         self.weight = weight
         self.site = rule.span.site
+        self.rule = rule
         self._program = ScoreProgram(rule, functions)
-        dependencies = Dependencies.of(rule.reads)
-        self._memo: Memo[np.int64 | np.float64] | None = None
-        if dependencies is not None:
-            self._memo = Memo(dependencies, self._program.dtype)
+        self.dtype = self._program.dtype
 
     @hookimpl
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
-        frame = self._begin(pod, nodes)
-        state.write(self.key, frame)
-        return None if self._program.applies(frame) else SKIP
+        scoring = self._begin(pod, nodes)
+        state.write(self.key, scoring)
+        return None if self._program.applies(scoring.frame, nodes) else SKIP
 
     @hookimpl
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Scores:
-        frame = self._frame(state, pod, nodes)
-
-        def compute(wanted: NodeSet) -> Scores:
-            raw = self._program.judge(frame.copy(), wanted.nodes())
-            return np.fromiter(raw, self._program.dtype, len(wanted))
-
-        raw = compute(nodes) if self._memo is None else self._memo.answers(pod, nodes, compute)
-        failed = self._program.failed(raw)
-        state.write(f"{self.key}/failed", failed)
-        if failed.any():
+        raw = self._program.judge_nodes(self._frame(state, pod, nodes).copy(), nodes)
+        missing = self._program.missing(raw)
+        state.write(f"{self.key}/missing", missing)
+        if missing.any():
             raw = raw.copy()
-            raw[failed] = 0
+            raw[missing] = 0
         return raw
 
     @hookimpl
     def normalize_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, scores: Scores
     ) -> NDArray[np.int64]:
-        """Normalise what `score` returned; nodes whose score failed get 0 and do not count for the others."""
-        failed = state.get(f"{self.key}/failed")
-        frame = self._frame(state, pod, nodes).copy()
-        if not isinstance(failed, np.ndarray) or not failed.any():
+        """Normalise what `score` returned; nodes without a score get 0 and do not count for the others."""
+        missing = state.get(f"{self.key}/missing")
+        return self._normalized(self._frame(state, pod, nodes).copy(), scores, missing)
+
+    def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
+        """Tell whether the conditions of `applies when` hold for a pod; they must not read `feasible`."""
+        return self._program.is_for(self._program.begin(pod, view, NodeSet.all(view.snapshot)))
+
+    def raw_of(self, pod: PodInfo, nodes: NodeSet) -> Scores:
+        """Return the raw score of each node, with what stands for none where it failed or is ignored."""
+        return self._program.judge_nodes(self._begin(pod, nodes).frame, nodes)
+
+    def normalized_of(self, pod: PodInfo, nodes: NodeSet, raw: Scores) -> NDArray[np.int64]:
+        """Normalise what `raw_of` returned for the same nodes."""
+        missing = self._program.missing(raw)
+        frame = self._begin(pod, nodes).frame if self.rule.normalize.by is not None else []
+        return self._normalized(frame, raw, missing)
+
+    def _normalized(self, frame: Frame, scores: Scores, missing: object) -> NDArray[np.int64]:
+        if not isinstance(missing, np.ndarray) or not missing.any():
             return self._program.normalized(frame, scores)
         normalized = np.zeros(len(scores), dtype=np.int64)
-        normalized[~failed] = self._program.normalized(frame, scores[~failed])
+        normalized[~missing] = self._program.normalized(frame, scores[~missing])
         return normalized
 
-    def _begin(self, pod: PodInfo, nodes: NodeSet) -> Frame:
-        return self._program.begin(pod, ClusterView(len(nodes.snapshot)))
+    def _begin(self, pod: PodInfo, nodes: NodeSet) -> _Scoring:
+        frame = self._program.begin(pod, ClusterView(nodes.snapshot), nodes)
+        return _Scoring(nodes.snapshot, frame)
 
     def _frame(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Frame:
-        frame = state.get(self.key)
-        return frame if isinstance(frame, list) else self._begin(pod, nodes)
+        scoring = state.get(self.key)
+        if not isinstance(scoring, _Scoring) or scoring.snapshot is not nodes.snapshot:
+            scoring = self._begin(pod, nodes)
+            self._program.fill(scoring.frame, nodes)
+        return scoring.frame
 
 
 class QueuePlugin:
@@ -149,6 +222,7 @@ class QueuePlugin:
         self.name = rule.name
         self.site = rule.span.site
         self._program = QueueProgram(rule, functions)
+        self._cures = queue_cures(rule, functions.fns)
 
     @hookimpl
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
@@ -158,6 +232,14 @@ class QueuePlugin:
     def queue_sort(self, queued: QueuedPod) -> Any:
         return self._program.sort_key(queued.pod, queued.queued_at, queued.sequence)
 
+    @hookimpl
+    def backoff(self) -> Backoff:
+        return self._program.backoff
+
+    @hookimpl
+    def events(self) -> tuple[EventPattern, ...]:
+        return self._cures.patterns
+
 
 @dataclass(frozen=True, slots=True)
 class CompiledProfile:
@@ -165,18 +247,21 @@ class CompiledProfile:
 
     name: str
     scheduler: str
-    predicates: tuple[PredicatePlugin | TightenedPlugin, ...]
+    predicates: tuple[PredicatePlugin | TightenedPlugin[PredicatePlugin], ...]
     scores: tuple[ScorePlugin, ...]
     queue: QueuePlugin
+    preemption: PreemptionPlugin | None
 
 
-def compile_profile(rules: RuleSet, profile: CheckedProfile, probe: Probe | None = None) -> CompiledProfile:
-    """Compile every rule of a profile of `rules`; a `probe` watches them at work.
+def compile_profile(
+    rules: RuleSet, profile: CheckedProfile, probe: Probe | None = None, steps: Steps = DEFAULT_STEPS
+) -> CompiledProfile:
+    """Compile every rule of a profile of `rules`; a `probe` watches them at work, `steps` bound it.
 
     Nothing is shared between profiles, not even the memo of a rule that both use: its parameters may differ.
     """
-    functions = Functions.of(rules.fns, probe)
-    place = profile.qualified
+    functions = Functions.of(rules.fns, probe, steps)
+    place, preemption = profile.qualified, profile.preemption
     return CompiledProfile(
         profile.name,
         profile.scheduler,
@@ -191,10 +276,13 @@ def compile_profile(rules: RuleSet, profile: CheckedProfile, probe: Probe | None
             if not entry.score.plugin
         ),
         QueuePlugin(profile.queue, f"{place}/queue/{profile.queue.qualified}", functions),
+        None if preemption is None else PreemptionPlugin(preemption, f"{place}/preemption", functions),
     )
 
 
-def _predicate(rule: CheckedPredicate, key: str, functions: Functions) -> PredicatePlugin | TightenedPlugin:
+def _predicate(
+    rule: CheckedPredicate, key: str, functions: Functions
+) -> PredicatePlugin | TightenedPlugin[PredicatePlugin]:
     plugin = PredicatePlugin(rule, key, functions)
     if not rule.tightenings:
         return plugin

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from kdsl.check.typed import (
+    Aggregate,
     Bind,
     CallFn,
     CallOf,
@@ -52,6 +53,8 @@ def map_children(expr: TypedExpr, change: Callable[[TypedExpr], TypedExpr]) -> T
         case Comprehension(iterable=iterable, where=where, body=body):
             condition = None if where is None else change(where)
             return replace(expr, iterable=change(iterable), where=condition, body=change(body))
+        case Aggregate(target=target, body=body):
+            return replace(expr, target=change(target), body=change(body))
         case Bind(value=value, body=body):
             return replace(expr, value=change(value), body=change(body))
 
@@ -67,7 +70,7 @@ def free_slots(*exprs: TypedExpr | None) -> frozenset[int]:
                     read.add(slot)
                 case Comprehension(variables=variables):
                     bound.update(variable.slot for variable in variables)
-                case Bind(variable=variable):
+                case Bind(variable=variable) | Aggregate(variable=variable):
                     bound.add(variable.slot)
                 case _:
                     pass

@@ -1,8 +1,11 @@
-"""Predicates as programs: what is known from the pod alone at PreFilter, the rest for every node."""
+"""Predicates as programs: what does not depend on the node at PreFilter, the rest for every node."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kdsl.check.model import (
     CheckedLet,
@@ -12,12 +15,22 @@ from kdsl.check.model import (
     CheckedRequire,
     CheckedTemplate,
 )
-from kdsl.check.types import BindingTime
+from kdsl.cluster.nodeset import NodeSet
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
 from kdsl.lang.tree import Code as RuleCode
+from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.compiler import ColumnCompiler
+from kdsl.plan.columns.programs import (
+    ColumnPredicate,
+    DistinctPredicate,
+    batch_of,
+    column_predicate,
+    is_worth_columns,
+)
+from kdsl.plan.columns.rule import Note
 from kdsl.plan.scalar import Frame
-from kdsl.plan.scalar.meter import NODE_STEPS, POD_STEPS, Meter
+from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scope import Functions, RuleScope, holds
 from kdsl.plan.statements import CODES, Block, Step
 from kdsl.plan.template import compile_template, text_in
@@ -28,14 +41,16 @@ SKIP = Status(Code.SKIP)
 
 
 class PredicateProgram:
-    """A compiled predicate. It never changes; frames carry what is known of one pod.
+    """A compiled predicate. It never changes; frames carry what is known of one pod over one snapshot.
 
     Conditions of `applies when` that read the node, and everything in a predicate that has such conditions,
-    are decided node by node; the others once, in `decide`.
+    are decided node by node; the others once, in `decide`. `columns` is its form over many nodes if it has
+    one, `notes` what that leaves to the scalar back end.
     """
 
     def __init__(self, rule: CheckedPredicate, functions: Functions) -> None:
         self.rule = rule
+        self._steps = functions.steps
         scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
         self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
         self._block = Block(scope, rule.report_all)
@@ -43,10 +58,10 @@ class PredicateProgram:
         for statement in rule.body:
             if isinstance(statement, CheckedLet):
                 self._block.let(statement)
-        self._pod_applies = [scope.compile(each) for each in rule.applies if each.time <= BindingTime.POD]
-        self._node_applies = [scope.compile(each) for each in rule.applies if each.time > BindingTime.POD]
+        self._applies = [scope.compile(each) for each in rule.applies if each.time.is_lasting]
+        self._node_applies = [scope.compile(each) for each in rule.applies if not each.time.is_lasting]
         self._on_error = compile_on_error(rule.name, rule.on_error, scope)
-        is_early = not self._node_applies and _is_pod_time(rule.on_error)
+        is_early = not self._node_applies and _says_early(rule.on_error)
         self._narrow = None if rule.narrow is None else _Narrow(rule.narrow, scope)
         self._narrows_early = is_early
         if self._narrow is not None and not is_early:
@@ -61,19 +76,37 @@ class PredicateProgram:
                 self._early.append(self._block.require(statement, self._on_error))
             else:
                 self._block.add(statement, self._on_error)
+        self.notes: list[Note] = []
+        self.columns = self._over_columns(scope, functions)
         self._blank = scope.new_frame()
 
+    def _over_columns(
+        self, scope: RuleScope, functions: Functions
+    ) -> DistinctPredicate | ColumnPredicate | None:
+        """Compile what is decided node by node for many nodes at once, where that has a form."""
+        stays_narrow = self._narrow is not None and not self._narrows_early
+        if functions.probe is not None or self._node_applies or stays_narrow:
+            return None
+        compiler = ColumnCompiler(scope, functions, self._node, self._block.resets)
+        self.notes = compiler.notes
+        required = [each for each in self.rule.body if not isinstance(each, CheckedLet)]
+        statements = required[len(self._early) :]
+        return column_predicate(self.rule, statements, scope, compiler, self._on_error)
+
+    @property
+    def applies_by_node(self) -> bool:
+        """Tell whether some condition of `applies when` reads the node."""
+        return bool(self._node_applies)
+
     def begin(self, pod: Value, cluster: Value) -> Frame:
-        """Return the frame of one pod."""
+        """Return the frame of one pod over the snapshot that `cluster` views."""
         frame = self._blank.copy()
-        frame[self._pod], frame[self._cluster], frame[-1] = pod, cluster, Meter(POD_STEPS)
+        frame[self._pod], frame[self._cluster], frame[-1] = pod, cluster, Meter(self._steps.pod)
         return frame
 
     def decide(self, frame: Frame) -> Status | Narrowed | None:
-        """Decide what the pod alone decides: skip, reject the pod everywhere, narrow the candidates, or go
-        on.
-        """
-        if not all(holds(condition, frame) for condition in self._pod_applies):
+        """Decide what no node decides: skip, reject the pod everywhere, narrow the candidates, or go on."""
+        if not self.is_for(frame):
             return SKIP
         failures: list[Failure] = []
         if any(step(frame, failures) for step in self._early):
@@ -88,13 +121,33 @@ class PredicateProgram:
             return None
         return Narrowed(names) if names else status_of((self._narrow.failure(frame),))
 
+    def is_for(self, frame: Frame) -> bool:
+        """Tell whether all conditions of `applies when` hold that do not depend on nodes."""
+        return all(holds(condition, frame) for condition in self._applies)
+
+    def outside(self, frame: Frame) -> Status:
+        """Return the status of nodes that `narrow to` does not name; the rule must have one."""
+        assert self._narrow is not None
+        return status_of((self._narrow.failure(frame),))
+
+    def judge_nodes(self, frame: Frame, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
+        """Return the number in `verdicts` of the status of each node, over columns where that pays."""
+
+        def scalar(batch: Batch) -> NDArray[np.int32]:
+            return np.fromiter(self.judge(frame, batch.nodes(), verdicts), np.int32, len(batch))
+
+        if self.columns is None or not is_worth_columns(nodes):
+            return np.fromiter(self.judge(frame, nodes.nodes(), verdicts), np.int32, len(nodes))
+        frame[-1] = Meter(self._steps.node)
+        return self.columns.judge(batch_of(nodes, frame), verdicts, scalar)
+
     def judge(self, frame: Frame, nodes: Iterable[Value], verdicts: Verdicts) -> Iterator[int]:
         """Yield the number in `verdicts` of the status of each node. `frame` must not be in use elsewhere."""
         failures: list[Failure] = []
         block, node_slot = self._block, self._node
-        meter = frame[-1] = Meter(NODE_STEPS)
+        meter = frame[-1] = Meter(self._steps.node)
         for node in nodes:
-            frame[node_slot], meter.left = node, NODE_STEPS
+            frame[node_slot], meter.left = node, self._steps.node
             block.reset(frame)
             if self._node_applies and not all(holds(condition, frame) for condition in self._node_applies):
                 yield 0
@@ -150,13 +203,13 @@ def _is_early(statement: object) -> bool:
     """
     if not isinstance(statement, CheckedRequire) or statement.code is RuleCode.PENDING:
         return False
-    return statement.condition.time <= BindingTime.POD and _is_known_early(statement.reason)
+    return statement.condition.time.is_lasting and _is_known_early(statement.reason)
 
 
-def _is_pod_time(on_error: CheckedOnError | None) -> bool:
+def _says_early(on_error: CheckedOnError | None) -> bool:
     """Tell whether what is said about an error does not depend on the node."""
     return on_error is None or on_error.reason is None or _is_known_early(on_error.reason)
 
 
 def _is_known_early(reason: CheckedTemplate) -> bool:
-    return all(isinstance(part, str) or part.time <= BindingTime.POD for part in reason.parts)
+    return all(isinstance(part, str) or part.time.is_lasting for part in reason.parts)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
 
-from kdsl.check.model import CheckedQueue
-from kdsl.check.types import INT
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.check.model import CheckedQueue, RuleSet
+from kdsl.hooks.specs import Backoff
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.scalar import UNSET, Closure, Frame
-from kdsl.plan.scalar.meter import POD_STEPS, Meter
+from kdsl.plan.scalar import UNSET, Frame
+from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scope import Functions, RuleScope
+from kdsl.plan.sort_keys import SortKeys
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError, Value
 from kdsl.plan.verdicts import error_text
+
+BAD_BACKOFF = "K0217"
 
 
 class QueuedView:
@@ -30,36 +34,12 @@ class QueuedView:
         return getattr(self._pod, name)
 
 
-@dataclass(frozen=True, slots=True)
-class Descending:
-    """A sort key in reverse order, for keys that have no negative."""
-
-    value: Value
-
-    def __lt__(self, other: object) -> bool:
-        return bool(other.value < self.value) if isinstance(other, Descending) else NotImplemented
-
-
-class _Last:
-    """The sort key behind all others."""
-
-    __slots__ = ()
-
-    def __lt__(self, other: object) -> bool:
-        return False
-
-    def __gt__(self, other: object) -> bool:
-        return self is not other
-
-
-LAST: Final = _Last()
-
-
 class QueueProgram:
     """A compiled queue."""
 
     def __init__(self, rule: CheckedQueue, functions: Functions) -> None:
         self.rule = rule
+        self._steps = functions.steps
         scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
         self._pod = scope.slot_of("pod")
         self._resets = [slot for slot in map(scope.let, rule.lets) if slot is not None]
@@ -67,15 +47,13 @@ class QueueProgram:
             (scope.compile(admit.condition), compile_template(admit.reason, scope), admit)
             for admit in rule.admit
         ]
-        self._keys = [
-            (scope.compile(key.value), _descending(key.value.type == INT) if key.descending else None)
-            for key in rule.order
-        ]
+        self._keys = SortKeys(rule.order, scope)
+        self._waits = tuple((each, scope.compile(each)) for each in rule.backoff or ())
         self._blank = scope.new_frame()
 
     def _frame(self, pod: Value, queued_at: int) -> Frame:
         frame = self._blank.copy()
-        frame[self._pod], frame[-1] = QueuedView(pod, queued_at), Meter(POD_STEPS)
+        frame[self._pod], frame[-1] = QueuedView(pod, queued_at), Meter(self._steps.pod)
         for slot in self._resets:
             frame[slot] = UNSET
         return frame
@@ -96,22 +74,42 @@ class QueueProgram:
             return Status(Code.UNRESOLVABLE, (text,), sites=(admit.span.site,))
         return None
 
+    @cached_property
+    def backoff(self) -> Backoff:
+        """What the queue says of waits, else kube-scheduler's; raises EvalError where it has no value."""
+        return Backoff(*(wait(self._frame(None, 0)).ns for _, wait in self._waits))
+
+    def problems(self) -> Iterator[Diagnostic]:
+        """Yield what is wrong with the values of `backoff`."""
+        for expr, wait in self._waits:
+            try:
+                is_negative = wait(self._frame(None, 0)).ns < 0
+            except EvalError as error:
+                yield Diagnostic(BAD_BACKOFF, "this wait has no value", expr.span, str(error))
+                return
+            if is_negative:
+                yield Diagnostic(BAD_BACKOFF, "a wait cannot be negative", expr.span, "less than 0")
+                return
+        if self._waits and 0 < self.backoff.maximum < self.backoff.initial:
+            title = "the first wait is longer than the longest"
+            why = "no wait is longer than this"
+            yield Diagnostic(BAD_BACKOFF, title, self._waits[1][0].span, why)
+
     def sort_key(self, pod: Value, queued_at: int, sequence: int) -> tuple[Any, ...]:
         """Return what to sort by: the rule's keys, then the order of arrival, so that no two pods are equal.
 
         The checker lets no key pass that may fail; one that goes beyond what rules may cost is `LAST`.
         """
         frame = self._frame(pod, queued_at)
-        return (*[_value_of(key, reverse, frame) for key, reverse in self._keys], sequence)
+        return (*self._keys.values(frame), sequence)
 
 
-def _value_of(key: Closure, reverse: Callable[[Value], Value] | None, frame: Frame) -> Value:
-    try:
-        value = key(frame)
-    except EvalError:
-        return LAST
-    return value if reverse is None else reverse(value)
-
-
-def _descending(is_int: bool) -> Callable[[Value], Value]:
-    return (lambda value: -value) if is_int else Descending
+def check_backoffs(rules: RuleSet) -> tuple[Diagnostic, ...]:
+    """Report waits between attempts that are none, as profiles use their queues."""
+    functions = Functions.of(rules.fns)
+    found = (
+        problem
+        for profile in rules.profiles.values()
+        for problem in QueueProgram(profile.queue, functions).problems()
+    )
+    return tuple({(problem.code, str(problem.span)): problem for problem in found}.values())

@@ -10,9 +10,9 @@ from collections.abc import Callable, Hashable, Iterable
 
 from kdsl.check.model import CheckedProfile, CheckedTeam, RuleSet
 from kdsl.cluster.pod import PodInfo
-from kdsl.plan.memo import Dependencies
 from kdsl.plan.scalar.meter import POD_STEPS, Meter
 from kdsl.plan.scope import Functions, RuleScope
+from kdsl.plan.standing.dependencies import Dependencies
 from kdsl.plan.values import EvalError
 
 DEFAULT_SCHEDULER = "default-scheduler"

@@ -1,7 +1,7 @@
 """The frame of one rule while it is compiled: which slot holds what, and for how long.
 
-Parameters are constants, hoisted parts and pod-time `let`s last as long as the pod, other `let`s as long as
-the node or the loop item they belong to.
+Parameters are constants; hoisted parts and `let`s that do not depend on the node last for the attempt, over
+the snapshot it began with; other `let`s as long as the node or the loop item they belong to.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kdsl.check.model import CheckedFn, CheckedLet, CheckedParam
+from kdsl.check.model import CheckedFn, CheckedLet, CheckedParam, ExternalFn
 from kdsl.check.typed import TypedExpr, Var
-from kdsl.check.types import BindingTime
+from kdsl.check.walk import walk
 from kdsl.plan.ir import Known, free_slots
 from kdsl.plan.passes import PASSES
 from kdsl.plan.scalar import UNSET, Closure, Compiler, Frame
-from kdsl.plan.scalar.frame import lazy_reader
-from kdsl.plan.scalar.meter import NODE_STEPS, POD_STEPS, Meter, lasting
+from kdsl.plan.scalar.frame import item_reader, lazy_reader
+from kdsl.plan.scalar.meter import DEFAULT_STEPS, Meter, Steps, lasting
 from kdsl.plan.scalar.probe import Probe, ProbedCompiler
 from kdsl.plan.values import EvalError, Value
 
@@ -25,16 +25,22 @@ from kdsl.plan.values import EvalError, Value
 class Functions:
     """The functions of one rule set and their compiled bodies, shared by all of its rules.
 
-    A `probe` watches the expressions of those rules.
+    A `probe` watches the expressions of those rules; `steps` are what they may spend.
     """
 
-    fns: Mapping[str, CheckedFn]
+    fns: Mapping[str, CheckedFn | ExternalFn]
     bodies: dict[str, Closure]
     probe: Probe | None = None
+    steps: Steps = DEFAULT_STEPS
 
     @classmethod
-    def of(cls, fns: Mapping[str, CheckedFn], probe: Probe | None = None) -> Functions:
-        return cls(fns, {}, probe)
+    def of(
+        cls,
+        fns: Mapping[str, CheckedFn | ExternalFn],
+        probe: Probe | None = None,
+        steps: Steps = DEFAULT_STEPS,
+    ) -> Functions:
+        return cls(fns, {}, probe, steps)
 
     def compiler(self) -> Compiler:
         """Return a compiler for one rule."""
@@ -49,7 +55,9 @@ class RuleScope:
     """Compiles the expressions of one rule, one after the other, in the order in which their variables are
     declared.
 
-    `known` maps slots to constants; `lasting` are the slots that keep their value for all nodes of a pod.
+    `known` maps slots to constants; `lasting` are the slots that keep their value for all nodes of a pod,
+    `items` those of variables that range over the same items for each node and what follows from them;
+    `definitions` are the optimised values of the `let`s that do not.
     """
 
     def __init__(
@@ -60,45 +68,84 @@ class RuleScope:
         functions: Functions,
     ) -> None:
         self._compiler = functions.compiler()
+        self._steps = functions.steps
         self._slots = slots
         self._named = {name: variable.slot for name, variable in variables.items()}
         self.known: dict[int, Value] = {}
-        self.lasting = {variable.slot for variable in variables.values() if variable.time <= BindingTime.POD}
+        self.definitions: dict[int, TypedExpr] = {}
+        self.lasting = {variable.slot for variable in variables.values() if variable.time.is_lasting}
+        self.items: set[int] = set()
+        self._follows: dict[int, frozenset[int]] = {}
         for param in params:
             self.let(CheckedLet(param.variable, param.value, param.value.span))
 
     def compile(self, expr: TypedExpr) -> Closure:
         """Run the passes over an expression and compile what they leave."""
-        return self._compiler.compile(self._optimise(expr))
+        return self.closure(self.optimised(expr))
 
-    def _optimise(self, expr: TypedExpr) -> TypedExpr:
+    def closure(self, expr: TypedExpr) -> Closure:
+        """Compile an expression, or a part of one, as the passes left it."""
+        return self._compiler.compile(expr)
+
+    def optimised(self, expr: TypedExpr) -> TypedExpr:
+        """Run the passes over an expression."""
         for apply in PASSES:
             expr = apply(expr, self)
         return expr
 
     def evaluate(self, expr: TypedExpr) -> Value:
         """Compute an expression that depends on nothing."""
-        return self._compiler.compile(expr)([*[UNSET] * self._slots, Meter(NODE_STEPS)])
+        return self._compiler.compile(expr)([*[UNSET] * self._slots, Meter(self._steps.node)])
 
     def hoist(self, expr: TypedExpr) -> Var:
-        """Return a new lazy variable for an expression that is known from the pod alone."""
+        """Return a new lazy variable for an expression that does not depend on the node."""
+        variable = self.variable(expr)
+        self._compiler.lazy[variable.slot] = lasting(self._compiler.compile(expr), self._steps.pod)
+        self.lasting.add(variable.slot)
+        return variable
+
+    def hoist_by_item(self, expr: TypedExpr) -> Var:
+        """Return a new variable for an expression that depends on loop items, but not on the node."""
+        variable = self.variable(expr)
+        compute, slot = lasting(self._compiler.compile(expr), self._steps.pod), variable.slot
+        found = {part.slot: part for part in walk(expr) if isinstance(part, Var)}
+        self._follows[slot] = self.needs(expr) & self.items
+        items = [self._compiler.compile(found[each]) for each in sorted(free_slots(expr) & self.items)]
+        self._compiler.by_item[slot] = item_reader(slot, items, compute)
+        return variable
+
+    def variable(self, expr: TypedExpr) -> Var:
+        """Return a new variable that stands for an expression."""
         slot, self._slots = self._slots, self._slots + 1
-        self._compiler.lazy[slot] = lasting(self._compiler.compile(expr))
-        self.lasting.add(slot)
         return Var(type=expr.type, time=expr.time, reads=expr.reads, span=expr.span, name="", slot=slot)
 
     def once(self, compute: Closure) -> Closure:
-        """Return a closure that computes at its first use for a pod only."""
+        """Return a closure that computes at its first use in an attempt only."""
         slot, self._slots = self._slots, self._slots + 1
-        return lazy_reader(slot, lasting(compute))
+        return lazy_reader(slot, lasting(compute, self._steps.pod))
 
     def is_lasting(self, *exprs: TypedExpr | None, bound: Iterable[int] = ()) -> bool:
         """Tell whether expressions, inside a loop over the slots `bound`, are the same for all nodes of a
         pod.
         """
-        return all(expr is None or expr.time <= BindingTime.POD for expr in exprs) and free_slots(
+        return all(expr is None or expr.time.is_lasting for expr in exprs) and free_slots(
             *exprs
         ) <= self.lasting.union(bound)
+
+    def is_of_items(self, expr: TypedExpr) -> bool:
+        """Tell whether an expression depends on loop items, and on nothing else that differs by node."""
+        return expr.time.is_lasting and free_slots(expr) <= self.lasting | self.items
+
+    def needs(self, expr: TypedExpr) -> frozenset[int]:
+        """Return the variables that an expression reads; in place of a hoisted part, those it depends on."""
+        slots = free_slots(expr)
+        hoisted = slots & self._follows.keys()
+        return slots.difference(hoisted).union(*(self._follows[slot] for slot in hoisted))
+
+    def ranges(self, iterable: TypedExpr, variables: Iterable[Var]) -> None:
+        """Note that variables range over `iterable`."""
+        if self.is_of_items(iterable):
+            self.items.update(variable.slot for variable in variables)
 
     def let(self, let: CheckedLet) -> int | None:
         """Declare a `let`. Return its slot if it must be set to `UNSET` for every node or loop item, else
@@ -106,12 +153,16 @@ class RuleScope:
         """
         slot = let.variable.slot
         is_lasting = self.is_lasting(let.value)
-        value = self._optimise(let.value)
+        if not is_lasting and self.is_of_items(let.value):
+            self.items.add(slot)
+        value = self.optimised(let.value)
+        if not is_lasting:
+            self.definitions[slot] = value
         if isinstance(value, Known):
             self.known[slot] = value.value
         else:
             compute = self._compiler.compile(value)
-            self._compiler.lazy[slot] = lasting(compute) if is_lasting else compute
+            self._compiler.lazy[slot] = lasting(compute, self._steps.pod) if is_lasting else compute
         if is_lasting:
             self.lasting.add(slot)
             return None
@@ -128,7 +179,7 @@ class RuleScope:
 
     def new_frame(self) -> Frame:
         """Return a frame with nothing in it. Call it when everything is compiled."""
-        return [*[UNSET] * self._slots, Meter(POD_STEPS)]
+        return [*[UNSET] * self._slots, Meter(self._steps.pod)]
 
 
 def holds(condition: Closure, frame: Frame) -> bool:

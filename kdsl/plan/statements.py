@@ -34,14 +34,14 @@ class Block:
     def __init__(self, scope: RuleScope, report_all: bool) -> None:
         self._scope = scope
         self._report_all = report_all
-        self._resets: list[int] = []
+        self.resets: list[int] = []
         self.steps: list[Step] = []
 
     def let(self, statement: CheckedLet) -> None:
         """Declare a `let`."""
         slot = self._scope.let(statement)
         if slot is not None:
-            self._resets.append(slot)
+            self.resets.append(slot)
 
     def add(self, statement: CheckedStatement, on_error: OnError) -> None:
         """Compile one more statement; `on_error` says what an error in it means."""
@@ -55,7 +55,7 @@ class Block:
 
     def reset(self, frame: Frame) -> None:
         """Forget the `let`s of the node or loop item before."""
-        for slot in self._resets:
+        for slot in self.resets:
             frame[slot] = UNSET
 
     def run(self, frame: Frame, failures: list[Failure]) -> bool:
@@ -93,7 +93,7 @@ class Block:
         return step
 
     def _for_each(self, statement: CheckedForEach, on_error: OnError) -> Step:
-        choose = self._chosen_items(statement)
+        choose = self.chosen_items(statement)
         bind = _binder(tuple(variable.slot for variable in statement.variables))
         block = Block(self._scope, self._report_all)
         for inner in statement.body:
@@ -120,12 +120,13 @@ class Block:
 
         return step
 
-    def _chosen_items(self, statement: CheckedForEach) -> Callable[[Frame], Iterable[Chosen]]:
+    def chosen_items(self, statement: CheckedForEach) -> Callable[[Frame], Iterable[Chosen]]:
         """Return what lists the items of a loop that pass its `where`; once per pod where that is all it
         takes.
         """
         scope, slots = self._scope, tuple(variable.slot for variable in statement.variables)
         is_lasting = scope.is_lasting(statement.iterable) and scope.is_lasting(statement.where, bound=slots)
+        scope.ranges(statement.iterable, statement.variables)
         iterable = scope.compile(statement.iterable)
         where = None if statement.where is None else scope.compile(statement.where)
         items_of = (elements_of if len(slots) == 1 else pairs_of)(statement.iterable.type)

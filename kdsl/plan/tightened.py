@@ -7,15 +7,18 @@ that does not apply would take the other with it; so they are asked here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from kdsl.base.events import EventPattern
+from kdsl.cluster.events import ClusterEvent
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
+from kdsl.plan.waking import Waking, WakingRule
 
 
 class Part(Protocol):
@@ -24,6 +27,7 @@ class Part(Protocol):
     key: str
     name: str
     site: str
+    waking_rule: WakingRule
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None: ...
 
@@ -37,13 +41,17 @@ class _Skipped:
     keys: frozenset[str]
 
 
-class TightenedPlugin:
+P = TypeVar("P", bound=Part)
+
+
+class TightenedPlugin(Generic[P]):
     """The first part is the predicate, whose key, name and site it has; the others tighten it, in order."""
 
-    def __init__(self, parts: tuple[Part, ...]) -> None:
+    def __init__(self, parts: tuple[P, ...]) -> None:
         self.parts = parts
         self.key, self.name, self.site = parts[0].key, parts[0].name, parts[0].site
         self._skips = f"{self.key}/skipped"
+        self._waking = Waking(part.waking_rule for part in parts)
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
@@ -62,17 +70,29 @@ class TightenedPlugin:
         state.write(self._skips, _Skipped(frozenset(skipped)))
         return Status(Code.SKIP) if len(skipped) == len(self.parts) else narrowed
 
+    def applying(self, state: CycleState) -> tuple[P, ...]:
+        """Return the parts that apply, once PreFilter has not skipped all of them."""
+        skips = state.get(self._skips)
+        skipped = skips.keys if isinstance(skips, _Skipped) else frozenset()
+        return tuple(part for part in self.parts if part.key not in skipped)
+
+    @hookimpl
+    def events(self) -> tuple[EventPattern, ...]:
+        return self._waking.events()
+
+    @hookimpl
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        return self._waking.is_cured(pod, event)
+
     @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
         """Ask every part that applies about the nodes that those before it let pass."""
-        skips = state.get(self._skips)
-        skipped = skips.keys if isinstance(skips, _Skipped) else frozenset()
         ids = np.zeros(len(nodes), dtype=np.int32)
         table: list[Status] = [SUCCESS]
-        for part in self.parts:
+        for part in self.applying(state):
             left = np.flatnonzero(ids == 0)
             column = None
-            if part.key not in skipped and len(left):
+            if len(left):
                 column = part.filter(state, pod, nodes.take(left))
             if column is not None:
                 rejected = column.ids != 0

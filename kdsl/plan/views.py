@@ -7,14 +7,28 @@ A field `usedHostPorts` is the attribute `used_host_ports`, a method `conflictsW
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Final
 
 from kdsl.check.types import Type
-from kdsl.cluster.selectors import NodeSelector
+from kdsl.cluster.claims import PodClaim, claims_of, users_of
+from kdsl.cluster.csi_volumes import CsiVolumes, attached_to, csi_volumes_of, mounted_on, volume_limits
+from kdsl.cluster.default_spread import spread_constraints
+from kdsl.cluster.disks import disks_of
+from kdsl.cluster.groups import PodGroup, service_groups, workload_groups
+from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.selectors import NodeRequirement, NodeSelector, NodeTerm
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.spread import SpreadConstraint
+from kdsl.cluster.storage_objects import PersistentVolume
 from kdsl.cluster.taints import Taint
+from kdsl.cluster.volumes import VolumeInfo
+from kdsl.plan.tallies.terms import TermKind
+from kdsl.plan.tallies.topology import PodTerms, Topology
 from kdsl.plan.values import NONE, Optional, Timestamp, Value
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
@@ -48,15 +62,92 @@ def method_of(function: str) -> Callable[..., Value] | None:
     return lambda target, *args: getattr(target, attribute)(*args)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class ClusterView:
-    """The view `Cluster`."""
+    """The view `Cluster`: what a snapshot tells as a whole, for one rule in one attempt."""
 
-    node_count: int
+    snapshot: Snapshot
+
+    @property
+    def node_count(self) -> int:
+        return len(self.snapshot)
+
+    def spread_constraints(
+        self, pod: PodInfo, defaults: Sequence[SpreadConstraint]
+    ) -> tuple[SpreadConstraint, ...]:
+        """Return the constraints of `pod`, those for pods like it where it has none of its own."""
+        return spread_constraints(pod, defaults, self.snapshot.catalog)
+
+    def services(self, pod: PodInfo) -> tuple[PodGroup, ...]:
+        return service_groups(pod, self.snapshot.catalog)
+
+    def workloads(self, pod: PodInfo) -> tuple[PodGroup, ...]:
+        return workload_groups(pod, self.snapshot.catalog)
+
+    def disks(self, pod: PodInfo, kind: str) -> tuple[str, ...]:
+        return disks_of(pod, kind, self.snapshot.catalog)
+
+    def claims(self, pod: PodInfo) -> tuple[PodClaim, ...]:
+        return claims_of(pod, self.snapshot.catalog)
+
+    def users(self, claim: PodClaim) -> int:
+        return users_of(claim, self.pods)
+
+    def csi_volumes(self, pod: PodInfo, node: NodeInfo) -> CsiVolumes:
+        return csi_volumes_of(pod, node.name, self.snapshot.catalog)
+
+    def mounted_volumes(self, node: NodeInfo) -> CsiVolumes:
+        return mounted_on(node, self.snapshot.catalog)
+
+    def attached_volumes(self, node: NodeInfo) -> CsiVolumes:
+        return attached_to(node.name, self.snapshot.catalog)
+
+    def volume_limits(self, node: NodeInfo) -> dict[str, int]:
+        return volume_limits(node.name, self.snapshot.catalog)
+
+    @cached_property
+    def nodes(self) -> tuple[NodeInfo, ...]:
+        return tuple(NodeSet.all(self.snapshot).nodes())
+
+    @cached_property
+    def pods(self) -> tuple[PodInfo, ...]:
+        return tuple(pod for node in self.nodes for pod in node.pods)
+
+    def topology(self, key: str) -> Topology:
+        return Topology(self.snapshot, key)
+
+    def terms(self, kind: TermKind) -> PodTerms:
+        """Return the affinity terms of one kind that the pods on nodes have."""
+        return PodTerms(self.snapshot, kind)
+
+    @property
+    def required_affinity_terms(self) -> PodTerms:
+        return self.terms(TermKind.REQUIRED_AFFINITY)
+
+    @property
+    def required_anti_affinity_terms(self) -> PodTerms:
+        return self.terms(TermKind.REQUIRED_ANTI_AFFINITY)
+
+    @property
+    def preferred_affinity_terms(self) -> PodTerms:
+        return self.terms(TermKind.PREFERRED_AFFINITY)
+
+    @property
+    def preferred_anti_affinity_terms(self) -> PodTerms:
+        return self.terms(TermKind.PREFERRED_ANTI_AFFINITY)
 
 
-EMPTY_VIEWS: Final[Mapping[str, Value]] = {"NodeSelector": NodeSelector((), None)}
+EMPTY_VIEWS: Final[Mapping[str, Value]] = {
+    "NodeSelector": NodeSelector((), None),
+    "Volume": VolumeInfo.of(PersistentVolume()),
+}
 """What an absent struct reads as, by view."""
 
-VIEW_FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {"taint": Taint}
+VIEW_FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
+    "taint": Taint,
+    "spread": SpreadConstraint,
+    "nodeLabel": NodeRequirement.on_label,
+    "nodeField": NodeRequirement.on_field,
+    "nodeTerm": NodeTerm.of,
+}
 """The functions of the views file that make views."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
+from itertools import chain
 
 from kdsl.base.quantity import ZERO
 from kdsl.base.resources import NOTHING
@@ -18,6 +19,7 @@ from kdsl.plan.values import (
     Value,
     checked_duration,
     checked_int,
+    checked_list,
     checked_uint,
     equals,
     kind_of,
@@ -43,6 +45,14 @@ def _extreme(better: Callable[[Value, Value], Value], name: str) -> Callable[[Va
 
 def _is_sorted(items: Value) -> bool:
     return all(map(operator.le, items, items[1:]))
+
+
+def _distinct(items: Value) -> Value:
+    return tuple(dict.fromkeys(items))
+
+
+def _flatten(items: Value) -> Value:
+    return checked_list(chain.from_iterable(items), sum(map(len, items)))
 
 
 def _sum_double(items: Value) -> float:
@@ -75,7 +85,18 @@ def value_of(optional: Optional) -> Value:
     raise EvalError("optional.none() has no value")
 
 
+_LONGEST_RANGE = 10_000
+
+
+def number_range(end: int) -> tuple[int, ...]:
+    """Return 0 up to `end`, without it."""
+    if end > _LONGEST_RANGE:
+        raise EvalError(f"a range has at most {_LONGEST_RANGE} numbers")
+    return tuple(range(end))
+
+
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
+    "lists_range": number_range,
     **{
         overload: len
         for kind in ("string", "bytes", "list", "map", "resources")
@@ -94,6 +115,8 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     **{f"list_min_{kind}": _extreme(operator.lt, "min") for kind in _ORDERED},
     **{f"list_max_{kind}": _extreme(operator.gt, "max") for kind in _ORDERED},
     **{f"list_is_sorted_{kind}": _is_sorted for kind in _ORDERED},
+    "list_flatten": _flatten,
+    **{f"list_distinct_{kind}": _distinct for kind in ("int", "uint", "bool", "string", "bytes")},
     "list_index_of": lambda items, wanted: _first(items, wanted, range(len(items))),
     "list_last_index_of": lambda items, wanted: _first(items, wanted, reversed(range(len(items)))),
     "optional_of": Optional,

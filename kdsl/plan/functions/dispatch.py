@@ -37,10 +37,24 @@ def _is_open(declared: Type) -> bool:
 
 
 def _accepts(overload: Overload, args: tuple[Value, ...]) -> bool:
-    declared = overload.args
-    if overload.variadic and len(args) > len(declared):
-        declared = (*declared, *declared[-1:] * (len(args) - len(declared)))
+    declared = _arguments(overload, len(args))
     return len(declared) == len(args) and all(map(is_of, args, declared))
+
+
+def _may_accept(overload: Overload, kinds: tuple[str, ...]) -> bool:
+    """Tell whether an overload takes some arguments of these kinds."""
+    declared = _arguments(overload, len(kinds))
+    return len(declared) == len(kinds) and all(
+        _is_open(each) or each.name == kind for each, kind in zip(declared, kinds, strict=True)
+    )
+
+
+def _arguments(overload: Overload, count: int) -> tuple[Type, ...]:
+    """Return the declared arguments, the last one repeated where the overload takes any number."""
+    declared = overload.args
+    if overload.variadic and count > len(declared):
+        declared = (*declared, *declared[-1:] * (count - len(declared)))
+    return declared
 
 
 def _any_index(overload: Overload) -> Overload:
@@ -71,7 +85,19 @@ def dispatcher(function: str, member: bool) -> Callable[..., Value]:
     if function in ("_[_]", "_[?_]"):
         overloads = tuple((_any_index(overload), implementation) for overload, implementation in overloads)
 
+    @cache
+    def by_kinds(*kinds: str) -> Callable[..., Value] | None:
+        """Return what is applied to arguments of these kinds, None where that depends on what they hold."""
+        for overload, implementation in overloads:
+            if _may_accept(overload, kinds):
+                is_sure = all(all(map(_is_open, declared.args)) for declared in overload.args)
+                return implementation if is_sure else None
+        return None
+
     def call(*args: Value) -> Value:
+        known = by_kinds(*[kind_of(arg) for arg in args])
+        if known is not None:
+            return known(*args)
         for overload, implementation in overloads:
             if _accepts(overload, args):
                 return implementation(*args)

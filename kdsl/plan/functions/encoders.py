@@ -1,12 +1,16 @@
-"""CEL's encoder extension, by overload id."""
+"""CEL's encoder extension and JSON, by overload id."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import json
+import math
 from collections.abc import Callable, Mapping
+from typing import Final
 
-from kdsl.plan.values import EvalError, Value, checked_text
+from kdsl.plan.functions.conversions import text_of
+from kdsl.plan.values import INT_MAX, INT_MIN, EvalError, Value, checked_text, from_key, kind_of, to_map
 
 _LINE_BREAKS = str.maketrans("", "", "\r\n")
 
@@ -21,7 +25,53 @@ def decode(text: str) -> bytes:
         raise EvalError("invalid base64") from None
 
 
+def decode_json(text: str) -> Value:
+    """Return the value of a JSON text; whole numbers beyond int64 are doubles."""
+    try:
+        return _from_json(_DECODER.decode(text))
+    except (ValueError, RecursionError):
+        raise EvalError("invalid JSON") from None
+
+
+def _refuse(constant: str) -> Value:
+    """Refuse `NaN` and `Infinity`, which Python reads and JSON does not have."""
+    raise ValueError(constant)
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _from_json(value: Value) -> Value:
+    if isinstance(value, dict):
+        return to_map([(key, _from_json(item)) for key, item in value.items()])
+    if isinstance(value, list):
+        return tuple(map(_from_json, value))
+    if isinstance(value, int) and not isinstance(value, bool) and not INT_MIN <= value <= INT_MAX:
+        return float(value)
+    return value
+
+
+def encode_json(value: Value) -> str:
+    """Return a value as JSON; EvalError for what JSON does not have."""
+    return checked_text(json.dumps(_to_json(value), separators=(",", ":"), ensure_ascii=False))
+
+
+def _to_json(value: Value) -> Value:
+    if isinstance(value, Mapping):
+        return {text_of(from_key(key)): _to_json(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_to_json(item) for item in value]
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return int(value) if value.is_integer() else value
+    raise EvalError(f"no JSON for a {kind_of(value)}")
+
+
 IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "base64_encode_bytes": lambda value: checked_text(base64.b64encode(value).decode("ascii")),
     "base64_decode_string": decode,
+    "json_decode_string": decode_json,
+    "json_encode": encode_json,
+    "json_value": lambda value: value,
 }

@@ -1,4 +1,4 @@
-"""CEL's math extension, by overload id."""
+"""CEL's math extension and `math.log`, by overload id."""
 
 from __future__ import annotations
 
@@ -55,6 +55,12 @@ def square_root(value: float) -> float:
     return math.sqrt(value) if value >= 0 else math.nan
 
 
+def _logarithm(value: float) -> float:
+    if value > 0:
+        return math.log(value)
+    return -math.inf if value == 0 else math.nan
+
+
 def _signed(bits: int) -> int:
     """Return the int that 64 bits stand for."""
     return bits if bits <= INT_MAX else bits - UINT_MAX - 1
@@ -90,6 +96,7 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "math_sqrt_int": square_root,
     "math_sqrt_uint": square_root,
     "math_sqrt_double": square_root,
+    "math_log_double": _logarithm,
     "math_ceil_double": _whole(math.ceil),
     "math_floor_double": _whole(math.floor),
     "math_round_double": _whole(_round),

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kdsl.check.typed import TypedExpr
+from kdsl.plan.passes.capture import capture
 from kdsl.plan.passes.fold import fold_constants
-from kdsl.plan.passes.hoist import hoist_pod_time
+from kdsl.plan.passes.hoist import hoist_lasting
 
 if TYPE_CHECKING:
     from kdsl.plan.scope import RuleScope
 
 Pass = Callable[[TypedExpr, "RuleScope"], TypedExpr]
 
-PASSES: tuple[Pass, ...] = (fold_constants, hoist_pod_time)
+PASSES: tuple[Pass, ...] = (fold_constants, capture, hoist_lasting)
 """What happens to every expression of a rule, in order."""

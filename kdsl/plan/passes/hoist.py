@@ -1,29 +1,34 @@
-"""Hoisting: what depends on the pod only is computed once for the pod, on first use, not for every node."""
+"""Hoisting: what is the same for all nodes is computed once for the pod, on first use."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kdsl.check.typed import Const, FieldOf, TypedExpr, Var
+from kdsl.check.typed import Comprehension, Const, FieldOf, TypedExpr, Var
 from kdsl.check.types import BindingTime
-from kdsl.plan.ir import free_slots, map_children
+from kdsl.plan.ir import map_children
 
 if TYPE_CHECKING:
     from kdsl.plan.scope import RuleScope
 
 
-def hoist_pod_time(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
-    """Replace the largest parts that are known from the pod alone by lazy variables that last as long as the
+def hoist_lasting(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
+    """Replace the largest parts that do not depend on the node by lazy variables that last as long as the
     pod.
 
     Lazy, because a part behind `&&` or `?:` that is never reached must not be computed, let alone fail.
     """
     if _is_cheap(expr):
         return expr
-    if expr.time <= BindingTime.POD and free_slots(expr) <= scope.lasting:
+    if scope.is_lasting(expr):
         return scope.hoist(expr)
-    return map_children(expr, partial(hoist_pod_time, scope=scope))
+    if expr.time is BindingTime.CLUSTER and scope.is_of_items(expr):
+        # Each loop item has an answer of its own, but not each node: looking at all of the cluster is dear.
+        return scope.hoist_by_item(expr)
+    if isinstance(expr, Comprehension):
+        scope.ranges(expr.iterable, expr.variables)
+    return map_children(expr, partial(hoist_lasting, scope=scope))
 
 
 def _is_cheap(expr: TypedExpr) -> bool:

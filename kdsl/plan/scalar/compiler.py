@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kdsl.check.model import CheckedFn
+from kdsl.check.model import CheckedFn, ExternalFn
 from kdsl.check.typed import (
     UNDECLARED,
+    Aggregate,
     Bind,
     CallFn,
     CallOf,
@@ -28,7 +29,9 @@ from kdsl.check.types import UINT
 from kdsl.plan.functions import IMPLEMENTATIONS
 from kdsl.plan.functions.dispatch import dispatcher
 from kdsl.plan.scalar.access import compile_field, compile_key, compile_list, compile_map, compile_presence
+from kdsl.plan.scalar.aggregate import compile_aggregate
 from kdsl.plan.scalar.comprehensions import compile_comprehension
+from kdsl.plan.scalar.external import compile_external
 from kdsl.plan.scalar.fast import compile_fast
 from kdsl.plan.scalar.frame import UNSET, Closure, Frame, apply, constant, failing, lazy_reader, slot_reader
 from kdsl.plan.scalar.logic import LAZY
@@ -40,13 +43,15 @@ from kdsl.plan.views import VIEW_FUNCTIONS, method_of
 class Compiler:
     """Compiles the expressions of one rule or function, which share a frame.
 
-    `lazy` says how to fill the slots of lazy variables: `let`, `cel.bind` and hoisted parts. `fns` are the
+    `lazy` says how to fill the slots of lazy variables: `let`, `cel.bind` and hoisted parts; `by_item` how to
+    read those whose value depends on loop items. `fns` are the
     functions of the rule files by qualified name; `bodies` caches their compiled bodies and is shared by all
     rules.
     """
 
-    def __init__(self, fns: Mapping[str, CheckedFn], bodies: dict[str, Closure]) -> None:
+    def __init__(self, fns: Mapping[str, CheckedFn | ExternalFn], bodies: dict[str, Closure]) -> None:
         self.lazy: dict[int, Closure] = {}
+        self.by_item: dict[int, Closure] = {}
         self._fns = fns
         self._bodies = bodies
 
@@ -73,12 +78,16 @@ class Compiler:
                 return compile_map(expr, self.compile)
             case Comprehension():
                 return compile_comprehension(expr, self.compile)
+            case Aggregate():
+                return compile_aggregate(expr, self.compile)
             case Bind():
                 return self._bind(expr)
 
     def _variable(self, expr: Var) -> Closure:
         if expr.slot == UNDECLARED:
             return failing(f"undeclared reference to `{expr.name}`")
+        if expr.slot in self.by_item:
+            return self.by_item[expr.slot]
         compute = self.lazy.get(expr.slot)
         return slot_reader(expr.slot) if compute is None else lazy_reader(expr.slot, compute)
 
@@ -100,8 +109,10 @@ class Compiler:
         return apply(implementation, args)
 
     def _fn_call(self, expr: CallFn) -> Closure:
-        """Call a function of a rule file: on a frame of its own, with all arguments evaluated."""
+        """Call a function of a rule file, on its own frame with all arguments evaluated; or a plugin's."""
         fn = self._fns[expr.fn]
+        if isinstance(fn, ExternalFn):
+            return compile_external(fn, [self.compile(arg) for arg in expr.args])
         args = [(param.slot, self.compile(arg)) for param, arg in zip(fn.params, expr.args, strict=True)]
         body = self._bodies.get(fn.qualified)
         if body is None:

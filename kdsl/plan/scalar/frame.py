@@ -39,6 +39,10 @@ class _Failed:
     message: str
 
 
+_MOST_ITEMS: Final = 1024
+"""For so many combinations of loop items values are kept."""
+
+
 def constant(value: Value) -> Closure:
     return lambda frame: value
 
@@ -47,17 +51,21 @@ def slot_reader(slot: int) -> Closure:
     return lambda frame: frame[slot]
 
 
+def value_or_failure(compute: Closure, frame: Frame) -> Value:
+    """Return what the slot of a lazy variable holds: a value, or what tells that there is none."""
+    try:
+        return compute(frame)
+    except EvalError as error:
+        return _Failed(error.message)
+
+
 def lazy_reader(slot: int, compute: Closure) -> Closure:
     """Read a slot, filling it first where it is `UNSET`; what fails once fails at every reading."""
 
     def read(frame: Frame) -> Value:
         value = frame[slot]
         if value is UNSET:
-            try:
-                value = compute(frame)
-            except EvalError as error:
-                value = _Failed(error.message)
-            frame[slot] = value
+            value = frame[slot] = value_or_failure(compute, frame)
         if value.__class__ is _Failed:
             raise EvalError(value.message)
         return value
@@ -84,3 +92,28 @@ def apply(implementation: Callable[..., Value], args: list[Closure]) -> Closure:
         case [first, second, third]:
             return lambda frame: implementation(first(frame), second(frame), third(frame))
     return lambda frame: implementation(*[arg(frame) for arg in args])
+
+
+def item_reader(slot: int, items: list[Closure], compute: Closure) -> Closure:
+    """Read what depends on loop items: computed once for each combination of them, known by identity.
+
+    The slot holds what is known in the attempt. The items are kept with it: no other object can be taken for
+    one of them.
+    """
+
+    def read(frame: Frame) -> Value:
+        known = frame[slot]
+        if known is UNSET:
+            known = frame[slot] = {}
+        values = [item(frame) for item in items]
+        key = tuple(map(id, values))
+        entry = known.get(key)
+        if entry is None:
+            if len(known) >= _MOST_ITEMS:
+                known.clear()
+            entry = known[key] = (value_or_failure(compute, frame), values)
+        if entry[0].__class__ is _Failed:
+            raise EvalError(entry[0].message)
+        return entry[0]
+
+    return read

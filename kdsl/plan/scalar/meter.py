@@ -8,16 +8,20 @@ hold up the scheduler or fill its memory, however its loops nest and its texts a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from kdsl.check.types import Type
 from kdsl.plan.scalar.frame import Closure, Frame
 from kdsl.plan.values import EvalError, Optional, Value
 
 NODE_STEPS = 20_000
-"""What a rule may spend on one node, or on one constant."""
+"""What a rule may spend on one node, or on one constant: about 10 ms. A rule that is stopped rejects nodes,
+so this is above what shipped rules cost in the worst case, and `limits.nodeSteps` of a configuration sets it
+lower.
+"""
 POD_STEPS = 1_000_000
 """What a rule may spend on one value that is computed once for a pod."""
-_CHARACTERS = 16
+CHARACTERS = 16
 
 _TEXTS = frozenset(("string", "bytes"))
 _CONTAINERS = frozenset(("list", "map", "optional", "dyn"))
@@ -26,6 +30,17 @@ _CONSTANT_TIME = frozenset(
 )
 """Functions that take no longer for a long text or list than for a short one."""
 _MAY_BE_LARGE = frozenset((str, bytes, tuple, list, dict, Optional))
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What rules may spend: on one node, and on one value that is computed once for a pod."""
+
+    node: int = NODE_STEPS
+    pod: int = POD_STEPS
+
+
+DEFAULT_STEPS = Steps()
 
 
 class Meter:
@@ -49,7 +64,7 @@ def spend(frame: Frame, steps: int) -> None:
     frame[-1].spend(steps)
 
 
-def lasting(compute: Closure) -> Closure:
+def lasting(compute: Closure, limit: int) -> Closure:
     """Give what is computed once for a pod steps of its own.
 
     Else the first node that needs it would pay for all: which one that is must make no difference.
@@ -57,7 +72,7 @@ def lasting(compute: Closure) -> Closure:
 
     def measured(frame: Frame) -> Value:
         meter = frame[-1]
-        frame[-1] = Meter(POD_STEPS)
+        frame[-1] = Meter(limit)
         try:
             return compute(frame)
         finally:
@@ -81,7 +96,7 @@ def metered(implementation: Callable[..., Value], args: list[Closure]) -> Closur
         spend_on(frame, values)
         result = implementation(*values)
         if isinstance(result, (str, bytes, tuple)):
-            spend(frame, len(result) // _CHARACTERS)
+            spend(frame, len(result) // CHARACTERS)
         return result
 
     return call
@@ -94,7 +109,7 @@ def spend_on(frame: Frame, values: Iterable[Value]) -> None:
     while pending:
         value = pending.pop()
         if isinstance(value, (str, bytes)):
-            meter.spend(len(value) // _CHARACTERS)
+            meter.spend(len(value) // CHARACTERS)
         elif isinstance(value, (tuple, list)):
             meter.spend(len(value))
             # The items of a list are of one type.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from kdsl.check.model import CheckedFn
+from kdsl.check.model import CheckedFn, ExternalFn
 from kdsl.check.typed import TypedExpr
 from kdsl.plan.scalar.compiler import Compiler
 from kdsl.plan.scalar.frame import Closure
@@ -25,7 +25,9 @@ class Probe(Protocol):
 class ProbedCompiler(Compiler):
     """A compiler that shows a probe what it compiles; bodies of functions are compiled unseen."""
 
-    def __init__(self, fns: Mapping[str, CheckedFn], bodies: dict[str, Closure], probe: Probe) -> None:
+    def __init__(
+        self, fns: Mapping[str, CheckedFn | ExternalFn], bodies: dict[str, Closure], probe: Probe
+    ) -> None:
         super().__init__(fns, bodies)
         self._probe = probe
 

@@ -1,0 +1,54 @@
+"""Which rows changed, in order: so that a reader looks at those alone, however many rows there are."""
+
+from __future__ import annotations
+
+_SPARE = 1024
+"""So many changes are kept however few rows there are; else as many as there are rows."""
+
+
+class Changes:
+    """A log of changed rows. `position` is where it ends; it only rises."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        self._first = 0
+        self._rows: list[int] = []
+
+    def note(self, row: int, rows: int) -> None:
+        """Log a change of `row`, one of `rows`. Who has missed more changes than rows looks at all."""
+        self._rows.append(row)
+        self.position += 1
+        if len(self._rows) > 2 * (rows + _SPARE):
+            dropped = len(self._rows) // 2
+            del self._rows[:dropped]
+            self._first += dropped
+
+    def since(self, position: int) -> list[int] | None:
+        """Return the rows that changed after `position`, some perhaps twice; None where that is not known."""
+        if position == self.position:
+            return []
+        if position < self._first:
+            return None
+        return self._rows[position - self._first :]
+
+
+class ChangedRows:
+    """What a reader has not seen yet of some logs."""
+
+    def __init__(self) -> None:
+        self._positions: tuple[int, ...] = ()
+
+    def take(self, *logs: Changes) -> list[int] | None:
+        """Return the rows that changed since the last call, each once; None where it may be any."""
+        positions, self._positions = self._positions, tuple([log.position for log in logs])
+        if positions == self._positions:
+            return []
+        if not positions:
+            return None
+        found: dict[int, None] = {}
+        for log, position in zip(logs, positions, strict=True):
+            rows = log.since(position)
+            if rows is None:
+                return None
+            found.update(dict.fromkeys(rows))
+        return list(found)

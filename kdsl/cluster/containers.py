@@ -1,0 +1,46 @@
+"""Containers of a pod as rules see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kdsl.base.resources import NOTHING, Resources
+from kdsl.cluster import objects
+from kdsl.cluster.objects import ContainerPort, ResourceList, quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container. Fields are those of the view of this name; amounts are in canonical units."""
+
+    name: str
+    image: str = ""
+    restart_policy: str = ""
+    privileged: bool = False
+    requests: Resources = NOTHING
+    limits: Resources = NOTHING
+    ports: tuple[ContainerPort, ...] = ()
+
+
+def read_containers(containers: Iterable[objects.Container]) -> tuple[Container, ...]:
+    """Read the containers of an API object, which must have its defaults."""
+    return tuple(
+        Container(
+            one.name,
+            one.image,
+            one.restart_policy,
+            one.security_context.privileged,
+            read_amounts(one.resources.requests),
+            read_amounts(one.resources.limits),
+            tuple(one.ports),
+        )
+        for one in containers
+    )
+
+
+def read_amounts(amounts: ResourceList) -> Resources:
+    """Return amounts in the canonical units of their resources."""
+    if not amounts:
+        return NOTHING
+    return Resources.from_quantities({name: quantity(written) for name, written in amounts.items()})

@@ -1,0 +1,1 @@
+"""Cards of nodes, who has which, and what pods say of it."""

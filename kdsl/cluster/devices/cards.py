@@ -1,0 +1,82 @@
+"""Cards as values: what a node registers, what of it is taken, and what a container gets.
+
+Amounts are HAMi's: memory in MiB, compute in the unit of the card, all within 32 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+INT32_MAX: Final = 2**31 - 1
+
+Attributes = Mapping[str, Any]
+"""What an inventory says of a card beside the fields that all cards have: values of expressions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A pod that has a part of a card. Fields are those of the `DeviceTenant` view."""
+
+    name: str
+    namespace: str
+    annotations: Mapping[str, str] = field(repr=False)
+    memory: int
+    cores: int
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A card with what of it is taken. Fields are those of the `Device` view."""
+
+    id: str
+    kind: str
+    type: str
+    slots: int
+    memory: int
+    cores: int
+    index: int = 0
+    numa: int = 0
+    mode: str = ""
+    healthy: bool = True
+    attributes: Attributes = field(default_factory=dict)
+    used: int = 0
+    used_memory: int = 0
+    used_cores: int = 0
+    tenants: tuple[Tenant, ...] = ()
+
+    def with_usage(self, slots: int, memory: int, cores: int, tenants: tuple[Tenant, ...] = ()) -> Card:
+        """Return the card with so much more of it taken."""
+        return replace(
+            self,
+            used=self.used + slots,
+            used_memory=self.used_memory + memory,
+            used_cores=self.used_cores + cores,
+            tenants=(*self.tenants, *tenants),
+        )
+
+    def at_least(self, other: Card) -> Card:
+        """Return the card with the larger usage of the two, in each dimension."""
+        return replace(
+            self,
+            used=max(self.used, other.used),
+            used_memory=max(self.used_memory, other.used_memory),
+            used_cores=max(self.used_cores, other.used_cores),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a container gets of a card. Fields are those of the `DeviceGrant` view.
+
+    `index` and `attributes` are the card's; they are not recorded, so a decoded grant has none.
+    """
+
+    id: str
+    type: str
+    memory: int
+    cores: int
+    slots: int = 1
+    index: int = 0
+    attributes: Attributes = field(default_factory=dict)

@@ -1,0 +1,55 @@
+"""What ResourceQuotas leave of cards' memory and compute in a namespace, counted as HAMi does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kdsl.cluster.devices.cards import Grant
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaNames:
+    """The resources that a kind of device is limited by; empty where it is not.
+
+    `factor` is how many MiB one unit of the memory resource is.
+    """
+
+    memory: str = ""
+    cores: str = ""
+    factor: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """The limits of one namespace by resource, and what is used of them: memory in MiB."""
+
+    limits: Mapping[str, int] = field(default_factory=dict)
+    used: Mapping[str, int] = field(default_factory=dict)
+
+    def allows(self, names: QuotaNames, memory: int, cores: int) -> bool:
+        """Tell whether so much more may be used. A limit of 0 leaves nothing, no limit everything."""
+        return self._leaves(names.memory, memory, max(names.factor, 1)) and self._leaves(
+            names.cores, cores, 1
+        )
+
+    def _leaves(self, resource: str, amount: int, factor: int) -> bool:
+        limit = self.limits.get(resource)
+        return limit is None or self.used.get(resource, 0) + amount <= limit * factor
+
+    def with_usage(self, names: QuotaNames, grants: Iterable[Grant]) -> Quota:
+        """Return the quota with these cards used as well."""
+        used = dict(self.used)
+        for grant in grants:
+            used[names.memory] = used.get(names.memory, 0) + grant.memory
+            used[names.cores] = used.get(names.cores, 0) + grant.cores
+        return Quota(self.limits, used)
+
+
+NO_QUOTA = Quota()
+
+
+def limits_of(hard: Mapping[str, int]) -> dict[str, int]:
+    """Return the limits by resource out of `spec.hard` of a ResourceQuota: its entries `limits.RESOURCE`."""
+    prefix = "limits."
+    return {name.removeprefix(prefix): amount for name, amount in hard.items() if name.startswith(prefix)}

@@ -1,0 +1,72 @@
+"""Affinity and anti-affinity to pods, as rules see them.
+
+Facts of kube-scheduler (framework.AffinityTerm): a term means pods of certain namespaces with certain labels.
+Namespaces are those it lists, those its namespaceSelector selects, and the pod's own where it has neither.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kdsl.cluster.label_selectors import LabelSelector, own_labels, read_selector
+from kdsl.cluster.objects import ObjectMeta, PodAffinity, PodAffinityTermSpec
+from kdsl.cluster.selectors import Operator
+
+if TYPE_CHECKING:
+    # A pod has terms, and terms look at pods.
+    from kdsl.cluster.pod import PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class PodAffinityTerm:
+    """Pods to be with, or not to be with, in a domain of `topology_key`; terms that mean the same are equal.
+
+    `weight` is 0 for a required term.
+    """
+
+    topology_key: str
+    weight: int
+    selector: LabelSelector | None
+    namespaces: frozenset[str]
+    namespace_selector: LabelSelector | None
+
+    @staticmethod
+    def of(spec: PodAffinityTermSpec, owner: ObjectMeta, weight: int = 0) -> PodAffinityTerm:
+        """Read a term of the pod `owner`, whose labels matchLabelKeys and mismatchLabelKeys speak of."""
+        names = spec.namespaces
+        if not names and spec.namespace_selector is None:
+            names = [owner.namespace]
+        selector = read_selector(spec.label_selector)
+        if selector is not None:
+            same = own_labels(owner.labels, spec.match_label_keys)
+            others = own_labels(owner.labels, spec.mismatch_label_keys, Operator.NOT_IN)
+            selector = selector.merged((*same, *others))
+        return PodAffinityTerm(
+            spec.topology_key,
+            weight,
+            selector,
+            frozenset(names),
+            read_selector(spec.namespace_selector),
+        )
+
+    def matches(self, pod: PodInfo) -> bool:
+        """Tell whether the term means `pod`."""
+        if self.selector is None or not self._has_namespace(pod):
+            return False
+        return self.selector.matches(pod.labels)
+
+    def _has_namespace(self, pod: PodInfo) -> bool:
+        if pod.namespace in self.namespaces:
+            return True
+        return self.namespace_selector is not None and self.namespace_selector.matches(pod.namespace_labels)
+
+
+def required_terms(affinity: PodAffinity, owner: ObjectMeta) -> tuple[PodAffinityTerm, ...]:
+    """Read the terms that must hold for the pod `owner`."""
+    return tuple(PodAffinityTerm.of(one, owner) for one in affinity.required)
+
+
+def preferred_terms(affinity: PodAffinity, owner: ObjectMeta) -> tuple[PodAffinityTerm, ...]:
+    """Read the terms that the pod `owner` would like to hold."""
+    return tuple(PodAffinityTerm.of(one.pod_affinity_term, owner, one.weight) for one in affinity.preferred)

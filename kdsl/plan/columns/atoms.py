@@ -1,0 +1,134 @@
+"""What an expression reads of a node: fields, and keys of maps. Nodes with the same of these have the same
+answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from kdsl.check.typed import (
+    Aggregate,
+    Bind,
+    CallOf,
+    Comprehension,
+    Const,
+    FieldOf,
+    HasField,
+    KeyOf,
+    TypedExpr,
+    Var,
+)
+from kdsl.check.types import STRING, BindingTime
+from kdsl.check.walk import children
+from kdsl.plan.ir import free_slots
+from kdsl.plan.scalar import Closure
+
+Definition = Callable[[int], TypedExpr | None]
+"""Returns the value of a `let` by its slot; None for other variables."""
+
+STATIC: Final = frozenset({"node.static"})
+_UNIQUE: Final = frozenset({"name", "labels", "annotations", "allocatable", "images"})
+"""Fields that are hardly ever equal for two nodes, or whose order counts though equality does not see it."""
+
+
+class Fact(NamedTuple):
+    """A fact of a node that an expression reads: a field, or what a map holds at a key."""
+
+    field: str
+    key: TypedExpr | None
+
+    def __str__(self) -> str:
+        if self.key is None:
+            return f"node.{self.field}"
+        key = f'"{self.key.value!s}"' if isinstance(self.key, Const) else self.key.span.text
+        return f"node.{self.field}[{key}]"
+
+
+class Atom(NamedTuple):
+    """A fact at run time: `key` gives the key from the frame, where it needs the variables `slots`."""
+
+    attribute: str
+    key: Closure | None
+    slots: frozenset[int]
+
+
+def facts_of(
+    expr: TypedExpr, node: int, definition: Definition, bound: frozenset[int] = frozenset()
+) -> list[Fact] | None:
+    """Return the facts of the node that an expression reads; None where a few facts do not tell all of it.
+
+    `bound` are variables that no key may depend on, as they have no value yet when facts are gathered.
+    """
+    found: list[Fact] = []
+    return found if _Collector(node, definition, found).collect(expr, bound) else None
+
+
+def keyed(expr: TypedExpr, node: int) -> Fact | None:
+    """Return the fact of `node.field[key]`, `node.field[?key]`, `key in node.field` and `node.field.key`."""
+    key: TypedExpr
+    match expr:
+        case KeyOf(operand=table, key=name):
+            key = Const(type=STRING, time=BindingTime.STATIC, reads=frozenset(), span=expr.span, value=name)
+        case CallOf(overload="in_map", args=(key, table)):
+            pass
+        case CallOf(overload="index_map" | "map_optindex_optional_value", args=(table, key)):
+            pass
+        case _:
+            return None
+    match table:
+        case FieldOf(operand=Var(slot=slot), field=field, reads=reads) if slot == node and reads == STATIC:
+            is_plain = table.type.name == "map" and table.type.args[0] == key.type == STRING
+            return Fact(field, key) if is_plain else None
+    return None
+
+
+class _Collector:
+    """Gathers facts in `found`. Each `let` is gone through once, however often it is read."""
+
+    def __init__(self, node: int, definition: Definition, found: list[Fact]) -> None:
+        self._node = node
+        self._definition = definition
+        self._found = found
+        self._seen: set[int] = set()
+
+    def collect(self, expr: TypedExpr, bound: frozenset[int]) -> bool:
+        """Tell whether all that the expression reads of the node are facts."""
+        match expr:
+            case Var(slot=slot):
+                return slot != self._node and self._collect_let(slot, bound)
+            case (
+                FieldOf(operand=Var(slot=slot), field=field) | HasField(operand=Var(slot=slot), field=field)
+            ) if slot == self._node:
+                self._found.append(Fact(field, None))
+                return expr.reads == STATIC and field not in _UNIQUE
+            case Comprehension(variables=variables):
+                bound = bound | {variable.slot for variable in variables}
+            case Bind(variable=variable) | Aggregate(variable=variable):
+                bound = bound | {variable.slot}
+        fact = keyed(expr, self._node)
+        if fact is not None and fact.key is not None:
+            self._found.append(fact)
+            return not _needs(fact.key, self._definition) & (bound | {self._node})
+        return all(self.collect(child, bound) for child in children(expr))
+
+    def _collect_let(self, slot: int, bound: frozenset[int]) -> bool:
+        value = self._definition(slot)
+        if value is None or slot in self._seen:
+            return True
+        self._seen.add(slot)
+        return self.collect(value, bound)
+
+
+def _needs(expr: TypedExpr, definition: Definition) -> frozenset[int]:
+    """Return the variables that an expression needs, through the `let`s that it reads."""
+    found: set[int] = set()
+    pending = list(free_slots(expr))
+    while pending:
+        slot = pending.pop()
+        if slot not in found:
+            found.add(slot)
+            value = definition(slot)
+            if value is not None:
+                pending += free_slots(value)
+    return frozenset(found)

@@ -1,0 +1,58 @@
+"""A batch: the nodes that an expression is evaluated for at once, and what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.plan.columns.column import Array, ColumnValue, Mask, OutOfSteps, take
+from kdsl.plan.columns.facts import Facts
+from kdsl.plan.scalar import Frame
+from kdsl.plan.values import Value
+
+
+@dataclass(slots=True)
+class Batch:
+    """Some rows of a snapshot, for one pod.
+
+    `frame` is the scalar frame: it holds what is the same for all rows, and the meter. `columns` holds the
+    variables that are not, by slot.
+
+    The meter is that of one node. What columns take from it is never less than what the scalar back end would
+    take for any row, so as long as it lasts no row would have run out of steps, and a rule cannot run longer
+    here than it may there for a single node, times the cost of an operation on a column.
+    """
+
+    snapshot: Snapshot
+    rows: NDArray[np.int32]
+    frame: Frame
+    facts: Facts
+    columns: dict[int, ColumnValue] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def spend(self, steps: int = 1) -> None:
+        """Take steps from the meter; OutOfSteps where there are not enough."""
+        meter = self.frame[-1]
+        meter.left -= steps
+        if meter.left < 0:
+            raise OutOfSteps
+
+    def nodes(self) -> Iterator[Value]:
+        """Yield the nodes, as the scalar back end sees them."""
+        return map(self.snapshot.info, self.rows.tolist())
+
+    def part(self, chosen: Mask | Array) -> Batch:
+        """Return the batch of some of these rows, by mask or index. It takes from the same meter."""
+        index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+        columns = {slot: take(value, index) for slot, value in self.columns.items()}
+        return Batch(self.snapshot, self.rows[index], self.frame, self.facts, columns)
+
+    def inside(self, columns: dict[int, ColumnValue], frame: Frame) -> Batch:
+        """Return the same rows with the variables of a function."""
+        return Batch(self.snapshot, self.rows, frame, self.facts, columns)

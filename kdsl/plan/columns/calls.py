@@ -1,0 +1,60 @@
+"""Calls over columns: by a kernel, or once per distinct combination of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kdsl.check.typed import CallOf
+from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.column import AllBad, Column, ColumnValue, Same
+from kdsl.plan.columns.distinct import apply_distinct
+from kdsl.plan.columns.items import equal_codes
+from kdsl.plan.columns.kernels import Kernel, equality
+from kdsl.plan.columns.logic import Operand
+from kdsl.plan.columns.weights import weighed, weight_of
+from kdsl.plan.functions import IMPLEMENTATIONS
+from kdsl.plan.scalar.meter import has_weight
+from kdsl.plan.values import EvalError
+
+
+def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | None) -> Operand:
+    """Return a call of a library function."""
+    scalar, type_ = IMPLEMENTATIONS[expr.overload], expr.type
+    weighs = has_weight(expr.function, (arg.type for arg in expr.args))
+
+    def call(batch: Batch) -> ColumnValue:
+        values = [arg(batch) for arg in args]
+        same = [value.value for value in values if isinstance(value, Same)]
+        if len(same) == len(values):
+            try:
+                result = scalar(*same)
+            except EvalError:
+                raise AllBad from None
+            if weighs:
+                batch.spend(weighed([*same, result]))
+            return Same(result)
+        if kernel is None:
+            return apply_distinct(scalar, values, type_, batch, weighs)
+        if weighs:
+            batch.spend(sum(map(weight_of, values)))
+        return kernel(len(batch), values)
+
+    return call
+
+
+def compare_columns(left: Operand, right: Operand, wanted: bool, dtype: Any) -> Operand:
+    """Return `==`, or `!=` where `wanted` is false, of two values of one type; `dtype` None is for others
+    than bool, int and double.
+    """
+
+    def compare(batch: Batch) -> ColumnValue:
+        one, other = left(batch), right(batch)
+        if isinstance(one, Same) and isinstance(other, Same):
+            return Same((one.value == other.value) is wanted)
+        found = equal_codes(one, other) if dtype is None else None
+        if found is None:
+            found = equality(len(batch), one, other, dtype)
+        return found if wanted else Column(~found.values, found.bad)
+
+    return compare

@@ -1,0 +1,194 @@
+"""What expressions are worth for many nodes at once.
+
+An expression of the column back end is one of these, for the rows of a batch:
+
+| class | holds |
+|---|---|
+| `Same` | one value that all rows share |
+| `Column` | bool, int64 or float64, one per row |
+| `Amounts` | quantities: int64 multiples of `1/scale`, one per row |
+| `Coded` | any values, dictionary encoded: few distinct ones, one code per row |
+| `Items` | a list or map whose entries are the same for all rows but may be absent in some |
+| `ResourceTable` | the resources of all nodes, to be indexed by name |
+
+`bad` marks the rows for which this back end has no answer: the expression fails there, or its value does not
+fit the representation. The scalar back end answers for those, so an error has one text and one meaning. `bad`
+is None where no row is bad. What stands in a bad row means nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.check.types import BOOL, DOUBLE, INT, Type
+from kdsl.plan.values import EvalError, Value
+
+Mask: TypeAlias = NDArray[np.bool_]
+Bad: TypeAlias = Mask | None
+Array: TypeAlias = NDArray[Any]
+Int64s: TypeAlias = NDArray[np.int64]
+
+DTYPES: Final[dict[Type, Any]] = {BOOL: np.bool_, INT: np.int64, DOUBLE: np.float64}
+"""The types that have arrays of their own."""
+
+_PLAIN: Final[dict[type, Any]] = {bool: np.bool_, int: np.int64, float: np.float64}
+
+
+class NotColumnar(Exception):  # noqa: N818 - control flow, not an error
+    """An expression has no column form; what contains it is evaluated row by row."""
+
+
+class OutOfSteps(NotColumnar):
+    """The meter ran out: the scalar back end, which has one per row, tells which rows really did."""
+
+
+class AllBad(Exception):  # noqa: N818 - control flow, not an error
+    """An expression is bad for every row of the batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    values: Array
+    bad: Bad = None
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    values: Int64s
+    scale: int
+    bad: Bad = None
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Row `i` has the value `values[codes[i]]`. A code that no row has may stand for anything."""
+
+    codes: NDArray[np.integer[Any]]
+    values: Sequence[Value]
+    bad: Bad = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One item of a list or entry of a map; `present` is None where all rows have it."""
+
+    key: Value
+    value: ColumnValue
+    present: Bad
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """`is_map` tells entries by key from items by position. `bad` marks rows whose entries are not known."""
+
+    entries: tuple[Entry, ...]
+    is_map: bool
+    bad: Bad = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceTable:
+    """`read` returns the amounts of a resource, in its canonical unit; `names` are those that some row may
+    have.
+    """
+
+    read: Callable[[str], Int64s]
+    names: frozenset[str]
+
+
+ColumnValue: TypeAlias = Same | Column | Amounts | Coded | Items | ResourceTable
+
+
+def either(*masks: Bad) -> Bad:
+    """Return the rows that any of the masks marks."""
+    result: Bad = None
+    for mask in masks:
+        if mask is not None:
+            result = mask if result is None else result | mask
+    return result
+
+
+def bad_of(value: ColumnValue) -> Bad:
+    """Return the bad rows of a value."""
+    return None if isinstance(value, (Same, ResourceTable)) else value.bad
+
+
+def spread(value: ColumnValue, rows: int, dtype: Any) -> tuple[Array, Bad]:
+    """Return a bool, int or double as an array with one element per row; `dtype` None takes any of them.
+    NotColumnar where it is none.
+    """
+    found: Array
+    bad: Bad = None
+    match value:
+        case Column(values=found, bad=bad):
+            pass
+        case Same(value=only) if only.__class__ in _PLAIN:
+            found = np.full(rows, only, dtype=_PLAIN[only.__class__])
+        case _:
+            raise NotColumnar
+    if dtype is not None and found.dtype != dtype:
+        raise NotColumnar
+    return found, bad
+
+
+def of_results(
+    results: Sequence[Value | EvalError], type_: Type, codes: NDArray[np.integer[Any]]
+) -> ColumnValue:
+    """Return a column of what the scalar back end gave: row `i` has result `codes[i]`. AllBad where all are
+    errors.
+    """
+    failed = np.array([isinstance(result, EvalError) for result in results], dtype=np.bool_)
+    bad: Bad = None
+    if failed.any():
+        if failed.all():
+            raise AllBad
+        bad = failed[codes]
+    dtype = DTYPES.get(type_)
+    if dtype is None:
+        return Coded(codes, [None if out else value for value, out in zip(results, failed, strict=True)], bad)
+    plain: Array = np.array([0 if out else value for value, out in zip(results, failed, strict=True)], dtype)
+    return Column(plain[codes], bad)
+
+
+def encoded(value: ColumnValue) -> Coded:
+    """Return the dictionary-encoded form of a column; NotColumnar where it has none."""
+    if isinstance(value, Coded):
+        return value
+    if not isinstance(value, Column):
+        raise NotColumnar
+    values = value.values
+    # Doubles are told apart by their bits: -0.0 is not 0.0.
+    plain = values.view(np.int64) if values.dtype == np.float64 else values
+    distinct, codes = np.unique(plain, return_inverse=True)
+    return Coded(codes, distinct.view(values.dtype).tolist(), value.bad)
+
+
+def take(value: ColumnValue, index: Array) -> ColumnValue:
+    """Return a value for some of its rows."""
+
+    def part(bad: Bad) -> Bad:
+        return None if bad is None else bad[index]
+
+    match value:
+        case Column(values=values, bad=bad):
+            return Column(values[index], part(bad))
+        case Amounts(values=values, scale=scale, bad=bad):
+            return Amounts(values[index], scale, part(bad))
+        case Coded(codes=codes, values=known, bad=bad):
+            return Coded(codes[index], known, part(bad))
+        case Items(entries=entries, is_map=is_map, bad=bad):
+            taken = (Entry(one.key, take(one.value, index), part(one.present)) for one in entries)
+            return Items(tuple(taken), is_map, part(bad))
+        case ResourceTable(read=read, names=names):
+            return ResourceTable(lambda name: read(name)[index], names)
+    return value

@@ -1,0 +1,349 @@
+"""Checked expressions to column programs.
+
+The one place that decides how an expression is evaluated for many nodes:
+
+1. What is the same for all nodes is evaluated once, by the scalar back end.
+2. Arithmetic, comparison, logic, macros over lists that all nodes share, and functions of rule files are
+   evaluated over whole columns; other functions once per distinct combination of their arguments.
+3. What reads nothing of a node but a few of its facts is evaluated by the scalar back end, once per distinct
+   combination of those facts.
+4. The rest is evaluated by the scalar back end for every node that is still in question.
+
+3 and 4 are chosen for the smallest part that has no form of kind 2, so one odd call does not make a rule
+slow. `ColumnCompiler.notes` tells which parts those are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
+
+from kdsl.check.typed import (
+    Bind,
+    CallFn,
+    CallOf,
+    Comprehension,
+    Const,
+    FieldOf,
+    KeyOf,
+    ListOf,
+    Macro,
+    TypedExpr,
+    Var,
+)
+from kdsl.check.types import BOOL, QUANTITY, STRING, UINT, Type
+from kdsl.plan.columns import items as listed
+from kdsl.plan.columns.atoms import Fact, keyed
+from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.calls import call_over_columns, compare_columns
+from kdsl.plan.columns.column import DTYPES, AllBad, ColumnValue, NotColumnar, OutOfSteps, Same
+from kdsl.plan.columns.distinct import OfNodes
+from kdsl.plan.columns.fields import keyed_fact, node_field
+from kdsl.plan.columns.kernels import KERNELS
+from kdsl.plan.columns.logic import Operand as ColumnClosure
+from kdsl.plan.columns.logic import choose, conjunction, disjunction
+from kdsl.plan.columns.rule import ColumnScope, Note
+from kdsl.plan.functions import IMPLEMENTATIONS
+from kdsl.plan.scalar import UNSET, Closure
+from kdsl.plan.values import EvalError, UInt
+from kdsl.plan.views import attribute_of, method_of, wrapper_of
+
+__all__ = ["ColumnClosure", "ColumnCompiler", "Note"]
+
+Key = TypeVar("Key")
+
+MAX_DEPTH: Final = 32
+"""What is nested deeper is left to the scalar back end, which needs fewer Python frames for a level."""
+
+_LISTS = (Macro.FILTER, Macro.MAP, Macro.TRANSFORM_LIST, Macro.TRANSFORM_MAP)
+
+
+class ColumnCompiler(ColumnScope):
+    """Compiles the expressions of one rule."""
+
+    def compile(self, expr: TypedExpr, shared: frozenset[int] = frozenset()) -> ColumnClosure:
+        """Compile an expression. `shared` are loop variables that hold one value for all rows."""
+        return Lowering(self, shared, frozenset()).lower(expr)
+
+
+class Lowering:
+    """Lowers one expression tree. `captured` are the slots of macros and functions: they hold columns."""
+
+    def __init__(
+        self,
+        rule: ColumnScope,
+        shared: frozenset[int],
+        captured: frozenset[int],
+        in_fn: bool = False,
+        depth: int = 0,
+    ) -> None:
+        self._rule = rule
+        self._shared = shared
+        self._captured = captured
+        self._in_fn = in_fn
+        self._depth = depth
+
+    def lower(self, expr: TypedExpr) -> ColumnClosure:
+        if isinstance(expr, Const):
+            return _constant(expr)
+        if not self._in_fn and not self._rule.needs(expr) & self._captured:
+            closure = self._rule.shared_closure(expr, self._shared)
+            if closure is not None:
+                return _shared(closure)
+        notes = self._rule.notes
+        noted = len(notes)
+        self._depth += 1
+        try:
+            self._reach(self._depth)
+            return self._guarded(self._columnar(expr), expr)
+        except NotColumnar:
+            del notes[noted:]
+            if not self._in_fn:
+                self._rule.note(expr)
+            return self._fallback(expr)
+        finally:
+            self._depth -= 1
+
+    def _reach(self, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise NotColumnar
+        self._rule.lowered.deepest = max(self._rule.lowered.deepest, depth)
+
+    def _once(
+        self,
+        known: dict[Key, tuple[ColumnClosure, int]],
+        key: Key,
+        lower: Callable[[], ColumnClosure],
+    ) -> ColumnClosure:
+        """Return what is lowered once for many uses."""
+        lowered, depth = self._rule.lowered, self._depth
+        if key not in known:
+            before, lowered.deepest = lowered.deepest, depth
+            closure = lower()
+            known[key] = closure, lowered.deepest - depth
+            lowered.deepest = max(lowered.deepest, before)
+        closure, height = known[key]
+        self._reach(depth + height)
+        return closure
+
+    def _fallback(self, expr: TypedExpr) -> ColumnClosure:
+        if self._in_fn:
+            return self._rule.fallback_in_fn(expr, self._captured)
+        return self._rule.fallback(expr, self._captured)
+
+    def _guarded(self, columnar: ColumnClosure, expr: TypedExpr) -> ColumnClosure:
+        """Return `columnar`, and the scalar back end for values that it turns out to have no form for."""
+        if isinstance(expr, Var):
+            return columnar
+        fallback: ColumnClosure | None = None
+
+        def evaluate(batch: Batch) -> ColumnValue:
+            nonlocal fallback
+            try:
+                return columnar(batch)
+            except OutOfSteps:
+                raise
+            except NotColumnar:
+                if fallback is None:
+                    fallback = self._fallback(expr)
+                return fallback(batch)
+
+        return evaluate
+
+    def _columnar(self, expr: TypedExpr) -> ColumnClosure:
+        match expr:
+            case Var():
+                return self._variable(expr)
+            case FieldOf(operand=Var(slot=slot)) if slot == self._rule.slots.node and not self._in_fn:
+                return node_field(expr)
+            case FieldOf() if wrapper_of(expr.type) is None:
+                return listed.field_of(self.lower(expr.operand), attribute_of(expr.field), expr.type)
+            case CallOf(function="_&&_" | "_||_"):
+                operands = _operands(expr)
+                _only_bools(operands)
+                combine = conjunction if expr.function == "_&&_" else disjunction
+                return combine([self.lower(operand) for operand in operands])
+            case CallOf(function="_?_:_", args=(condition, yes, no)):
+                _only_bools([condition])
+                return choose(self.lower(condition), self.lower(yes), self.lower(no))
+            case CallOf() | KeyOf() if not self._in_fn and self._keyed(expr) is not None:
+                fact = self._keyed(expr)
+                assert fact is not None and fact.key is not None
+                return keyed_fact(expr, fact.field, self.lower(fact.key))
+            case CallOf():
+                return self._call(expr)
+            case CallFn():
+                return self._fn_call(expr)
+            case Comprehension():
+                return self._comprehension(expr)
+            case ListOf() if not any(item.optional for item in expr.items):
+                return listed.list_of([self.lower(item.value) for item in expr.items])
+            case Bind(macro="bind"):
+                return self._bind(expr)
+        raise NotColumnar
+
+    def _keyed(self, expr: CallOf | KeyOf) -> Fact | None:
+        """Return the fact that an expression is, where it is one that has a column."""
+        is_optional = expr.optional if isinstance(expr, KeyOf) else expr.function == "_[?_]"
+        return None if is_optional else keyed(expr, self._rule.slots.node)
+
+    def _variable(self, expr: Var) -> ColumnClosure:
+        slot = expr.slot
+        if slot in self._captured:
+            return lambda batch: batch.columns[slot]
+        definition = None if self._in_fn else self._rule.definition(slot)
+        if definition is None:
+            raise NotColumnar
+        lowered = self._rule.lowered
+        value = self._once(lowered.lets, (slot, self._shared), lambda: self.lower(definition))
+
+        def read(batch: Batch) -> ColumnValue:
+            known = batch.columns.get(slot)
+            if known is None:
+                known = batch.columns[slot] = value(batch)
+            return known
+
+        return read
+
+    def _call(self, expr: CallOf) -> ColumnClosure:
+        if any(_is_open(arg.type) for arg in expr.args):
+            raise NotColumnar
+        match expr.args:
+            case (receiver, Var(slot=slot)) if slot == self._rule.slots.node and not self._in_fn:
+                if method_of(expr.function) is None or self._rule.slots.node in self._rule.needs(receiver):
+                    raise NotColumnar
+                name = attribute_of(expr.function.rpartition(".")[2])
+                return OfNodes(self.lower(receiver), name, expr.type)
+        if expr.overload in ("equals", "not_equals"):
+            return self._equality(expr)
+        special = listed.CALLS.get(expr.overload)
+        kernel = KERNELS.get(expr.overload)
+        if special is None and kernel is None:
+            self._only_codable(expr)
+        if any(arg.type.name in ("list", "map") and not self._is_uniform(arg) for arg in expr.args):
+            raise NotColumnar
+        return call_over_columns(expr, [self.lower(arg) for arg in expr.args], special or kernel)
+
+    def _only_codable(self, expr: CallOf) -> None:
+        """Raise NotColumnar unless a function can be called once per distinct combination of arguments."""
+        if expr.overload not in IMPLEMENTATIONS:
+            raise NotColumnar
+        for arg in expr.args:
+            if arg.type == QUANTITY and (self._in_fn or self._rule.shared_closure(arg, self._shared) is None):
+                raise NotColumnar
+
+    def _equality(self, expr: CallOf) -> ColumnClosure:
+        left, right = expr.args
+        if left.type != right.type or left.type.name in ("list", "map", "resources"):
+            raise NotColumnar
+        if left.type not in (*DTYPES, STRING, QUANTITY):
+            return call_over_columns(expr, [self.lower(left), self.lower(right)], None)
+        return compare_columns(
+            self.lower(left), self.lower(right), expr.overload == "equals", DTYPES.get(left.type)
+        )
+
+    def _fn_call(self, expr: CallFn) -> ColumnClosure:
+        fn = self._rule.fn(expr.fn)
+        if any(isinstance(arg, Var) and arg.slot == self._rule.slots.node for arg in expr.args):
+            # A function of the node as a whole is best called for each node.
+            raise NotColumnar
+        params = frozenset(param.slot for param in fn.params)
+        # INVARIANT: functions do not call each other in circles; the checker sees to it.
+        inner = Lowering(self._rule, frozenset(), params, in_fn=True, depth=self._depth)
+        body = self._once(self._rule.lowered.bodies, expr.fn, lambda: inner.lower(fn.body))
+        args = [(param.slot, self.lower(arg)) for param, arg in zip(fn.params, expr.args, strict=True)]
+        blank = [UNSET] * (fn.slots + 1)
+
+        def call(batch: Batch) -> ColumnValue:
+            batch.spend()
+            columns = {slot: arg(batch) for slot, arg in args}
+            frame = blank.copy()
+            frame[-1] = batch.frame[-1]
+            return body(batch.inside(columns, frame))
+
+        return call
+
+    def _comprehension(self, expr: Comprehension) -> ColumnClosure:
+        if not self._is_uniform(expr.iterable) or _is_open(expr.iterable.type):
+            raise NotColumnar
+        if expr.iterable.type.name not in ("list", "map"):
+            raise NotColumnar
+        iterable = self.lower(expr.iterable)
+        inner = self._within(variable.slot for variable in expr.variables)
+        if expr.macro not in (Macro.MAP, Macro.TRANSFORM_LIST, Macro.TRANSFORM_MAP):
+            _only_bools([expr.body])
+        if expr.where is not None:
+            _only_bools([expr.where])
+        body = inner.lower(expr.body)
+        where = None if expr.where is None else inner.lower(expr.where)
+        slots = tuple(variable.slot for variable in expr.variables)
+        return listed.comprehension(expr.macro, iterable, slots, where, body)
+
+    def _within(self, slots: Iterable[int]) -> Lowering:
+        """Return what lowers the inside of a macro: its variables may hold columns."""
+        captured = self._captured.union(slots)
+        return Lowering(self._rule, self._shared, captured, self._in_fn, self._depth)
+
+    def _is_uniform(self, expr: TypedExpr) -> bool:
+        """Tell whether a list has the same items for all rows, but for those that are absent in some."""
+        match expr:
+            case Var(slot=slot) if slot in self._captured:
+                return True
+            case Var(slot=slot) if not self._in_fn and (value := self._rule.definition(slot)) is not None:
+                return self._is_uniform(value)
+            case Comprehension(iterable=iterable, macro=macro):
+                return macro in _LISTS and self._is_uniform(iterable)
+            case Const() | ListOf():
+                return True
+            case FieldOf(operand=Var(slot=slot)) if slot in self._captured:
+                return True
+        return not self._in_fn and self._rule.shared_closure(expr, self._shared) is not None
+
+    def _bind(self, expr: Bind) -> ColumnClosure:
+        slot, value = expr.variable.slot, self.lower(expr.value)
+        body = self._within([slot]).lower(expr.body)
+
+        def bind(batch: Batch) -> ColumnValue:
+            batch.columns[slot] = value(batch)
+            return body(batch)
+
+        return bind
+
+
+def _constant(expr: Const) -> ColumnClosure:
+    value = Same(UInt(expr.value) if isinstance(expr.value, int) and expr.type == UINT else expr.value)
+    return lambda batch: value
+
+
+def _shared(closure: Closure) -> ColumnClosure:
+    def evaluate(batch: Batch) -> ColumnValue:
+        try:
+            return Same(closure(batch.frame))
+        except EvalError:
+            raise AllBad from None
+
+    return evaluate
+
+
+def _only_bools(operands: Iterable[TypedExpr]) -> None:
+    """Raise NotColumnar where a condition may be something else than a bool."""
+    if any(operand.type != BOOL for operand in operands):
+        raise NotColumnar
+
+
+def _is_open(type_: Type) -> bool:
+    """Tell whether values of a type may be of different types."""
+    return type_.name in ("dyn", "error", "nothing") or any(map(_is_open, type_.args))
+
+
+def _operands(expr: CallOf) -> list[TypedExpr]:
+    """List the operands of `a && b && …`, however they are grouped."""
+    found: list[TypedExpr] = []
+    pending = list(reversed(expr.args))
+    while pending:
+        operand = pending.pop()
+        if isinstance(operand, CallOf) and operand.function == expr.function:
+            pending += reversed(operand.args)
+        else:
+            found.append(operand)
+    return found

@@ -1,0 +1,266 @@
+"""Expressions without a column form: evaluated by the scalar back end, where possible once per distinct node.
+
+Clusters have tens of distinct taints and zones, not thousands: what reads only such facts of a node is
+evaluated once for each combination of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.check.types import Type
+from kdsl.plan.columns.atoms import Atom
+from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.column import (
+    AllBad,
+    Array,
+    Bad,
+    Coded,
+    Column,
+    ColumnValue,
+    NotColumnar,
+    Same,
+    either,
+    encoded,
+    of_results,
+)
+from kdsl.plan.columns.weights import weighed
+from kdsl.plan.scalar import UNSET, Closure
+from kdsl.plan.scalar.meter import Meter
+from kdsl.plan.values import EvalError, Value
+
+Codes = NDArray[np.int64]
+Digit = tuple[NDArray[np.integer[Any]], int]
+"""One thing in which rows differ: a code for each row, and how many codes there are."""
+
+_BAD = EvalError("bad in another column")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSlots:
+    """Where a frame holds the node, and the lazy variables that belong to it."""
+
+    node: int
+    resets: tuple[int, ...]
+
+
+class Fallback:
+    """Evaluates an expression by the scalar back end, once for each distinct combination of what it reads.
+
+    Those are the variables of macros and functions around it (`captured`) and `atoms` of the node; with
+    `atoms` None it is evaluated for each row. `slots` is None for what reads nothing of the node.
+    """
+
+    def __init__(
+        self,
+        closure: Closure,
+        type_: Type,
+        captured: Sequence[int],
+        slots: NodeSlots | None,
+        atoms: Sequence[Atom] | None,
+    ) -> None:
+        self._closure = closure
+        self._type = type_
+        self._captured = tuple(captured)
+        self._slots = slots
+        self._atoms = atoms
+
+    def __call__(self, batch: Batch) -> ColumnValue:
+        coded: dict[int, Coded] = {}
+        for slot in self._captured:
+            value = batch.columns[slot]
+            if isinstance(value, Same):
+                batch.frame[slot] = value.value
+            else:
+                coded[slot] = encoded(value)
+        if not coded and self._slots is None:
+            try:
+                return Same(self._closure(batch.frame))
+            except EvalError:
+                raise AllBad from None
+        bad = either(*(one.bad for one in coded.values()))
+        representatives, codes = self._groups(batch, coded, bad)
+        return of_results(self._evaluate(batch, representatives, coded, bad), self._type, codes)
+
+    def _groups(self, batch: Batch, coded: dict[int, Coded], bad: Bad) -> tuple[Array, Codes]:
+        """Return one row of each group that has one answer, and the group of each row."""
+        digits = _digits(coded.values(), bad)
+        if self._slots is not None:
+            facts = None
+            if self._atoms is not None and not any(atom.slots & coded.keys() for atom in self._atoms):
+                facts = fact_digits(self._atoms, batch)
+            if facts is None:
+                every = np.arange(len(batch))
+                return every, every
+            digits += facts
+        return grouped(digits, len(batch))
+
+    def _evaluate(self, batch: Batch, rows: Array, coded: dict[int, Coded], bad: Bad) -> list[Value]:
+        """Return the value for each of some rows; an EvalError stands for one that fails."""
+        frame, closure, slots = batch.frame, self._closure, self._slots
+        results: list[Value] = []
+        with Spending(batch) as meter:
+            for row in rows.tolist():
+                if bad is not None and bad[row]:
+                    results.append(_BAD)
+                    continue
+                for slot, column in coded.items():
+                    frame[slot] = column.values[column.codes[row]]
+                if slots is not None:
+                    show_node(batch, row, slots)
+                meter.next()
+                try:
+                    results.append(closure(frame))
+                except EvalError as error:
+                    results.append(error)
+        return results
+
+
+class Spending:
+    """The meter of a batch while rows are evaluated one by one: each begins with what the batch has left, and
+    in the end the batch pays what the dearest took.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+        self._outer: Meter = batch.frame[-1]
+        self._meter = Meter(max(self._outer.left, 0))
+        self._least = self._meter.limit
+
+    def __enter__(self) -> Spending:
+        self._batch.frame[-1] = self._meter
+        return self
+
+    def next(self) -> None:
+        """Begin with another row."""
+        self._least = min(self._least, self._meter.left)
+        self._meter.left = self._meter.limit
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether the present row took more than there was."""
+        return self._meter.left < 0
+
+    def __exit__(self, *_: object) -> None:
+        self._batch.frame[-1] = self._outer
+        # A row that wanted more is bad, and the scalar back end tells; it does not stop the others.
+        least = max(min(self._least, self._meter.left), 0)
+        self._batch.spend(self._meter.limit - least)
+
+
+def show_node(batch: Batch, row: int, slots: NodeSlots) -> None:
+    """Put the node of a row in the frame."""
+    frame = batch.frame
+    frame[slots.node] = batch.snapshot.info(int(batch.rows[row]))
+    for slot in slots.resets:
+        frame[slot] = UNSET
+
+
+class OfNodes:
+    """Calls a method of a value that all rows share with each node.
+
+    Where the value says which labels decide (`label_keys`), the method is called once for each combination
+    of them; where it has the answers as a column (a method named as the first with `_column` behind it), not
+    at all.
+    """
+
+    def __init__(self, receiver: Callable[[Batch], ColumnValue], name: str, type_: Type) -> None:
+        self._receiver = receiver
+        self._name = name
+        self._type = type_
+
+    def __call__(self, batch: Batch) -> ColumnValue:
+        receiver = self._receiver(batch)
+        if not isinstance(receiver, Same):
+            raise NotColumnar
+        column = getattr(receiver.value, f"{self._name}_column", None)
+        if column is not None:
+            return Column(column(batch.rows))
+        method = getattr(receiver.value, self._name)
+        keys = getattr(receiver.value, "label_keys", None)
+        if keys is None:
+            every = np.arange(len(batch))
+            return self._answers(method, batch, every)
+        digits = [batch.facts.key("labels", key).digit(batch.rows) for key in sorted(keys)]
+        representatives, codes = grouped(digits, len(batch))
+        return self._answers(method, batch.part(representatives), codes)
+
+    def _answers(self, method: Callable[[Value], Value], batch: Batch, codes: Codes) -> ColumnValue:
+        results: list[Value] = []
+        for node in batch.nodes():
+            try:
+                results.append(method(node))
+            except EvalError as error:
+                results.append(error)
+        return of_results(results, self._type, codes)
+
+
+def apply_distinct(
+    implementation: Callable[..., Value],
+    args: Sequence[ColumnValue],
+    type_: Type,
+    batch: Batch,
+    has_weight: bool,
+) -> ColumnValue:
+    """Call a function once for each distinct combination of its arguments. With `has_weight` the batch pays
+    for what goes in and comes out where it is most.
+    """
+    columns = [arg if isinstance(arg, Same) else encoded(arg) for arg in args]
+    coded = [arg for arg in columns if isinstance(arg, Coded)]
+    bad = either(*(arg.bad for arg in coded))
+    representatives, codes = grouped(_digits(coded, bad), len(batch))
+    results: list[Value] = []
+    dearest = 0
+    for row in representatives.tolist():
+        if bad is not None and bad[row]:
+            results.append(_BAD)
+            continue
+        values = [arg.value if isinstance(arg, Same) else arg.values[arg.codes[row]] for arg in columns]
+        try:
+            results.append(implementation(*values))
+        except EvalError as error:
+            results.append(error)
+        if has_weight:
+            dearest = max(dearest, weighed([*values, results[-1]]))
+    batch.spend(dearest)
+    return of_results(results, type_, codes)
+
+
+def _digits(coded: Iterable[Coded], bad: Bad) -> list[Digit]:
+    digits: list[Digit] = [(one.codes, len(one.values)) for one in coded]
+    if bad is not None:
+        # What stands in a bad row means nothing, so it must not stand for rows that are good.
+        digits.append((bad.astype(np.int64), 2))
+    return digits
+
+
+def fact_digits(atoms: Sequence[Atom], batch: Batch) -> list[Digit] | None:
+    """Return the facts in which rows differ; None where a key has no value, so that nothing is known."""
+    digits: list[Digit] = []
+    for atom in atoms:
+        if atom.key is None:
+            digits.append(batch.facts.field(atom.attribute).digit(batch.rows))
+        else:
+            try:
+                key = atom.key(batch.frame)
+            except EvalError:
+                return None
+            digits.append(batch.facts.key(atom.attribute, key).digit(batch.rows))
+    return digits
+
+
+def grouped(digits: Sequence[Digit], rows: int) -> tuple[Array, Codes]:
+    """Return the first row of each distinct combination of codes, and which combination each row has."""
+    combined = np.zeros(rows, dtype=np.int64)
+    for codes, size in digits:
+        combined = combined * size + codes
+        if len(digits) > 1:
+            # Renumbering after each keeps products below the square of the number of rows.
+            combined = np.unique(combined, return_inverse=True)[1].astype(np.int64)
+    _, representatives, groups = np.unique(combined, return_index=True, return_inverse=True)
+    return representatives, groups.astype(np.int64)

@@ -1,0 +1,129 @@
+"""The facts of nodes as columns: dictionary encoded, made when a rule first asks for them, kept up to date by
+row.
+
+A column holds the rows' codes and what they stand for. A node that changed is encoded again when the column
+is next read; nothing else is. There is one column per field, and one per key of a map that rules asked for (a
+label, an image).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from threading import Lock
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.snapshot import LiveSnapshot, Rows
+from kdsl.plan.values import Value
+
+ABSENT: Final = 0
+"""The code of what is not there: a key that the map of a row does not have, a row without a node."""
+
+MAX_KEYS = 256
+"""The most columns by key that are kept; the one used longest ago goes first."""
+
+_SPARE: Final = 1024
+"""So many values more than twice the rows are kept; then the column is encoded anew."""
+
+
+class FactColumn:
+    """One column. Row `i` has `values[codes[i]]`, where `values[0]` stands for `ABSENT`.
+
+    `follows_images` tells that it may change though no fact of the row's own node did.
+    """
+
+    def __init__(self, read: Callable[[Value], Value], follows_images: bool) -> None:
+        self._read = read
+        self._follows_images = follows_images
+        self._position = self._images = -1
+        self._forget()
+
+    def _forget(self) -> None:
+        self.codes: NDArray[np.int32] = np.zeros(0, np.int32)
+        self.values: list[Value] = [None]
+        self._numbers: dict[Hashable, int] = {}
+
+    def digit(self, rows: Rows) -> tuple[NDArray[np.int32], int]:
+        """Return the codes of some rows, and how many codes there are."""
+        return self.codes[rows], len(self.values)
+
+    def refresh(self, snapshot: LiveSnapshot) -> None:
+        """Encode again what changed since the last time."""
+        changed = snapshot.fact_changes.since(self._position)
+        if self._follows_images and self._images != snapshot.images_version:
+            changed = None
+        self._position, self._images = snapshot.fact_changes.position, snapshot.images_version
+        rows = len(snapshot.names)
+        if changed and len(self.values) > 2 * rows + _SPARE:
+            self._forget()
+            changed = None
+        missing = rows - len(self.codes)
+        if missing > 0:
+            self.codes = np.concatenate((self.codes, np.zeros(missing, np.int32)))
+        if changed is None:
+            self.codes[:] = ABSENT
+            self._encode(snapshot, snapshot.order.tolist())
+        elif changed:
+            self._encode(snapshot, dict.fromkeys(changed))
+
+    def _encode(self, snapshot: LiveSnapshot, rows: Iterable[int]) -> None:
+        names = snapshot.names
+        for row in rows:
+            self.codes[row] = self._code(self._read(snapshot.info(row))) if names[row] else ABSENT
+
+    def _code(self, value: Value) -> int:
+        if value is None:
+            return ABSENT
+        code = self._numbers.get(value)
+        if code is None:
+            code = self._numbers[value] = len(self.values)
+            self.values.append(value)
+        return code
+
+
+class Facts:
+    """The fact columns of one live snapshot, shared by all rules. Thread-safe."""
+
+    def __init__(self, snapshot: LiveSnapshot) -> None:
+        self.snapshot = snapshot
+        self._lock = Lock()
+        self._fields: dict[str, FactColumn] = {}
+        self._keys: dict[tuple[str, str], FactColumn] = {}
+
+    @staticmethod
+    def of(snapshot: LiveSnapshot) -> Facts:
+        """Return the columns that are kept with a snapshot."""
+        facts = snapshot.kept.get(Facts)
+        if facts is None:
+            facts = snapshot.kept.setdefault(Facts, Facts(snapshot))
+        assert isinstance(facts, Facts)
+        return facts
+
+    def field(self, attribute: str) -> FactColumn:
+        """Return the column of an attribute of nodes."""
+        with self._lock:
+            column = self._fields.get(attribute)
+            if column is None:
+                column = self._fields[attribute] = FactColumn(lambda node: getattr(node, attribute), False)
+            column.refresh(self.snapshot)
+            return column
+
+    def key(self, attribute: str, key: str) -> FactColumn:
+        """Return the column of what the map `attribute` of nodes holds at `key`."""
+        place = (attribute, key)
+        with self._lock:
+            column = self._keys.pop(place, None)
+            if column is None:
+
+                def read(node: Value) -> Value:
+                    entries: Mapping[str, Value] = getattr(node, attribute)
+                    return entries.get(key)
+
+                column = FactColumn(read, attribute == "images")
+            self._keys[place] = column
+            if len(self._keys) > MAX_KEYS:
+                del self._keys[next(iter(self._keys))]
+            column.refresh(self.snapshot)
+            return column

@@ -1,0 +1,73 @@
+"""Fields of the node as columns, and the keys of its maps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kdsl.check.typed import CallOf, FieldOf, KeyOf
+from kdsl.check.types import STRING
+from kdsl.plan.columns.atoms import STATIC
+from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.column import (
+    DTYPES,
+    AllBad,
+    Coded,
+    Column,
+    ColumnValue,
+    NotColumnar,
+    ResourceTable,
+    Same,
+)
+from kdsl.plan.columns.facts import ABSENT
+from kdsl.plan.columns.logic import Operand
+from kdsl.plan.views import attribute_of
+
+_RESOURCES = {"allocatable": "allocatable", "requested": "requested", "scoredRequests": "scored_requests"}
+_PLAIN = (*DTYPES, STRING)
+
+
+def node_field(expr: FieldOf) -> Operand:
+    """Return the column of a field of the node; NotColumnar where it has none."""
+    if expr.field in _RESOURCES:
+        read = _RESOURCES[expr.field]
+
+        def table(batch: Batch) -> ColumnValue:
+            column, rows = getattr(batch.snapshot, read), batch.rows
+            return ResourceTable(lambda name: column(name)[rows], frozenset(batch.snapshot.resource_names))
+
+        return table
+    if expr.field == "podCount":
+        return lambda batch: Column(batch.snapshot.pod_counts[batch.rows])
+    if expr.type not in _PLAIN or expr.reads != STATIC:
+        raise NotColumnar
+    attribute, dtype = attribute_of(expr.field), DTYPES.get(expr.type)
+
+    def fact(batch: Batch) -> ColumnValue:
+        column = batch.facts.field(attribute)
+        codes = column.codes[batch.rows]
+        if dtype is None:
+            return Coded(codes, column.values)
+        return Column(np.array([dtype(0), *column.values[1:]], dtype=dtype)[codes])
+
+    return fact
+
+
+def keyed_fact(expr: CallOf | KeyOf, field: str, key: Operand) -> Operand:
+    """Return what reads a map of the node at a key that all rows share, or tells whether it is there."""
+    attribute = attribute_of(field)
+    is_test = expr.test if isinstance(expr, KeyOf) else expr.overload == "in_map"
+
+    def read(batch: Batch) -> ColumnValue:
+        name = key(batch)
+        if not isinstance(name, Same):
+            raise NotColumnar
+        column = batch.facts.key(attribute, name.value)
+        codes = column.codes[batch.rows]
+        absent = codes == ABSENT
+        if is_test:
+            return Column(~absent)
+        if absent.all():
+            raise AllBad
+        return Coded(codes, column.values, absent if absent.any() else None)
+
+    return read

@@ -1,0 +1,343 @@
+"""Lists and maps over columns: macros, sizes, sums, look-ups.
+
+A macro over a list that all rows share is a loop in Python with a column per item; what it filters is a mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from kdsl.check.typed import Macro
+from kdsl.check.types import Type
+from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.column import (
+    DTYPES,
+    AllBad,
+    Bad,
+    Coded,
+    Column,
+    ColumnValue,
+    Entry,
+    Int64s,
+    Items,
+    NotColumnar,
+    Same,
+    bad_of,
+    either,
+    spread,
+)
+from kdsl.plan.columns.kernels import KERNELS, Kernel, sum_overflows
+from kdsl.plan.columns.logic import Operand, Tally
+from kdsl.plan.scalar.comprehensions import pairs
+from kdsl.plan.values import Value, kind_of
+
+
+def equal_codes(left: ColumnValue, right: ColumnValue) -> Column | None:
+    """Compare coded strings with one string, or with each other; None where neither is coded."""
+    if isinstance(right, Coded):
+        left, right = right, left
+    if not isinstance(left, Coded):
+        return None
+    if isinstance(right, Same):
+        matches = np.array([value == right.value for value in left.values], dtype=np.bool_)
+        return Column(matches[left.codes], left.bad)
+    if isinstance(right, Coded):
+        # A dictionary may hold a value twice, so both are numbered anew.
+        numbers: dict[Value, int] = {}
+        one = np.array([numbers.setdefault(value, len(numbers)) for value in left.values])
+        other = np.array([numbers.get(value, -1) for value in right.values])
+        return Column(one[left.codes] == other[right.codes], either(left.bad, right.bad))
+    return None
+
+
+def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
+    """Return a field of coded values, read once per distinct value."""
+
+    def read(batch: Batch) -> ColumnValue:
+        value = operand(batch)
+        if isinstance(value, Same):
+            return Same(getattr(value.value, attribute))
+        if not isinstance(value, Coded):
+            raise NotColumnar
+        # Codes that no good row has may stand for anything, such as an absent key.
+        fields = [None if known is None else getattr(known, attribute) for known in value.values]
+        dtype = DTYPES.get(type_)
+        if dtype is None:
+            return Coded(value.codes, fields, value.bad)
+        plain = np.array([0 if field is None else field for field in fields], dtype=dtype)
+        return Column(plain[value.codes], value.bad)
+
+    return read
+
+
+def list_of(items: Sequence[Operand]) -> Operand:
+    """Return a list with an item for each operand."""
+
+    def build(batch: Batch) -> ColumnValue:
+        values = [item(batch) for item in items]
+        same = [value.value for value in values if isinstance(value, Same)]
+        if len(same) == len(values):
+            return Same(tuple(same))
+        entries = tuple(Entry(place, value, None) for place, value in enumerate(values))
+        return Items(entries, False, either(*map(bad_of, values)))
+
+    return build
+
+
+def comprehension(
+    macro: Macro, iterable: Operand, slots: tuple[int, ...], where: Operand | None, body: Operand
+) -> Operand:
+    """Return a macro over a list or map."""
+    if macro in (Macro.ALL, Macro.EXISTS):
+        return _quantifier(iterable, slots, body, macro is Macro.EXISTS)
+    if macro is Macro.EXISTS_ONE:
+        return _exists_one(_build(iterable, slots, body, None, False))
+    if macro is Macro.FILTER:
+        return _build(iterable, slots, body, None, False)
+    if macro in (Macro.MAP, Macro.TRANSFORM_LIST, Macro.TRANSFORM_MAP):
+        return _build(iterable, slots, where, body, macro is Macro.TRANSFORM_MAP)
+    raise NotColumnar
+
+
+def _exists_one(kept: Operand) -> Operand:
+    def evaluate(batch: Batch) -> ColumnValue:
+        value = kept(batch)
+        assert isinstance(value, Items)
+        return Column(_count(value, len(batch)) == 1, value.bad)
+
+    return evaluate
+
+
+def _source(value: ColumnValue, variables: int, batch: Batch) -> Items:
+    """Return what a macro ranges over. As in the scalar back end, each item is a step."""
+    if isinstance(value, Same):
+        batch.spend(len(value.value))
+        is_map = kind_of(value.value) != "list"
+        return Items(tuple(Entry(key, Same(item), None) for key, item in pairs(value.value)), is_map)
+    if not isinstance(value, Items):
+        raise NotColumnar
+    if variables == 2 and not value.is_map and any(entry.present is not None for entry in value.entries):
+        raise NotColumnar  # positions differ from row to row
+    batch.spend(len(value.entries))
+    return value
+
+
+def _bind(batch: Batch, slots: tuple[int, ...], items: Items, place: int) -> None:
+    entry = items.entries[place]
+    key = Same(entry.key if items.is_map else place)
+    if len(slots) == 2:
+        batch.columns[slots[0]], batch.columns[slots[1]] = key, entry.value
+    else:
+        batch.columns[slots[0]] = key if items.is_map else entry.value
+
+
+def _quantifier(iterable: Operand, slots: tuple[int, ...], body: Operand, decider: bool) -> Operand:
+    def evaluate(batch: Batch) -> ColumnValue:
+        items = _source(iterable(batch), len(slots), batch)
+        tally = Tally(len(batch), decider)
+        if items.bad is not None:
+            raise NotColumnar
+        for place, entry in enumerate(items.entries):
+            _bind(batch, slots, items, place)
+            present = entry.present
+            try:
+                value = body(batch)
+            except AllBad:
+                tally.fail(None if present is None else np.flatnonzero(present))
+                continue
+            if isinstance(value, Same) and value.value is not decider:
+                continue
+            values, bad = spread(value, len(batch), np.bool_)
+            if present is not None:
+                absent = ~present
+                values = (values & present) if decider else (values | absent)
+                bad = None if bad is None else bad & present
+            tally.add(values, bad, None)
+            if tally.is_over:
+                break
+        return tally.result()
+
+    return evaluate
+
+
+def _build(
+    iterable: Operand, slots: tuple[int, ...], where: Operand | None, body: Operand | None, to_map: bool
+) -> Operand:
+    """Return `filter` (no `body`), `map` or `transform…`."""
+
+    def evaluate(batch: Batch) -> ColumnValue:
+        items = _source(iterable(batch), len(slots), batch)
+        bad = items.bad
+        entries: list[Entry] = []
+        for place, entry in enumerate(items.entries):
+            _bind(batch, slots, items, place)
+            present = entry.present
+            try:
+                if where is not None:
+                    present, failed = _kept(where(batch), present, len(batch))
+                    bad = either(bad, failed)
+                    if present is not None and not present.any():
+                        continue
+                # `filter` keeps its variable.
+                value = batch.columns[slots[0]] if body is None else body(batch)
+            except AllBad:
+                if entry.present is None and present is None:
+                    raise
+                bad = either(bad, entry.present if present is None else present)
+                continue
+            own = bad_of(value)
+            if own is not None:
+                bad = either(bad, own if present is None else own & present)
+            key = entry.key if items.is_map else place
+            entries.append(Entry(key if to_map else len(entries), value, present))
+        return Items(tuple(entries), to_map, bad)
+
+    return evaluate
+
+
+def _kept(condition: ColumnValue, present: Bad, rows: int) -> tuple[Bad, Bad]:
+    """Return which rows keep an item, and for which the condition failed."""
+    if isinstance(condition, Same):
+        return (present, None) if condition.value else (np.zeros(rows, dtype=np.bool_), None)
+    values, bad = spread(condition, rows, np.bool_)
+    if bad is not None:
+        values = values & ~bad
+        bad = bad if present is None else bad & present
+    return (values if present is None else values & present), bad
+
+
+# ---- functions of lists and maps ---------------------------------------------------------------------------
+
+
+def _size(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    items = args[0]
+    if not isinstance(items, Items):
+        raise NotColumnar
+    return Column(_count(items, rows), items.bad)
+
+
+def _count(items: Items, rows: int) -> Int64s:
+    count = np.zeros(rows, dtype=np.int64)
+    for entry in items.entries:
+        count += 1 if entry.present is None else entry.present
+    return count
+
+
+def _sum(dtype: Any) -> Kernel:
+    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
+        items = args[0]
+        if not isinstance(items, Items):
+            raise NotColumnar
+        total, bad = np.zeros(rows, dtype=dtype), items.bad
+        for entry in items.entries:
+            values, _ = spread(entry.value, rows, dtype)
+            if entry.present is not None:
+                values = np.where(entry.present, values, dtype(0))
+            after = total + values
+            if dtype is np.int64:
+                overflow = sum_overflows(total, values, after)
+                bad = either(bad, overflow if overflow.any() else None)
+            total = after
+        return Column(total, bad)
+
+    return kernel
+
+
+def _index_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    """Return the item at a position that all rows share: the one that has so many present before it."""
+    items, index = args
+    if not isinstance(items, Items) or not isinstance(index, Same):
+        raise NotColumnar
+    if type(index.value) is not int:
+        raise NotColumnar
+    if all(entry.present is None for entry in items.entries) and items.bad is None:
+        if not 0 <= index.value < len(items.entries):
+            raise AllBad
+        return items.entries[index.value].value
+    before = np.zeros(rows, dtype=np.int64)
+    found = np.zeros(rows, dtype=np.bool_)
+    result: Any = None
+    for entry in items.entries:
+        values, _ = spread(entry.value, rows, None)
+        present = np.ones(rows, dtype=np.bool_) if entry.present is None else entry.present
+        here = present & (before == index.value)
+        result = np.where(here, values, np.zeros(1, values.dtype) if result is None else result)
+        found |= here
+        before += present
+    if result is None:
+        raise AllBad
+    return Column(result, either(items.bad, ~found if not found.all() else None))
+
+
+def _index_map(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    items, key = args
+    if not isinstance(items, Items) or not isinstance(key, Same):
+        raise NotColumnar
+    for entry in items.entries:
+        if entry.key == key.value:
+            if entry.present is None and items.bad is None:
+                return entry.value
+            values, bad = spread(entry.value, rows, None)
+            return Column(values, either(bad, items.bad, None if entry.present is None else ~entry.present))
+    raise AllBad
+
+
+def _in_map(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    key, items = args
+    if not isinstance(items, Items) or not isinstance(key, Same):
+        raise NotColumnar
+    held = np.zeros(rows, dtype=np.bool_)
+    for entry in items.entries:
+        if entry.key == key.value:
+            held |= True if entry.present is None else entry.present
+    return Column(held, items.bad)
+
+
+def _in_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    value, items = args
+    if not isinstance(items, Same):
+        raise NotColumnar
+    if isinstance(value, Column):
+        # INVARIANT: the compiler lets through lists of the value's own type only.
+        return Column(np.isin(value.values, np.array(items.value, value.values.dtype)), value.bad)
+    if not isinstance(value, Coded):
+        raise NotColumnar
+    if not all(known is None or isinstance(known, str) for known in value.values):
+        raise NotColumnar
+    members = frozenset(item for item in items.value if isinstance(item, str))
+    matches = np.array([known in members for known in value.values], dtype=np.bool_)
+    return Column(matches[value.codes], value.bad)
+
+
+def _extreme_of_list(name: str, dtype: Any) -> Kernel:
+    """Return `math.least` or `math.greatest` of a list whose items all rows have."""
+    kernel = KERNELS[name]
+
+    def of_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
+        items = args[0]
+        if not isinstance(items, Items) or items.bad is not None or not items.entries:
+            raise NotColumnar
+        if any(entry.present is not None for entry in items.entries):
+            raise NotColumnar
+        values = [Column(*spread(entry.value, rows, dtype)) for entry in items.entries]
+        return kernel(rows, list(values))
+
+    return of_list
+
+
+CALLS: Final[Mapping[str, Callable[[int, list[ColumnValue]], ColumnValue]]] = {
+    **dict.fromkeys(("list_size", "size_list", "map_size", "size_map"), _size),
+    "list_sum_int": _sum(np.int64),
+    "list_sum_double": _sum(np.float64),
+    "index_list": _index_list,
+    "index_map": _index_map,
+    "in_map": _in_map,
+    "in_list": _in_list,
+    "math_least_list_int": _extreme_of_list("math_least_int", np.int64),
+    "math_least_list_double": _extreme_of_list("math_least_double", np.float64),
+    "math_greatest_list_int": _extreme_of_list("math_greatest_int", np.int64),
+    "math_greatest_list_double": _extreme_of_list("math_greatest_double", np.float64),
+}

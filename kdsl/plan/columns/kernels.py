@@ -1,0 +1,333 @@
+"""Functions and operators over columns, by overload id.
+
+Each gives what `kdsl.plan.functions` gives for every row that it does not mark as bad. What has no kernel
+here is evaluated per distinct value or row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from kdsl.base.quantity import NANOS_PER_UNIT, Quantity
+from kdsl.base.resources import CPU, Resources
+from kdsl.plan.columns.column import (
+    Amounts,
+    Array,
+    Bad,
+    Column,
+    ColumnValue,
+    Int64s,
+    NotColumnar,
+    ResourceTable,
+    Same,
+    either,
+    spread,
+)
+from kdsl.plan.values import INT_MAX, INT_MIN
+
+Kernel = Callable[[int, list[ColumnValue]], ColumnValue]
+"""Computes a call for a number of rows. At least one argument is not `Same`; numpy warns of nothing."""
+
+_EXACT: Final = 2**53  # up to here every int64 is a float64
+_MILLI: Final = 1000
+
+
+def _checked(values: Array, overflow: Array, *bads: Bad) -> Column:
+    """Return ints, with the rows that overflowed marked."""
+    return Column(values, either(*bads, overflow if overflow.any() else None))
+
+
+def _ints(rows: int, args: list[ColumnValue]) -> tuple[Int64s, Int64s, Bad]:
+    left, left_bad = spread(args[0], rows, np.int64)
+    right, right_bad = spread(args[1], rows, np.int64)
+    return left, right, either(left_bad, right_bad)
+
+
+def sum_overflows(left: Int64s, right: Int64s, total: Int64s) -> Array:
+    """Tell where `left + right` wrapped around: both have the sign that the total has not."""
+    return ((left ^ total) & (right ^ total)) < 0
+
+
+def difference_overflows(left: Int64s, right: Int64s, rest: Int64s) -> Array:
+    return ((left ^ right) & (left ^ rest)) < 0
+
+
+def product_overflows(left: Int64s, right: Int64s) -> Array:
+    """Tell where a product may not fit, by its magnitude: a little too often, never too seldom."""
+    return np.abs(left.astype(np.float64)) * np.abs(right.astype(np.float64)) >= 2.0**62
+
+
+def truncated_quotient(left: Int64s, right: Int64s) -> tuple[Int64s, Array]:
+    """Divide toward zero; the second result marks divisors of zero and the one quotient that does not fit."""
+    undefined = (right == 0) | ((left == INT_MIN) & (right == -1))
+    divisor = np.where(undefined, 1, right)
+    quotient = left // divisor
+    return quotient + ((left % divisor != 0) & ((left < 0) != (divisor < 0))), undefined
+
+
+def _add_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    left, right, bad = _ints(rows, args)
+    total = left + right
+    return _checked(total, sum_overflows(left, right, total), bad)
+
+
+def _subtract_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    left, right, bad = _ints(rows, args)
+    rest = left - right
+    return _checked(rest, difference_overflows(left, right, rest), bad)
+
+
+def _multiply_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    left, right, bad = _ints(rows, args)
+    return _checked(left * right, product_overflows(left, right), bad)
+
+
+def _divide_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    left, right, bad = _ints(rows, args)
+    quotient, undefined = truncated_quotient(left, right)
+    return _checked(quotient, undefined, bad)
+
+
+def _modulo_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    left, right, bad = _ints(rows, args)
+    quotient, undefined = truncated_quotient(left, right)
+    return _checked(left - quotient * right, undefined, bad)
+
+
+def _negate_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    values, bad = spread(args[0], rows, np.int64)
+    return _checked(-values, values == INT_MIN, bad)
+
+
+def _absolute_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    values, bad = spread(args[0], rows, np.int64)
+    return _checked(np.abs(values), values == INT_MIN, bad)
+
+
+def _of_two(compute: Callable[[Array, Array], Array], dtype: Any) -> Kernel:
+    """Return a kernel for two arguments of one type that cannot fail."""
+
+    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
+        left, left_bad = spread(args[0], rows, dtype)
+        right, right_bad = spread(args[1], rows, dtype)
+        return Column(compute(left, right), either(left_bad, right_bad))
+
+    return kernel
+
+
+def _of_one(compute: Callable[[Array], Array], dtype: Any) -> Kernel:
+    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
+        values, bad = spread(args[0], rows, dtype)
+        return Column(compute(values), bad)
+
+    return kernel
+
+
+def _int_of_double(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    """Truncate; what is beyond int64, NaN included, is an error."""
+    values, bad = spread(args[0], rows, np.float64)
+    inside = (values > -(2.0**63)) & (values < 2.0**63)
+    return _checked(np.where(inside, values, 0.0).astype(np.int64), ~inside, bad)
+
+
+def _extreme(better: Callable[[Array, Array], Array], dtype: Any) -> Kernel:
+    """Return `math.least` or `math.greatest`: the first argument that no other is better than."""
+
+    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
+        best, bad = spread(args[0], rows, dtype)
+        for arg in args[1:]:
+            other, other_bad = spread(arg, rows, dtype)
+            best, bad = np.where(better(other, best), other, best), either(bad, other_bad)
+        return Column(best, bad)
+
+    return kernel
+
+
+# ---- quantities --------------------------------------------------------------------------------------------
+
+
+def scale_of(resource: str) -> int:
+    """Return how many canonical units of a resource make one: cpu is counted in thousandths."""
+    return _MILLI if resource == CPU else 1
+
+
+def _amounts(rows: int, args: list[ColumnValue]) -> tuple[Int64s, Int64s, int, Bad]:
+    """Return two quantities in one scale."""
+    scales = [arg.scale for arg in args if isinstance(arg, Amounts)]
+    if len(set(scales)) != 1:
+        raise NotColumnar
+    (left, left_bad), (right, right_bad) = (amount_of(arg, scales[0], rows) for arg in args)
+    return left, right, scales[0], either(left_bad, right_bad)
+
+
+def amount_of(value: ColumnValue, scale: int, rows: int) -> tuple[Int64s, Bad]:
+    """Return a quantity in a scale; NotColumnar where it is in another one, or finer than that."""
+    if isinstance(value, Amounts) and value.scale == scale:
+        return value.values, value.bad
+    if isinstance(value, Same) and isinstance(value.value, Quantity):
+        amount, rest = divmod(value.value.nanos * scale, NANOS_PER_UNIT)
+        if rest == 0 and abs(amount) <= INT_MAX:
+            return np.full(rows, amount, dtype=np.int64), None
+    raise NotColumnar
+
+
+def _compare_amounts(compare: Callable[[Array, Array], Array]) -> Kernel:
+    def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
+        left, right, _, bad = _amounts(rows, args)
+        return Column(compare(left, right), bad)
+
+    return kernel
+
+
+def _checked_amounts(values: Int64s, scale: int, overflow: Array, *bads: Bad) -> Amounts:
+    """Return quantities, with those that overflowed marked. The least int64 is no quantity of units."""
+    outside = overflow | (values == INT_MIN)
+    return Amounts(values, scale, either(*bads, outside if outside.any() else None))
+
+
+def _add_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    left, right, scale, bad = _amounts(rows, args)
+    total = left + right
+    return _checked_amounts(total, scale, sum_overflows(left, right, total), bad)
+
+
+def _subtract_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    left, right, scale, bad = _amounts(rows, args)
+    rest = left - right
+    return _checked_amounts(rest, scale, difference_overflows(left, right, rest), bad)
+
+
+def _multiply_amount(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    first, second = args if isinstance(args[0], Amounts) else reversed(args)
+    if not isinstance(first, Amounts):
+        raise NotColumnar
+    factor, bad = spread(second, rows, np.int64)
+    overflow = product_overflows(first.values, factor)
+    return _checked_amounts(first.values * factor, first.scale, overflow, first.bad, bad)
+
+
+def _divide_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    left, right, _, bad = _amounts(rows, args)
+    quotient, undefined = truncated_quotient(left, right)
+    return _checked(quotient, undefined, bad)
+
+
+def _ratio_of_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    left, right, _, bad = _amounts(rows, args)
+    undefined = (right == 0) | (np.abs(left) > _EXACT) | (np.abs(right) > _EXACT)
+    ratio = left.astype(np.float64) / np.where(undefined, 1, right).astype(np.float64)
+    return Column(ratio, either(bad, undefined if undefined.any() else None))
+
+
+def _amount_as_integer(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    amounts = args[0]
+    if not isinstance(amounts, Amounts):
+        raise NotColumnar
+    broken = amounts.values % amounts.scale != 0
+    return _checked(amounts.values // amounts.scale, broken, amounts.bad)
+
+
+def _sign_of_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    amounts = args[0]
+    if not isinstance(amounts, Amounts):
+        raise NotColumnar
+    return Column(np.sign(amounts.values), amounts.bad)
+
+
+def _compare_to(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    left, right, _, bad = _amounts(rows, args)
+    return Column((left > right).astype(np.int64) - (left < right), bad)
+
+
+# ---- resources ---------------------------------------------------------------------------------------------
+
+
+def _resources(value: ColumnValue) -> tuple[frozenset[str], Callable[[str], Int64s | int]]:
+    """Return the resources that a value may name, and what gives the amount of each."""
+    if isinstance(value, ResourceTable):
+        return value.names, value.read
+    if isinstance(value, Same) and isinstance(value.value, Resources):
+        return frozenset(value.value.amounts()), value.value.amount
+    raise NotColumnar
+
+
+def _less_equals_resources(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    (names, left), (others, right) = map(_resources, args)
+    result = np.ones(rows, dtype=np.bool_)
+    for name in names | others:
+        result &= left(name) <= right(name)
+    return Column(result)
+
+
+def _index_resources(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    table, name = args
+    if not isinstance(table, ResourceTable) or not isinstance(name, Same):
+        raise NotColumnar
+    return Amounts(table.read(name.value), scale_of(name.value))
+
+
+_ORDER: Final[Mapping[str, Callable[[Array, Array], Array]]] = {
+    "less": np.less,
+    "less_equals": np.less_equal,
+    "greater": np.greater,
+    "greater_equals": np.greater_equal,
+}
+
+KERNELS: Final[Mapping[str, Kernel]] = {
+    "add_int64": _add_int,
+    "subtract_int64": _subtract_int,
+    "multiply_int64": _multiply_int,
+    "divide_int64": _divide_int,
+    "modulo_int64": _modulo_int,
+    "negate_int64": _negate_int,
+    "add_double": _of_two(np.add, np.float64),
+    "subtract_double": _of_two(np.subtract, np.float64),
+    "multiply_double": _of_two(np.multiply, np.float64),
+    "divide_double": _of_two(np.divide, np.float64),
+    "negate_double": _of_one(np.negative, np.float64),
+    "logical_not": _of_one(np.logical_not, np.bool_),
+    "int64_to_double": _of_one(lambda values: values.astype(np.float64), np.int64),
+    "double_to_int64": _int_of_double,
+    "math_abs_int": _absolute_int,
+    "math_abs_double": _of_one(np.abs, np.float64),
+    "math_sqrt_double": _of_one(np.sqrt, np.float64),
+    **{f"{word}_int64": _of_two(compare, np.int64) for word, compare in _ORDER.items()},
+    **{f"{word}_double": _of_two(compare, np.float64) for word, compare in _ORDER.items()},
+    **{f"{word}_quantity": _compare_amounts(compare) for word, compare in _ORDER.items()},
+    "math_greatest_int": _extreme(np.greater, np.int64),
+    "math_least_int": _extreme(np.less, np.int64),
+    "math_greatest_double": _extreme(np.greater, np.float64),
+    "math_least_double": _extreme(np.less, np.float64),
+    "add_quantity": _add_amounts,
+    "subtract_quantity": _subtract_amounts,
+    "multiply_quantity_int64": _multiply_amount,
+    "multiply_int64_quantity": _multiply_amount,
+    "divide_quantity": _divide_amounts,
+    "ratio_quantity": _ratio_of_amounts,
+    "quantity_as_integer": _amount_as_integer,
+    "index_resources": _index_resources,
+    "less_equals_resources": _less_equals_resources,
+    "greater_equals_resources": lambda rows, args: _less_equals_resources(rows, args[::-1]),
+    "quantity_sign": _sign_of_amounts,
+    "sign_quantity": _sign_of_amounts,
+    "quantity_add": _add_amounts,
+    "quantity_sub": _subtract_amounts,
+    "quantity_is_greater_than": _compare_amounts(np.greater),
+    "quantity_is_less_than": _compare_amounts(np.less),
+    "quantity_compare_to": _compare_to,
+}
+
+
+def equality(rows: int, left: ColumnValue, right: ColumnValue, dtype: Any) -> Column:
+    """Compare two values of one plain type for equality."""
+    if isinstance(left, Amounts) or isinstance(right, Amounts):
+        first, second, _, bad = _amounts(rows, [left, right])
+        return Column(first == second, bad)
+    if dtype is None:
+        raise NotColumnar
+    one, one_bad = spread(left, rows, dtype)
+    other, other_bad = spread(right, rows, dtype)
+    return Column(one == other, either(one_bad, other_bad))

@@ -1,0 +1,227 @@
+"""`&&`, `||` and `?:` over columns. Rows that one operand decides are not shown to the next; an error counts
+only in rows that no other operand decides, as in CEL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.column import (
+    AllBad,
+    Amounts,
+    Array,
+    Bad,
+    Coded,
+    Column,
+    ColumnValue,
+    Items,
+    Mask,
+    NotColumnar,
+    Same,
+    bad_of,
+    either,
+    spread,
+)
+from kdsl.plan.columns.kernels import amount_of
+from kdsl.plan.values import Value
+
+Operand = Callable[[Batch], ColumnValue]
+
+
+class Tally:
+    """The rows of `all` or `exists`: those still open, and those for which an operand failed.
+
+    `decider` is the value that decides a row: false for `all` and `&&`, true for `exists` and `||`.
+    """
+
+    def __init__(self, rows: int, decider: bool) -> None:
+        self.decider = decider
+        self.decided = np.zeros(rows, dtype=np.bool_)
+        self.bad = np.zeros(rows, dtype=np.bool_)
+        self.is_same = True
+
+    def add(self, value: Mask, bad: Bad, among: Array | None) -> None:
+        """Take the values of one operand for the rows `among` (None: all)."""
+        self.is_same = False
+        decides = value if self.decider else ~value
+        if bad is not None:
+            decides = decides & ~bad
+        if among is None:
+            self.decided |= decides
+            if bad is not None:
+                self.bad |= bad
+        else:
+            self.decided[among[decides]] = True
+            if bad is not None:
+                self.bad[among[bad]] = True
+
+    def fail(self, among: Array | None) -> None:
+        """Take an operand that failed for the rows `among`."""
+        self.is_same = False
+        self.bad[slice(None) if among is None else among] = True
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self.decided.all())
+
+    def result(self) -> ColumnValue:
+        if self.is_same:
+            return Same(not self.decider)
+        bad = self.bad & ~self.decided
+        return Column(self.decided if self.decider else ~self.decided, bad if bad.any() else None)
+
+
+def _connective(operands: Sequence[Operand], decider: bool) -> Operand:
+    def evaluate(batch: Batch) -> ColumnValue:
+        rows = len(batch)
+        tally = Tally(rows, decider)
+        part, among = batch, None
+        for operand in operands:
+            try:
+                value = operand(part)
+            except AllBad:
+                tally.fail(among)
+                continue
+            if isinstance(value, Same):
+                if value.value is decider:
+                    if tally.is_same:
+                        return Same(decider)
+                    tally.add(np.full(len(part), decider), None, among)
+                    break
+                continue
+            values, bad = spread(value, len(part), np.bool_)
+            tally.add(values, bad, among)
+            if tally.is_over:
+                break
+            open_rows = np.flatnonzero(~tally.decided)
+            if len(open_rows) * 2 < len(part):
+                part, among = batch.part(open_rows), open_rows
+        return tally.result()
+
+    return evaluate
+
+
+def conjunction(operands: Sequence[Operand]) -> Operand:
+    return _connective(operands, False)
+
+
+def disjunction(operands: Sequence[Operand]) -> Operand:
+    return _connective(operands, True)
+
+
+def choose(condition: Operand, yes: Operand, no: Operand) -> Operand:
+    """Return `condition ? yes : no`; each branch is evaluated for its own rows."""
+
+    def evaluate(batch: Batch) -> ColumnValue:
+        chosen = condition(batch)
+        if isinstance(chosen, Same):
+            return yes(batch) if chosen.value is True else no(batch)
+        values, bad = spread(chosen, len(batch), np.bool_)
+        first, second = np.flatnonzero(values), np.flatnonzero(~values)
+        if not len(second):
+            return _with_bad(yes(batch), bad)
+        if not len(first):
+            return _with_bad(no(batch), bad)
+        parts = [_branch(yes, batch, first), _branch(no, batch, second)]
+        return _with_bad(_merge(len(batch), parts), bad)
+
+    return evaluate
+
+
+Part = tuple[Array, ColumnValue | None]
+
+
+def _branch(closure: Operand, batch: Batch, index: Array) -> Part:
+    """Return a branch for its rows; None where it fails for all of them."""
+    try:
+        return index, closure(batch.part(index))
+    except AllBad:
+        return index, None
+
+
+def _with_bad(value: ColumnValue, bad: Bad) -> ColumnValue:
+    if bad is None:
+        return value
+    match value:
+        case Column(values=values, bad=own):
+            return Column(values, either(own, bad))
+        case Amounts(values=values, scale=scale, bad=own):
+            return Amounts(values, scale, either(own, bad))
+        case Coded(codes=codes, values=known, bad=own):
+            return Coded(codes, known, either(own, bad))
+        case Items(entries=entries, is_map=is_map, bad=own):
+            return Items(entries, is_map, either(own, bad))
+        case Same(value=only):
+            # The rows that are not bad share it: one code will do for all.
+            return _plain(Coded(np.zeros(len(bad), np.int64), [only], bad))
+    raise NotColumnar
+
+
+def _plain(value: Coded) -> ColumnValue:
+    """Return a coded value as an array where it is a bool, int or double."""
+    kinds = {known.__class__ for known in value.values}
+    if kinds <= {bool} or kinds <= {int} or kinds <= {float}:
+        return Column(np.array(value.values)[value.codes], value.bad)
+    return value
+
+
+def _merge(rows: int, parts: list[Part]) -> ColumnValue:
+    """Put two branches together: of one plain type, amounts of one scale, or whatever can be coded."""
+    known = [value for _, value in parts if value is not None]
+    if not known:
+        raise AllBad
+    bad = np.zeros(rows, dtype=np.bool_)
+    for index, value in parts:
+        own = np.True_ if value is None else bad_of(value)
+        if own is not None:
+            bad[index] = own
+    found = bad if bad.any() else None
+    if any(isinstance(value, Amounts) for value in known):
+        return _merge_amounts(rows, parts, found)
+    if any(isinstance(value, Column) for value in known):
+        return _merge_plain(rows, parts, found)
+    merged = _merge_coded(rows, parts, found)
+    return _plain(merged) if all(isinstance(value, Same) for value in known) else merged
+
+
+def _merge_plain(rows: int, parts: list[Part], bad: Bad) -> ColumnValue:
+    arrays = [(index, spread(value, len(index), None)[0]) for index, value in parts if value is not None]
+    merged = np.zeros(rows, dtype=arrays[0][1].dtype)
+    if any(array.dtype != merged.dtype for _, array in arrays):
+        raise NotColumnar
+    for index, array in arrays:
+        merged[index] = array
+    return Column(merged, bad)
+
+
+def _merge_coded(rows: int, parts: list[Part], bad: Bad) -> Coded:
+    codes = np.zeros(rows, dtype=np.int64)
+    values: list[Value] = []
+    for index, value in parts:
+        match value:
+            case Coded(codes=own, values=known):
+                codes[index] = own + len(values)
+                values += known
+            case Same(value=only):
+                codes[index] = len(values)
+                values.append(only)
+            case None:
+                pass
+            case _:
+                raise NotColumnar
+    return Coded(codes, values, bad)
+
+
+def _merge_amounts(rows: int, parts: list[Part], bad: Bad) -> ColumnValue:
+    scales = {value.scale for _, value in parts if isinstance(value, Amounts)}
+    if len(scales) != 1:
+        raise NotColumnar
+    scale = scales.pop()
+    merged = np.zeros(rows, dtype=np.int64)
+    for index, value in parts:
+        if value is not None:
+            merged[index] = amount_of(value, scale, len(index))[0]
+    return Amounts(merged, scale, bad)

@@ -1,0 +1,135 @@
+"""Predicates and scores over columns. What they do not answer, the scalar programs do.
+
+A rule that reads only few facts of a node is evaluated as a whole by the scalar program, once for each
+combination of them; other rules statement by statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.check.model import CheckedPredicate, CheckedStatement
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.plan.columns.atoms import Atom
+from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.column import AllBad, Array, NotColumnar, spread
+from kdsl.plan.columns.compiler import ColumnClosure, ColumnCompiler, Note
+from kdsl.plan.columns.distinct import fact_digits, grouped
+from kdsl.plan.columns.facts import Facts
+from kdsl.plan.columns.logic import disjunction
+from kdsl.plan.columns.statements import ColumnBlock, Step, expressions_of, holes_of, loop_slots, reject
+from kdsl.plan.scalar import Frame
+from kdsl.plan.scope import RuleScope
+from kdsl.plan.verdicts import OnError, Verdicts
+
+MIN_ROWS = 12
+"""For fewer nodes the scalar back end is faster than making columns."""
+
+
+def is_worth_columns(nodes: NodeSet) -> bool:
+    """Tell whether nodes are many enough. What-ifs are about single nodes, and their facts are not kept."""
+    return len(nodes) >= MIN_ROWS and not nodes.snapshot.is_overlay
+
+
+def batch_of(nodes: NodeSet, frame: Frame) -> Batch:
+    """Return the batch of some nodes of a live snapshot. `frame` must not be in use elsewhere."""
+    return Batch(nodes.snapshot, nodes.rows, frame, Facts.of(nodes.snapshot.live))
+
+
+Ids = NDArray[np.int32]
+ScalarJudge = Callable[[Batch], Ids]
+
+
+class DistinctPredicate:
+    """A predicate that the scalar program judges once for each combination of facts."""
+
+    def __init__(self, atoms: Sequence[Atom]) -> None:
+        self._atoms = tuple(atoms)
+
+    def judge(self, batch: Batch, verdicts: Verdicts, scalar: ScalarJudge) -> Ids:
+        digits = fact_digits(self._atoms, batch)
+        if digits is None:
+            return scalar(batch)
+        representatives, kinds = grouped(digits, len(batch))
+        return scalar(batch.part(representatives))[kinds]
+
+
+class ColumnPredicate:
+    """A predicate whose statements run over columns."""
+
+    def __init__(self, steps: Sequence[Step], report_all: bool) -> None:
+        self._steps = tuple(steps)
+        self._report_all = report_all
+
+    def judge(self, batch: Batch, verdicts: Verdicts, scalar: ScalarJudge) -> Ids:
+        try:
+            with np.errstate(all="ignore"):
+                found = reject(batch, self._steps, self._report_all)
+                ids = found.ids(verdicts)
+        except NotColumnar:
+            return scalar(batch)
+        left = np.flatnonzero(found.bad)
+        if len(left):
+            ids[left] = scalar(batch.part(left))
+        return ids
+
+
+class ColumnScore:
+    """The value of a score over columns. `nothing` stands for no score, as of an ignored node."""
+
+    def __init__(self, value: ColumnClosure, ignores: Sequence[ColumnClosure], nothing: int | float) -> None:
+        self._value = value
+        self._ignored = disjunction(ignores)
+        self._has_ignores = bool(ignores)
+        self._nothing = nothing
+        self._dtype = np.dtype(np.float64 if isinstance(nothing, float) else np.int64)
+
+    def judge(self, batch: Batch, scalar: Callable[[Batch], Array]) -> Array:
+        """Return the raw score of each node."""
+        try:
+            with np.errstate(all="ignore"):
+                return self._judge(batch, scalar)
+        except (AllBad, NotColumnar):
+            return scalar(batch)
+
+    def _judge(self, batch: Batch, scalar: Callable[[Batch], Array]) -> Array:
+        raw = np.full(len(batch), self._nothing, dtype=self._dtype)
+        part, among = batch, np.arange(len(batch))
+        if self._has_ignores:
+            ignored, bad = spread(self._ignored(batch), len(batch), np.bool_)
+            if bad is not None:
+                # One `ignore when` that fails does not hold, and another may: rare enough for the reference.
+                raise NotColumnar
+            among = np.flatnonzero(~ignored)
+            if not len(among):
+                return raw
+            part = batch.part(among)
+        values, bad = spread(self._value(part), len(part), self._dtype)
+        values = values.astype(self._dtype)
+        # What stands for no score is no value either: the scalar program says why.
+        odd = ~np.isfinite(values) if self._dtype.kind == "f" else values == self._nothing
+        left = np.flatnonzero(odd if bad is None else odd | bad)
+        if len(left):
+            values[left] = scalar(part.part(left))
+        raw[among] = values
+        return raw
+
+
+def column_predicate(
+    rule: CheckedPredicate,
+    statements: Sequence[CheckedStatement],
+    scope: RuleScope,
+    compiler: ColumnCompiler,
+    on_error: OnError,
+) -> DistinctPredicate | ColumnPredicate:
+    """Compile the statements of a rule that are decided node by node."""
+    error_parts = holes_of(None if rule.on_error is None else rule.on_error.reason)
+    facts = compiler.facts([*expressions_of(statements), *error_parts], loop_slots(statements))
+    if facts is not None:
+        compiler.notes.append(Note(rule.span, facts))
+        return DistinctPredicate(compiler.atoms(facts))
+    block = ColumnBlock(scope, compiler, rule.report_all, on_error, error_parts)
+    return ColumnPredicate(block.steps(statements), rule.report_all)

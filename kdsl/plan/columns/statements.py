@@ -1,0 +1,290 @@
+"""The body of a predicate over columns: which nodes each `require` rejects.
+
+A statement that has no column form is run by the scalar back end, once for each distinct combination of what
+it reads of a node where that is a few facts. A node that the columns cannot answer for is left to the scalar
+back end as a whole, so is one whose reason depends on the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.check.model import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement, CheckedTemplate
+from kdsl.check.typed import TypedExpr
+from kdsl.hooks.status import Code
+from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.column import AllBad, Mask, Same, spread
+from kdsl.plan.columns.compiler import ColumnCompiler, Note
+from kdsl.plan.columns.distinct import Spending, fact_digits, grouped, show_node
+from kdsl.plan.scalar import UNSET
+from kdsl.plan.scope import RuleScope
+from kdsl.plan.statements import CODES, Block
+from kdsl.plan.template import compile_template, text_in
+from kdsl.plan.values import EvalError
+from kdsl.plan.verdicts import Failure, OnError, Verdicts
+
+
+@dataclass(slots=True)
+class Rejections:
+    """What was found of a batch so far: `failures` in the order of the rule, each with its rows."""
+
+    open: Mask
+    bad: Mask
+    failures: list[tuple[Failure, Mask]] = field(default_factory=list)
+
+    @staticmethod
+    def of(rows: int) -> Rejections:
+        return Rejections(np.ones(rows, dtype=np.bool_), np.zeros(rows, dtype=np.bool_))
+
+    def add(self, failure: Failure, rows: Mask) -> None:
+        if rows.any():
+            self.failures.append((failure, rows))
+
+    def leave(self, rows: Mask) -> None:
+        """Leave rows to the scalar back end."""
+        self.bad |= rows
+        self.open &= ~rows
+
+    def ids(self, verdicts: Verdicts) -> NDArray[np.int32]:
+        """Return the number of each row's status; those of bad rows mean nothing."""
+        lists: list[tuple[Failure, ...]] = [()]
+        which = np.zeros(len(self.open), dtype=np.int64)
+        for failure, rows in self.failures:
+            before = which.copy()
+            for known in np.unique(before[rows]).tolist():
+                which[rows & (before == known)] = len(lists)
+                lists.append((*lists[known], failure))
+        used, places = np.unique(which, return_inverse=True)
+        ids = [verdicts.id_of(tuple(dict.fromkeys(lists[one]))) for one in used.tolist()]
+        return np.array(ids, dtype=np.int32)[places]
+
+
+Step = Callable[[Batch, Rejections], None]
+"""Runs one statement for the open rows of a batch and closes those that it rejects."""
+
+
+class ColumnBlock:
+    """The statements of a block. `on_error` says what an error in them means, `error_parts` are its holes."""
+
+    def __init__(
+        self,
+        scope: RuleScope,
+        compiler: ColumnCompiler,
+        report_all: bool,
+        on_error: OnError,
+        error_parts: Sequence[TypedExpr],
+    ) -> None:
+        self._scope = scope
+        self._compiler = compiler
+        self._report_all = report_all
+        self._on_error = on_error
+        self._error_parts = tuple(error_parts)
+
+    def steps(
+        self, statements: Iterable[CheckedStatement], shared: frozenset[int] = frozenset()
+    ) -> list[Step]:
+        """Compile statements."""
+        found: list[Step] = []
+        for statement in statements:
+            match statement:
+                case CheckedRequire():
+                    found.append(self._require(statement, shared))
+                case CheckedForEach():
+                    found.append(self._for_each(statement, shared))
+                case CheckedLet():
+                    pass
+        return found
+
+    def _require(self, statement: CheckedRequire, shared: frozenset[int]) -> Step:
+        condition = self._compiler.compile(self._scope.optimised(statement.condition), shared)
+        code, site = CODES[statement.code], statement.span.site
+        reason = self._reason(statement.reason, shared)
+
+        def step(batch: Batch, found: Rejections) -> None:
+            index = np.flatnonzero(found.open)
+            is_part = len(index) * 2 < len(batch)
+            try:
+                value = condition(batch.part(index) if is_part else batch)
+            except AllBad:
+                found.leave(found.open.copy())
+                return
+            if isinstance(value, Same):
+                if value.value:
+                    return
+                failed, bad = found.open.copy(), None
+            else:
+                values, bad = spread(value, len(index) if is_part else len(batch), np.bool_)
+                if is_part:
+                    failed = np.zeros(len(batch), dtype=np.bool_)
+                    failed[index] = ~values
+                else:
+                    failed = found.open & ~values
+            if bad is not None:
+                if is_part:
+                    everywhere = np.zeros(len(batch), dtype=np.bool_)
+                    everywhere[index] = bad
+                else:
+                    everywhere = found.open & bad
+                failed = failed & ~everywhere
+                found.leave(everywhere)
+            if not failed.any():
+                return
+            if reason is None:
+                found.leave(failed)
+                return
+            found.add(reason(batch, code, site), failed)
+            found.open &= ~failed
+
+        return step
+
+    def _reason(
+        self, template: CheckedTemplate, shared: frozenset[int]
+    ) -> Callable[[Batch, Code, str], Failure] | None:
+        """Return what makes a failure, the same for all rows; None where the reason depends on the node."""
+        if not self._scope.is_lasting(*holes_of(template), bound=shared):
+            return None
+        text = compile_template(template, self._scope)
+
+        def failure(batch: Batch, code: Code, site: str) -> Failure:
+            shown = text_in(text, batch.frame)
+            batch.spend(0)  # a hole that there were no steps left for shows another text
+            return Failure(code, shown, site)
+
+        return failure
+
+    def _for_each(self, statement: CheckedForEach, shared: frozenset[int]) -> Step:
+        slots = tuple(variable.slot for variable in statement.variables)
+        inside = shared.union(slots)
+        scope, on_error = self._scope, self._on_error
+        if not (
+            scope.is_lasting(statement.iterable, bound=shared)
+            and scope.is_lasting(statement.where, bound=inside)
+            and scope.is_lasting(*self._error_parts, bound=shared)
+        ):
+            return self._by_scalar(statement)
+        choose = Block(scope, self._report_all).chosen_items(statement)
+        local: list[int] = []
+        for inner in statement.body:
+            if isinstance(inner, CheckedLet):
+                local.append(inner.variable.slot)
+                if scope.is_lasting(inner.value, bound=inside):
+                    inside |= {inner.variable.slot}
+        compiler = self._compiler.resetting(local)
+        block = ColumnBlock(scope, compiler, self._report_all, on_error, self._error_parts)
+        steps = block.steps(statement.body, inside)
+        where_span = (statement.where or statement.iterable).span
+        report_all = self._report_all
+
+        def step(batch: Batch, found: Rejections) -> None:
+            try:
+                for item, error in choose(batch.frame):
+                    if len(slots) == 1:
+                        batch.frame[slots[0]] = item
+                    else:
+                        batch.frame[slots[0]], batch.frame[slots[1]] = item
+                    for slot in local:
+                        batch.frame[slot] = UNSET
+                        batch.columns.pop(slot, None)
+                    before = found.open.copy()
+                    if error is not None:
+                        found.add(on_error(error, where_span, batch.frame), before)
+                        found.open[:] = False
+                    else:
+                        for inner in steps:
+                            inner(batch, found)
+                            if not found.open.any():
+                                break
+                    if report_all:
+                        found.open[:] = before & ~found.bad
+                    if not found.open.any():
+                        return
+            except EvalError as error:
+                # The list has no value, or there are not enough steps left; the latter is no row's own error.
+                batch.spend(0)
+                found.add(on_error(error, statement.iterable.span, batch.frame), found.open.copy())
+                if not report_all:
+                    found.open[:] = False
+
+        return step
+
+    def _by_scalar(self, statement: CheckedForEach) -> Step:
+        """Return what runs a loop by the scalar back end, for one node of each kind that it tells apart."""
+        block = Block(self._scope, self._report_all)
+        block.add(statement, self._on_error)
+        (run,) = block.steps
+        exprs = (*expressions_of([statement]), *self._error_parts)
+        facts = self._compiler.facts(exprs, loop_slots([statement]))
+        atoms = None if facts is None else self._compiler.atoms(facts)
+        self._compiler.notes.append(Note(statement.iterable.span, facts))
+        slots = self._compiler.slots
+
+        def step(batch: Batch, found: Rejections) -> None:
+            index = np.flatnonzero(found.open)
+            part = batch.part(index)
+            digits = None if atoms is None else fact_digits(atoms, part)
+            every = np.arange(len(part))
+            representatives, kinds = (every, every) if digits is None else grouped(digits, len(part))
+            with Spending(part) as meter:
+                for kind, row in enumerate(representatives.tolist()):
+                    failures: list[Failure] = []
+                    show_node(part, row, slots)
+                    meter.next()
+                    run(part.frame, failures)
+                    rows = np.zeros(len(batch), dtype=np.bool_)
+                    rows[index[kinds == kind]] = True
+                    if meter.is_over:
+                        found.leave(rows)
+                        continue
+                    for failure in dict.fromkeys(failures):
+                        found.add(failure, rows)
+                    if failures:
+                        found.open &= ~rows
+
+        return step
+
+
+def reject(batch: Batch, steps: Iterable[Step], report_all: bool) -> Rejections:
+    """Run the steps of a predicate for a batch."""
+    found = Rejections.of(len(batch))
+    for step in steps:
+        before = found.open.copy() if report_all else found.open
+        step(batch, found)
+        if report_all:
+            found.open[:] = before & ~found.bad
+        elif not found.open.any():
+            break
+    return found
+
+
+def loop_slots(statements: Iterable[CheckedStatement]) -> frozenset[int]:
+    """Return the slots of what loops declare: they have no value before the loop runs."""
+    found: set[int] = set()
+    for statement in statements:
+        if isinstance(statement, CheckedForEach):
+            found.update(variable.slot for variable in statement.variables)
+            found.update(inner.variable.slot for inner in statement.body if isinstance(inner, CheckedLet))
+            found |= loop_slots(statement.body)
+    return frozenset(found)
+
+
+def expressions_of(statements: Iterable[CheckedStatement]) -> list[TypedExpr]:
+    """Return every expression of a predicate's body."""
+    found: list[TypedExpr] = []
+    for statement in statements:
+        match statement:
+            case CheckedLet(value=value):
+                found.append(value)
+            case CheckedRequire(condition=condition, reason=reason):
+                found += [condition, *holes_of(reason)]
+            case CheckedForEach(iterable=iterable, where=where, body=body):
+                found += [iterable, *(() if where is None else (where,)), *expressions_of(body)]
+    return found
+
+
+def holes_of(template: CheckedTemplate | None) -> list[TypedExpr]:
+    """Return the expressions in a text."""
+    return [] if template is None else [part for part in template.parts if not isinstance(part, str)]

@@ -1,0 +1,31 @@
+"""What a function over columns takes from the meter: at least what the scalar back end takes for any row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from kdsl.plan.columns.column import Coded, ColumnValue, Items, Same
+from kdsl.plan.scalar.meter import Meter, spend_on
+from kdsl.plan.values import Value
+
+_PLENTY: Final = 1 << 62
+
+
+def weight_of(value: ColumnValue) -> int:
+    """Return the steps that going through a value costs in the row where it costs most."""
+    match value:
+        case Same(value=only):
+            return weighed([only])
+        case Coded(values=known):
+            return max((weighed([one]) for one in known), default=0)
+        case Items(entries=entries):
+            return len(entries) + sum(weight_of(entry.value) for entry in entries)
+    return 0
+
+
+def weighed(values: Iterable[Value]) -> int:
+    """Return the steps that the scalar back end takes for going through all of these."""
+    meter = Meter(_PLENTY)
+    spend_on([meter], values)
+    return _PLENTY - meter.left

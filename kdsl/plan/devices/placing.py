@@ -1,0 +1,188 @@
+"""Which cards a pod would get on a node, and the node's score: the algorithm of HAMi's scheduler.
+
+An ordinary init container runs alone but for the sidecars before it; sidecars and containers run together.
+A card must do for the larger of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kdsl.cluster.devices.cards import Card, Grant
+from kdsl.cluster.devices.codec import collapse
+from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod, Phase
+from kdsl.cluster.devices.policy import Policy
+from kdsl.cluster.devices.quota import NO_QUOTA, Quota
+from kdsl.plan.devices.fitting import Allotment, Situation
+from kdsl.plan.devices.ordering import arrange, card_score, node_score
+from kdsl.plan.devices.program import Allocation, DeviceProgram
+from kdsl.plan.devices.requests import Request
+
+Requests = tuple[Mapping[str, Request], ...]
+"""What each container asks for, by kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCards:
+    """A node and its cards with what of them is taken."""
+
+    node: DeviceNode
+    cards: tuple[Card, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The pod fits: what it gets by kind, and the node's score. `is_shared` is that of `Fitted`."""
+
+    score: np.float32
+    allocations: Mapping[str, Allocation]
+    is_shared: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """The pod does not fit; `reason` is HAMi's, `is_shared` that of `Fitted`."""
+
+    reason: str
+    is_shared: bool = True
+
+
+def requests_of(programs: Sequence[DeviceProgram], pod: DevicePod) -> Requests:
+    """Return what each container of a pod asks for; EvalError where a request has no value."""
+    return tuple(
+        {
+            program.kind: request
+            for program in programs
+            if (request := program.requests.request(pod, container)) is not None
+        }
+        for container in pod.containers
+    )
+
+
+def place(
+    programs: Mapping[str, DeviceProgram],
+    pod: DevicePod,
+    requests: Requests,
+    policy: Policy,
+    at: NodeCards,
+    quota: Quota = NO_QUOTA,
+) -> Placed | Unplaced:
+    """Return what the pod would get on a node. `quota` is that of its namespace; EvalError in a `value`."""
+    run = _Run(programs, pod, requests, policy, at, quota)
+    for number, container in enumerate(pod.containers):
+        reason = run.container(number, container)
+        if reason:
+            return Unplaced(reason, run.is_shared)
+    allocations = run.allocations()
+    score = node_score(at.cards)
+    for kind, allocation in allocations.items():
+        score = np.float32(score + programs[kind].value(pod, at.node, policy, at.cards, allocation))
+    return Placed(score, allocations, run.is_shared)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One pod on one node, container by container. `cards` is what sidecars and containers leave."""
+
+    programs: Mapping[str, DeviceProgram]
+    pod: DevicePod
+    requests: Requests
+    policy: Policy
+    at: NodeCards
+    quota: Quota
+    cards: list[Card] = field(init=False)
+    got: list[dict[str, Allotment]] = field(default_factory=list)
+    is_shared: bool = True
+
+    def __post_init__(self) -> None:
+        self.cards = list(self.at.cards)
+
+    def container(self, number: int, container: DeviceContainer) -> str:
+        """Give a container its cards; return the reason where there are none."""
+        asked = self.requests[number]
+        cards = list(self.cards)
+        allotments: dict[str, Allotment] = {}
+        self.got.append(allotments)
+        scores = {card.id: card_score(card, asked.values(), self.policy.weights) for card in cards}
+        for kind, request in asked.items():
+            cards = arrange(cards, scores, self.policy)
+            situation = Situation(
+                pod=self.pod,
+                node=self.at.node,
+                policy=self.policy,
+                container=container,
+                request=request,
+                cards=self._candidates(self.programs[kind], cards, request),
+                allocated=self._earlier(kind, container.phase),
+                allows=self._allows(kind),
+            )
+            fitted = self.programs[kind].fitting.fit(situation)
+            found = fitted.found
+            self.is_shared = self.is_shared and fitted.is_shared
+            if isinstance(found, str):
+                return found
+            allotments[kind] = Allotment(container, request, found)
+            cards = _with_grants(cards, found)
+        if container.phase is not Phase.INIT:
+            self.cards = cards
+        return ""
+
+    def allocations(self) -> dict[str, Allocation]:
+        """Return what the pod gets of each kind that it asks for."""
+        kinds = dict.fromkeys(kind for asked in self.requests for kind in asked)
+        return {
+            kind: Allocation(
+                tuple(
+                    got.get(kind) or Allotment(container, Request(kind))
+                    for container, got in zip(self.pod.containers, self.got, strict=True)
+                )
+            )
+            for kind in kinds
+        }
+
+    def _candidates(self, program: DeviceProgram, cards: Sequence[Card], request: Request) -> list[Card]:
+        """Return the cards whose type has the kind in it, the first to be tried first."""
+        word = request.kind.lower()
+        candidates = [card for card in reversed(cards) if word in card.type.lower()]
+        if program.has_order:
+            return program.ordered(candidates, self.pod, self.at.node, self.policy, request)
+        return candidates
+
+    def _earlier(self, kind: str, phase: Phase) -> tuple[Allotment, ...]:
+        """Return what containers before this one got that run when it runs."""
+        is_init = phase is Phase.INIT
+        return tuple(
+            got[kind]
+            for container, got in zip(self.pod.containers, self.got, strict=False)
+            if kind in got and (container.phase is Phase.INIT) == is_init
+        )
+
+    def _allows(self, kind: str) -> Callable[[Sequence[Grant]], bool]:
+        names = self.programs[kind].quota_names
+
+        def allows(cards: Sequence[Grant]) -> bool:
+            lists = [got[kind].cards if kind in got else () for got in self.got[:-1]]
+            taken = collapse([*lists, tuple(cards)], self.pod.phases)
+            return self.quota.allows(
+                names, sum(grant.memory for grant in taken), sum(grant.cores for grant in taken)
+            )
+
+        return allows
+
+
+def _with_grants(cards: Sequence[Card], grants: Sequence[Grant]) -> list[Card]:
+    by_id = {card.id: card for card in cards}
+    for grant in grants:
+        by_id[grant.id] = by_id[grant.id].with_usage(grant.slots, grant.memory, grant.cores)
+    return [by_id[card.id] for card in cards]
+
+
+def best_of(scores: Mapping[str, np.float32], policy: Policy) -> tuple[str, ...]:
+    """Return the nodes with the winning score: the lowest where the policy spreads, else the highest."""
+    if not scores:
+        return ()
+    best = min(scores.values()) if policy.spreads_nodes else max(scores.values())
+    return tuple(name for name, score in scores.items() if score == best)

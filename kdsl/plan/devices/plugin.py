@@ -1,0 +1,287 @@
+"""The devices of a profile as a plugin: cards are found, scored, set aside and written down in the cycle.
+
+What of a card is taken follows from the annotations of the pods that the snapshot shows, assumed ones
+included; so a what-if without a pod has its cards free, and nothing is to be repaired after a failure or a
+restart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.base.clock import Clock
+from kdsl.base.events import Action, EventPattern, Resource
+from kdsl.check.devices.sharing import DEVICES, CheckedSharing
+from kdsl.check.model import CheckedProfile, RuleSet
+from kdsl.cluster.devices.cards import Card
+from kdsl.cluster.devices.codec import collapse
+from kdsl.cluster.devices.policy import Policy, Weights
+from kdsl.cluster.devices.usage import Holding, with_holdings
+from kdsl.cluster.events import ClusterEvent
+from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.hooks.context import PodAnnotator
+from kdsl.hooks.specs import hookimpl
+from kdsl.hooks.state import CycleState
+from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.plan.devices.answers import Answers
+from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.placing import Placed
+from kdsl.plan.devices.program import DeviceProgram
+from kdsl.plan.devices.reads import pod_attributes
+from kdsl.plan.devices.review import Reviews, plain
+from kdsl.plan.devices.stock import Stock, device_node, device_pod
+from kdsl.plan.normalize import Scores
+from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
+from kdsl.plan.scope import Functions
+from kdsl.plan.values import EvalError
+
+CHOSEN_NODE: Final = "hami.io/vgpu-node"
+CHOSEN_AT: Final = "hami.io/vgpu-time"
+BIND_PHASE: Final = "hami.io/bind-phase"
+BIND_TIME: Final = "hami.io/bind-time"
+ALLOCATING: Final = "allocating"
+
+_SECOND: Final = 10**9
+_BEST: Final = 100
+_SKIP: Final = Status(Code.SKIP)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A pod that asks for cards, on the snapshot of its attempt."""
+
+    demand: Demand
+    snapshot: Snapshot
+
+
+class DevicesPlugin:
+    """The devices of one profile. `key` is unique among all plugins, `name` what verdicts show."""
+
+    name = DEVICES
+
+    def __init__(
+        self, sharing: CheckedSharing, key: str, functions: Functions, annotator: PodAnnotator, clock: Clock
+    ) -> None:
+        self.key = key
+        self.site = sharing.origins[0].site if sharing.origins else ""
+        programs = [DeviceProgram(device, functions) for device in sharing.devices]
+        self._programs = {program.kind: program for program in programs}
+        settings = sharing.values
+        self.weight = int(settings["weight"])
+        self._default = Policy(
+            str(settings["nodePolicy"]),
+            str(settings["cardPolicy"]),
+            weights=Weights(
+                int(settings["slotWeight"]), int(settings["coreWeight"]), int(settings["memoryWeight"])
+            ),
+        )
+        read = (pod_attributes(device) for device in sharing.devices)
+        self._attributes = tuple(sorted(frozenset[str]().union(*read)))
+        self._records = tuple(program.record for program in programs)
+        self._reviews = Reviews(tuple(self._programs.values()))
+        self.stock = Stock(self._programs)
+        self.answers = Answers(self.stock)
+        self._annotator, self._clock = annotator, clock
+
+    # ---- filter ------------------------------------------------------------------------------------------
+
+    def demand(self, pod: PodInfo, snapshot: Snapshot) -> Demand | Status | None:
+        """Return what a pod asks for; None where that is no card, a status where it may not."""
+        if not pod.device_containers:
+            return None
+        try:
+            quota = self.stock.quota(snapshot, pod.namespace)
+            reviewed = self._reviews.review(device_pod(pod), quota)
+            if reviewed.refusal is not None:
+                return reviewed.refusal
+            if not reviewed.asks:
+                return None
+            policy = self._default.of(reviewed.pod.annotations)
+        except (EvalError, ValueError) as error:
+            return Status(Code.UNRESOLVABLE, (error.message if isinstance(error, EvalError) else str(error),))
+        admitted = reviewed.pod
+        traits = (policy, tuple(plain(getattr(admitted, name)) for name in self._attributes))
+        likeness = (
+            traits,
+            tuple(tuple(asked.values()) for asked in reviewed.requests),
+            admitted.containers,
+            None if quota is None else (plain(quota.limits), plain(quota.used)),
+        )
+        return Demand(admitted, reviewed.requests, policy, quota, likeness, traits)
+
+    @hookimpl
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
+        demand = self.demand(pod, nodes.snapshot)
+        if not isinstance(demand, Demand):
+            return demand or _SKIP
+        state.write(self.key, _Turn(demand, nodes.snapshot))
+        return None
+
+    @hookimpl
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
+        turn = state.get(self.key)
+        if not isinstance(turn, _Turn):
+            return None
+        snapshot, demand = nodes.snapshot, turn.demand
+        if not snapshot.is_overlay:
+            return self.answers.column(demand, snapshot, nodes.rows)
+        promised = self._promised(state)
+        found = []
+        for row in nodes.rows.tolist():
+            node = snapshot.info(row)
+            answer = self.answers.ask(demand, node, self._cards(node, promised, snapshot))
+            found.append(None if isinstance(answer, Placed) else answer)
+        return StatusColumn.of(found)
+
+    @hookimpl
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
+        """Remember a pod that was promised the node: it has no cards yet, and shall find some."""
+        state.write(self._promises, self._promised(state) | {added.key})
+
+    @hookimpl
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
+        state.write(self._promises, self._promised(state) - {removed.key})
+
+    @property
+    def _promises(self) -> str:
+        return f"{self.key}/promised"
+
+    def _promised(self, state: CycleState) -> frozenset[str]:
+        promised = state.get(self._promises)
+        return promised if isinstance(promised, frozenset) else frozenset()
+
+    def _cards(self, node: NodeInfo, promised: frozenset[str], snapshot: Snapshot) -> tuple[Card, ...]:
+        """Return the cards of a node where pods that were promised it have found theirs."""
+        cards = self.stock.cards(node)
+        for pod in node.pods:
+            if pod.key not in promised or any(record in pod.annotations for record in self._records):
+                continue
+            demand = self.demand(pod, snapshot)
+            found = self.answers.ask(demand, node, cards) if isinstance(demand, Demand) else None
+            if isinstance(found, Placed) and isinstance(demand, Demand):
+                grants = {
+                    kind: collapse([one.cards for one in allocation.containers], demand.pod.phases)
+                    for kind, allocation in found.allocations.items()
+                }
+                cards = with_holdings(cards, [Holding(demand.pod, grants)])
+        return cards
+
+    # ---- score -------------------------------------------------------------------------------------------
+
+    @hookimpl
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
+        return None if isinstance(state.get(self.key), _Turn) else _SKIP
+
+    @hookimpl
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Scores:
+        """Return how full the cards of each node are, with what devices add."""
+        turn = state.get(self.key)
+        if not isinstance(turn, _Turn):
+            return np.zeros(len(nodes), np.int64)
+        demand, snapshot = turn.demand, nodes.snapshot
+        if not snapshot.is_overlay:
+            return self.answers.scores(demand, snapshot, nodes.rows)
+        promised = self._promised(state)
+        found = []
+        for row in nodes.rows.tolist():
+            node = snapshot.info(row)
+            answer = self.answers.ask(demand, node, self._cards(node, promised, snapshot))
+            found.append(float(answer.score) if isinstance(answer, Placed) else 0.0)
+        return np.array(found, np.float64)
+
+    @hookimpl
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, scores: Scores
+    ) -> NDArray[np.int64]:
+        """Map scores to 0..100, so that the best nodes by the pod's policy have 100 and no others."""
+        turn = state.get(self.key)
+        is_spread = isinstance(turn, _Turn) and turn.demand.policy.spreads_nodes
+        values = -scores if is_spread else scores
+        least, best = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+        if least == best:
+            return np.full(len(values), _BEST, np.int64)
+        shares = np.floor((values - least) / (best - least) * _BEST).astype(np.int64)
+        return np.where(values == best, _BEST, np.minimum(shares, _BEST - 1))
+
+    # ---- reserve and bind --------------------------------------------------------------------------------
+
+    @hookimpl
+    def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+        """Give the pod its cards: the assumed pod has their annotations from now on."""
+        turn = state.get(self.key)
+        if not isinstance(turn, _Turn):
+            return None
+        info = turn.snapshot.node(node)
+        found = None if info is None else self.answers.ask(turn.demand, info)
+        if info is None or not isinstance(found, Placed):
+            reasons = found.reasons if isinstance(found, Status) else (f"node {node} is gone",)
+            return Status(Code.UNSCHEDULABLE, reasons)
+        written = self._annotations(turn.demand, info, found)
+        state.write(f"{self.key}/written", written)
+        self._annotator.assume(pod, written)
+        return None
+
+    @hookimpl
+    def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
+        if isinstance(state.get(self.key), _Turn):
+            self._annotator.forget(pod)
+
+    @hookimpl
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+        """Write the annotations: the device plugin of the node acts on them once the pod is bound."""
+        written = state.get(f"{self.key}/written")
+        if not isinstance(written, dict):
+            return None
+        seconds = str(self._clock.now() // _SECOND)
+        return self._annotator.write(pod, {**written, BIND_PHASE: ALLOCATING, BIND_TIME: seconds})
+
+    def _annotations(self, demand: Demand, node: NodeInfo, placed: Placed) -> dict[str, str]:
+        """Return all annotations that the pod is to have, those of admission included."""
+        now, at = self._clock.now(), device_node(node.facts)
+        written = {**demand.pod.annotations, CHOSEN_NODE: node.name, CHOSEN_AT: str(now // _SECOND)}
+        for kind, allocation in placed.allocations.items():
+            written |= self._programs[kind].annotations(demand.pod, at, demand.policy, allocation, now)
+        return written
+
+    # ---- waking ------------------------------------------------------------------------------------------
+
+    @hookimpl
+    def events(self) -> tuple[EventPattern, ...]:
+        return (
+            EventPattern(
+                Resource.NODE,
+                Action.ADD | Action.NODE_ANNOTATION | Action.NODE_LABEL | Action.NODE_OTHER,
+            ),
+            EventPattern(Resource.ASSIGNED_POD, Action.DELETE | Action.POD_OTHER),
+            EventPattern(Resource.TARGET_POD),
+            EventPattern(Resource.RESOURCE_QUOTA),
+        )
+
+    @hookimpl
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Tell whether an event is worth an attempt: of pods on nodes, those that had cards."""
+        if event.resource is not Resource.ASSIGNED_POD:
+            return True
+        before = event.before
+        return isinstance(before, PodInfo) and any(record in before.annotations for record in self._records)
+
+
+def compile_devices(
+    rules: RuleSet,
+    profile: CheckedProfile,
+    annotator: PodAnnotator,
+    clock: Clock,
+    steps: Steps = DEFAULT_STEPS,
+) -> DevicesPlugin | None:
+    """Compile the devices of a profile, None where it has none."""
+    if profile.sharing is None:
+        return None
+    functions = Functions.of(rules.fns, steps=steps)
+    return DevicesPlugin(profile.sharing, f"{profile.qualified}/devices", functions, annotator, clock)

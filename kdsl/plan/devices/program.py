@@ -1,0 +1,130 @@
+"""A device as a program: its sections compiled, and its constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kdsl.check.devices.model import CheckedDevice
+from kdsl.check.typed import TypedExpr
+from kdsl.cluster.devices.cards import Card, Grant
+from kdsl.cluster.devices.codec import encode
+from kdsl.cluster.devices.pods import DeviceNode, DevicePod
+from kdsl.cluster.devices.policy import Policy
+from kdsl.cluster.devices.quota import QuotaNames
+from kdsl.plan.devices.admission import AdmitProgram
+from kdsl.plan.devices.fitting import Allotment, FitProgram
+from kdsl.plan.devices.inventory import InventoryProgram
+from kdsl.plan.devices.requests import Request, RequestProgram
+from kdsl.plan.devices.section import FieldsProgram, Section
+from kdsl.plan.scope import Functions
+from kdsl.plan.values import Timestamp
+
+
+class Allocation:
+    """What a pod gets of one kind of device on a node: the view `DeviceAllocation`."""
+
+    __slots__ = ("containers",)
+
+    def __init__(self, containers: tuple[Allotment, ...]) -> None:
+        self.containers = containers
+
+    @property
+    def cards(self) -> tuple[Grant, ...]:
+        return tuple(grant for allotment in self.containers for grant in allotment.cards)
+
+    @property
+    def text(self) -> str:
+        return encode(allotment.cards for allotment in self.containers)
+
+
+class DeviceProgram:
+    """A compiled device; `quota_names` are what quotas call its resources."""
+
+    def __init__(self, device: CheckedDevice, functions: Functions) -> None:
+        self.checked = device
+        self.kind = _constant(device.kind, device, functions)
+        self.record = _constant(device.record, device, functions)
+        self.quota_names = _quota_names(device, functions)
+        self.inventory = InventoryProgram(device, self.kind, functions)
+        self.admit = AdmitProgram(device, functions)
+        self.requests = RequestProgram(device, self.kind, functions)
+        self.fitting = FitProgram(device, self.kind, functions)
+        self._order = Section(device.order.scope, device, functions)
+        self._keys = [(self._order.compile(key.value), key.descending) for key in device.order.keys]
+        self._value_section = self._value = None
+        if device.value is not None:
+            self._value_section = Section(device.value.scope, device, functions)
+            self._value = self._value_section.compile(device.value.value)
+        self._annotate = Section(device.annotations.scope, device, functions)
+        self._annotations = [
+            (
+                self._annotate.compile(each.key),
+                self._annotate.compile(each.value),
+                self._annotate.maybe(each.where),
+            )
+            for each in device.annotations.entries
+        ]
+
+    @property
+    def has_order(self) -> bool:
+        """Tell whether the device orders cards itself, not by the pod's policy."""
+        return bool(self._keys)
+
+    def ordered(
+        self, cards: list[Card], pod: DevicePod, node: DeviceNode, policy: Policy, request: Request
+    ) -> list[Card]:
+        """Return cards in the order of the device's `order by`, the first to be tried first."""
+        for key, descending in reversed(self._keys):
+            values: dict[str, Any] = {
+                card.id: key(
+                    self._order.frame(pod=pod, node=node, policy=policy, request=request, device=card)
+                )
+                for card in cards
+            }
+            cards = sorted(cards, key=lambda card: values[card.id], reverse=descending)
+        return cards
+
+    def value(
+        self,
+        pod: DevicePod,
+        node: DeviceNode,
+        policy: Policy,
+        cards: tuple[Card, ...],
+        allocation: Allocation,
+    ) -> np.float32:
+        """Return what the allocation adds to the node's score; `cards` are the node's before it."""
+        if self._value is None or self._value_section is None:
+            return np.float32(0)
+        frame = self._value_section.frame(
+            pod=pod, node=node, policy=policy, devices=cards, allocation=allocation
+        )
+        return np.float32(self._value(frame))
+
+    def annotations(
+        self, pod: DevicePod, node: DeviceNode, policy: Policy, allocation: Allocation, now: int
+    ) -> dict[str, str]:
+        """Return what is written on the pod; `now` is in nanoseconds since the Unix epoch."""
+        frame = self._annotate.frame(
+            pod=pod, node=node, policy=policy, allocation=allocation, now=Timestamp(now)
+        )
+        written = {self.record: allocation.text}
+        for key, value, where in self._annotations:
+            if where is None or where(frame):
+                written[key(frame)] = value(frame)
+        return written
+
+
+def _constant(expr: TypedExpr, device: CheckedDevice, functions: Functions) -> str:
+    section = Section({}, device, functions)
+    text = section.compile(expr)
+    return str(text(section.frame()))
+
+
+def _quota_names(device: CheckedDevice, functions: Functions) -> QuotaNames:
+    fields = FieldsProgram(device.quota, device, functions)
+    frame = fields.section.frame()
+    return QuotaNames(
+        fields.text("memory", frame), fields.text("cores", frame), fields.integer("factor", frame, 1)
+    )

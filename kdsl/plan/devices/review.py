@@ -1,0 +1,117 @@
+"""What becomes of a pod before it is scheduled: HAMi's admission webhook, as a function."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kdsl.cluster.devices.pods import DevicePod, Phase
+from kdsl.cluster.devices.quota import Quota
+from kdsl.cluster.frozen_map import FrozenMap
+from kdsl.hooks.status import Code, Status
+from kdsl.plan.devices.admission import admit_pod
+from kdsl.plan.devices.placing import Requests, requests_of
+from kdsl.plan.devices.program import DeviceProgram
+from kdsl.plan.devices.reads import review_attributes
+from kdsl.plan.devices.requests import Request
+
+OVER_QUOTA = "exceeding resource quota"
+MAX_REVIEWS: Final = 1024
+"""How many kinds of pods are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """A pod after admission and what it asks for, or why it may not be created."""
+
+    pod: DevicePod
+    requests: Requests = ()
+    refusal: Status | None = None
+
+    @property
+    def asks(self) -> bool:
+        return any(self.requests)
+
+
+class Reviews:
+    """Reviews pods, each kind once: pods of one kind are alike in all that is read of them."""
+
+    def __init__(self, programs: Sequence[DeviceProgram]) -> None:
+        self._programs = programs
+        read = (review_attributes(program.checked) for program in programs)
+        # Admission adds to annotations and to the runtime class, so what comes out depends on them.
+        self._attributes = sorted(frozenset(("annotations", "runtime_class")).union(*read))
+        self._known: OrderedDict[Hashable, Reviewed] = OrderedDict()
+
+    def review(self, pod: DevicePod, quota: Quota | None) -> Reviewed:
+        """Return what `review` says; EvalError where it raises one."""
+        kind = (
+            pod.containers,
+            *(plain(getattr(pod, name)) for name in self._attributes),
+            None if quota is None else (plain(quota.limits), plain(quota.used)),
+        )
+        known = self._known.get(kind)
+        if known is None:
+            known = self._known[kind] = review(self._programs, pod, quota)
+            if len(self._known) > MAX_REVIEWS:
+                self._known.popitem(last=False)
+        admitted = replace(known.pod, name=pod.name, namespace=pod.namespace, uid=pod.uid, labels=pod.labels)
+        return Reviewed(admitted, known.requests, known.refusal)
+
+
+def plain(value: object) -> object:
+    """Return a value that can be hashed and is equal for equal maps."""
+    if isinstance(value, FrozenMap):
+        return value
+    return frozenset(value.items()) if isinstance(value, Mapping) else value
+
+
+def review(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | None) -> Reviewed:
+    """Admit a pod; EvalError where an expression of a device has no value.
+
+    Refused are pods that a device refuses, pods that use devices and have a privileged container (it sees all
+    cards of a node), and pods that would exceed a quota of their namespace.
+    """
+    admission = admit_pod([program.admit for program in programs], pod)
+    pod = admission.pod
+    if admission.refusal:
+        return Reviewed(pod, refusal=_refused(admission.refusal))
+    requests = requests_of(programs, pod)
+    privileged = next((each.name for each in pod.containers if each.is_privileged), None)
+    if admission.uses_devices and privileged is not None:
+        return Reviewed(pod, refusal=_refused(f"container {privileged} is privileged"))
+    if quota is not None and not _within(programs, pod, requests, quota):
+        return Reviewed(pod, requests, Status(Code.UNSCHEDULABLE, (OVER_QUOTA,)))
+    return Reviewed(pod, requests)
+
+
+def _refused(reason: str) -> Status:
+    return Status(Code.UNRESOLVABLE, (reason,))
+
+
+def _within(programs: Sequence[DeviceProgram], pod: DevicePod, requests: Requests, quota: Quota) -> bool:
+    """Tell whether quotas leave room for the memory and compute that a pod writes; percentages count 0."""
+    return all(
+        quota.allows(
+            program.quota_names,
+            _most(program.kind, pod, requests, lambda request: request.memory * request.count),
+            _most(program.kind, pod, requests, lambda request: request.cores * request.count),
+        )
+        for program in programs
+        if any(program.kind in asked for asked in requests)
+    )
+
+
+def _most(kind: str, pod: DevicePod, requests: Requests, amount: Callable[[Request], int]) -> int:
+    """Return the larger of what the containers ask for together and the most that an init container does."""
+    together = largest = 0
+    for phase, asked in zip(pod.phases, requests, strict=True):
+        if kind in asked:
+            wanted = amount(asked[kind])
+            if phase is Phase.APP:
+                together += wanted
+            else:
+                largest = max(largest, wanted)
+    return max(together, largest)

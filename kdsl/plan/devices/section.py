@@ -1,0 +1,110 @@
+"""One section of a device, compiled: its names, its `let`s and its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kdsl.check.devices.model import CheckedDevice, CheckedFields
+from kdsl.check.model import CheckedLet, CheckedTemplate
+from kdsl.check.typed import TypedExpr, Var
+from kdsl.cluster.devices.cards import INT32_MAX
+from kdsl.plan.scalar import UNSET, Closure, Frame
+from kdsl.plan.scope import Functions, RuleScope
+from kdsl.plan.template import Text, compile_template
+from kdsl.plan.values import EvalError, Value, kind_of
+
+
+class Section:
+    """Compiles the expressions of one section; frames have its names filled."""
+
+    def __init__(self, names: Mapping[str, Var], device: CheckedDevice, functions: Functions) -> None:
+        self._scope = RuleScope(names, device.params, device.slots, functions)
+        self._slots = {name: variable.slot for name, variable in names.items()}
+        self._resets: list[int] = []
+        self._blank: Frame | None = None
+
+    def compile(self, expr: TypedExpr) -> Closure:
+        return self._scope.compile(expr)
+
+    def maybe(self, expr: TypedExpr | None) -> Closure | None:
+        return None if expr is None else self._scope.compile(expr)
+
+    def template(self, template: CheckedTemplate) -> str | Text:
+        return compile_template(template, self._scope)
+
+    def let(self, let: CheckedLet) -> int:
+        """Declare a `let` and return its slot."""
+        slot = self._scope.let(let)
+        if slot is not None:
+            self._resets.append(slot)
+        return let.variable.slot
+
+    def lets(self, lets: Iterable[CheckedLet]) -> None:
+        for let in lets:
+            self.let(let)
+
+    def frame(self, **values: Value) -> Frame:
+        """Return a frame with names filled. Call it when everything is compiled."""
+        if self._blank is None:
+            self._blank = self._scope.new_frame()
+        frame = self._blank.copy()
+        # The meter counts down, so every frame needs one of its own.
+        frame[-1] = type(frame[-1])(frame[-1].limit)
+        self.fill(frame, **values)
+        return frame
+
+    def fill(self, frame: Frame, **values: Value) -> None:
+        """Give names other values; what `let`s held of the former is forgotten."""
+        for name, value in values.items():
+            frame[self._slots[name]] = value
+        for slot in self._resets:
+            frame[slot] = UNSET
+
+
+class FieldsProgram:
+    """A compiled block of fields."""
+
+    def __init__(
+        self,
+        checked: CheckedFields,
+        device: CheckedDevice,
+        functions: Functions,
+        section: Section | None = None,
+    ) -> None:
+        self.section = section or Section(checked.scope, device, functions)
+        self.section.lets(checked.lets)
+        self._values = {name: self.section.compile(value) for name, value in checked.values.items()}
+
+    def has(self, name: str) -> bool:
+        """Tell whether the block sets a field."""
+        return name in self._values
+
+    def integer(self, name: str, frame: Frame, default: int = 0) -> int:
+        """Return a whole number within 32 bits; EvalError for anything else."""
+        if name not in self._values:
+            return default
+        value = self._values[name](frame)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise EvalError(f"`{name}` must be a whole number, not {kind_of(value)}")
+        if not -INT32_MAX - 1 <= value <= INT32_MAX:
+            raise EvalError(f"`{name}` is beyond 32 bits")
+        return int(value)
+
+    def text(self, name: str, frame: Frame, default: str = "") -> str:
+        if name not in self._values:
+            return default
+        value = self._values[name](frame)
+        if not isinstance(value, str):
+            raise EvalError(f"`{name}` must be a text, not {kind_of(value)}")
+        return value
+
+    def flag(self, name: str, frame: Frame, default: bool) -> bool:
+        if name not in self._values:
+            return default
+        value = self._values[name](frame)
+        if not isinstance(value, bool):
+            raise EvalError(f"`{name}` must be true or false, not {kind_of(value)}")
+        return value
+
+    def value(self, name: str, frame: Frame, default: Value) -> Value:
+        return self._values[name](frame) if name in self._values else default

@@ -1,0 +1,141 @@
+"""The cards of nodes, with what the pods on them leave: rebuilt from the annotations of those pods.
+
+Nothing is counted twice and nothing is remembered beside the pods: what was computed for a node is kept only
+while the node and its pods are the very same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+from kdsl.cluster.devices.cards import Card, Grant
+from kdsl.cluster.devices.codec import collapse, decode
+from kdsl.cluster.devices.pods import DeviceNode, DevicePod, Phase
+from kdsl.cluster.devices.quota import Quota
+from kdsl.cluster.devices.usage import Holding, with_holdings
+from kdsl.cluster.node import NodeFacts, NodeInfo
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.plan.devices.placing import NodeCards
+from kdsl.plan.devices.program import DeviceProgram
+from kdsl.plan.values import EvalError
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """The idle cards of a node; `faults` says by kind why those of a kind cannot be read."""
+
+    cards: tuple[Card, ...]
+    faults: Mapping[str, str]
+
+
+def device_pod(pod: PodInfo) -> DevicePod:
+    """Return a pod as device rules see it."""
+    return DevicePod(
+        pod.name, pod.namespace, pod.uid, pod.labels, pod.annotations, containers=pod.device_containers
+    )
+
+
+def device_node(facts: NodeFacts) -> DeviceNode:
+    """Return a node as device rules see it."""
+    return DeviceNode(facts.name, facts.labels, facts.annotations, facts.device_capacity)
+
+
+class Stock:
+    """The cards that the devices of one profile find on nodes."""
+
+    def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
+        self.programs = programs
+        self._inventories: dict[str, tuple[NodeFacts, Inventory]] = {}
+        self._cards: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], tuple[Card, ...]]] = {}
+
+    def inventory(self, facts: NodeFacts) -> Inventory:
+        """Return the idle cards of a node."""
+        known = self._inventories.get(facts.name)
+        if known is None or known[0] is not facts:
+            known = self._inventories[facts.name] = (facts, self._read(facts))
+        return known[1]
+
+    def cards(self, node: NodeInfo) -> tuple[Card, ...]:
+        """Return the cards of a node with what its pods have of them taken."""
+        known = self._cards.get(node.name)
+        if known is None or known[0] is not node.facts or known[1] is not node.pods:
+            cards = with_holdings(self.inventory(node.facts).cards, self.holdings(node.pods))
+            known = self._cards[node.name] = (node.facts, node.pods, cards)
+        return known[2]
+
+    def at(self, node: NodeInfo) -> NodeCards:
+        """Return a node with its cards as they are."""
+        return NodeCards(device_node(node.facts), self.cards(node))
+
+    def idle(self, node: NodeInfo) -> NodeCards:
+        """Return a node with its cards as if no pod were on it."""
+        return NodeCards(device_node(node.facts), self.inventory(node.facts).cards)
+
+    def holdings(self, pods: Iterable[PodInfo]) -> list[Holding]:
+        """Return what pods have of cards by their annotations; a record that cannot be read holds nothing."""
+        found = []
+        for pod in pods:
+            grants = self.grants(pod)
+            if grants:
+                found.append(Holding(device_pod(pod), grants))
+        return found
+
+    def grants(self, pod: PodInfo) -> Mapping[str, tuple[Grant, ...]]:
+        """Return what a pod has by kind."""
+        annotations = pod.annotations
+        if not annotations:
+            return _NOTHING
+        phases = tuple(each.phase for each in pod.device_containers)
+        return {
+            kind: grants
+            for kind, program in self.programs.items()
+            if program.record in annotations and (grants := _granted(annotations[program.record], phases))
+        }
+
+    def quota(self, snapshot: Snapshot, namespace: str) -> Quota | None:
+        """Return what a namespace may have of cards and what its pods have; None where nothing limits it."""
+        names = {
+            name
+            for program in self.programs.values()
+            for name in (program.quota_names.memory, program.quota_names.cores)
+        }
+        limits = {
+            name: amount for name, amount in snapshot.catalog.quota_limits(namespace).items() if name in names
+        }
+        if not limits:
+            return None
+        quota = Quota(limits)
+        for row in snapshot.order.tolist():
+            for pod in snapshot.info(row).pods:
+                if pod.namespace == namespace:
+                    for kind, grants in self.grants(pod).items():
+                        quota = quota.with_usage(self.programs[kind].quota_names, grants)
+        return quota
+
+    def _read(self, facts: NodeFacts) -> Inventory:
+        node, faults = device_node(facts), dict[str, str]()
+        cards: list[Card] = []
+        for kind, program in self.programs.items():
+            try:
+                cards += program.inventory.cards(node)
+            except EvalError as error:
+                faults[kind] = error.message
+        return Inventory(tuple(cards), faults)
+
+
+_NOTHING: Mapping[str, tuple[Grant, ...]] = MappingProxyType({})
+
+
+@lru_cache(maxsize=65536)
+def _granted(text: str, phases: tuple[Phase, ...]) -> tuple[Grant, ...]:
+    """Read a record. Containers that the pod does not tell of are taken to run with the others."""
+    try:
+        containers = decode(text)
+    except ValueError:
+        return ()
+    missing = len(containers) - len(phases)
+    return collapse(containers, (*phases, *[Phase.APP] * missing))

@@ -1,0 +1,113 @@
+"""Macros of views: their bodies as questions that what counts can ask again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+
+from kdsl.check.typed import Aggregate, Var
+from kdsl.check.types import Type
+from kdsl.check.walk import walk
+from kdsl.plan.ir import free_slots
+from kdsl.plan.scalar.frame import Closure, Compile, Frame, value_or_failure
+from kdsl.plan.scalar.meter import Meter
+from kdsl.plan.values import Value
+from kdsl.plan.views import attribute_of
+
+COUNTING_STEPS = 20_000
+"""What counting the pods of one node may take."""
+
+_POD = "pod."
+_UNNAMED = frozenset(
+    {
+        *("Cluster", "Node", "AnyNode", "PlacedPod", "Topology", "TopologyCount", "PodTerms", "PodTermCount"),
+        *("double", "dyn"),
+    }
+)
+"""Types whose values are too large, or not fit, to tell questions apart by."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Question:
+    """The body of a macro on a frame of its own; see `kdsl.plan.tallies.topology.Question`."""
+
+    name: Hashable | None
+    frame: Frame
+    slot: int
+    body: Closure
+
+    def answers(self, values: Iterable[Value], meter: Meter) -> Iterator[Value]:
+        frame, slot, body = self.frame, self.slot, self.body
+        frame[-1] = meter
+        for value in values:
+            meter.spend(1)
+            frame[slot] = value
+            yield body(frame)
+
+    def meter(self) -> Meter:
+        return Meter(COUNTING_STEPS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Capture:
+    """A variable that a body reads and does not bind; of a pod only the `fields` that the body reads."""
+
+    slot: int
+    read: Closure
+    fields: tuple[str, ...] | None
+    has_name: bool
+
+    def name(self, value: Value) -> Hashable:
+        if self.fields is None:
+            whole: Hashable = value
+            return whole
+        return tuple([getattr(value, field) for field in self.fields])
+
+
+def compile_aggregate(expr: Aggregate, compile: Compile) -> Closure:
+    """Compile a macro of a view, as `capture` left it."""
+    target, body, slot, macro = compile(expr.target), compile(expr.body), expr.variable.slot, expr.macro
+    captures = [_capture(variable, expr.body.reads, compile) for variable in _captured(expr)]
+    has_name = all(each.has_name for each in captures)
+    macro_itself = object()  # tells its questions from those of all others
+
+    def ask(frame: Frame) -> Value:
+        counted = target(frame)
+        nothing = counted.nothing
+        if nothing is not None:
+            return nothing
+        own = frame.copy()
+        for each in captures:
+            own[each.slot] = value_or_failure(each.read, frame)
+        names = tuple([each.name(own[each.slot]) for each in captures]) if has_name else None
+        name = None if names is None or not _is_hashable(names) else (macro_itself, names)
+        return getattr(counted, macro)(_Question(name, own, slot, body), frame[-1])
+
+    return ask
+
+
+def _capture(variable: Var, reads: frozenset[str], compile: Compile) -> _Capture:
+    fields = None
+    if variable.type.name == "Pod":
+        words = sorted(word for word in reads if word.startswith(_POD))
+        fields = tuple(attribute_of(word.removeprefix(_POD)) for word in words)
+    return _Capture(variable.slot, compile(variable), fields, _has_name(variable.type))
+
+
+def _captured(expr: Aggregate) -> list[Var]:
+    """Return the variables that the body reads and does not bind: what was captured, and the pod."""
+    free = free_slots(expr.body) - {expr.variable.slot}
+    found = {part.slot: part for part in walk(expr.body) if isinstance(part, Var)}
+    return [found[slot] for slot in sorted(free)]
+
+
+def _has_name(type_: Type) -> bool:
+    return type_.name not in _UNNAMED and all(map(_has_name, type_.args))
+
+
+def _is_hashable(names: Hashable) -> bool:
+    try:
+        hash(names)
+    except TypeError:  # a map that the rule made
+        return False
+    return True

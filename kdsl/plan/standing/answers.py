@@ -1,0 +1,189 @@
+"""The answers for one kind of pod, by look or by row: each is computed when it is first asked for."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.changes import ChangedRows, Changes
+from kdsl.cluster.snapshot import LiveSnapshot, Rows
+
+Compute = Callable[[Rows], NDArray[Any]]
+"""Computes one answer for each of some rows."""
+
+
+class Answers(Protocol):
+    """Answers over a live snapshot. `get` may be used by several threads between two calls of `refresh`."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def refresh(self) -> None:
+        """Take in what changed since the last time."""
+        ...
+
+    def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
+        """Return one answer per row, and the answer that all rows have where that is known.
+
+        `compute` is asked for answers that are not known.
+        """
+        ...
+
+
+class _Column:
+    """Values by index. `only` is the value that all known ones have, None where they differ."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.values: NDArray[Any] = np.zeros(0, dtype)
+        self.known = np.zeros(0, np.bool_)
+        self.only: Any = None
+        self._is_uniform = True
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes + self.known.nbytes
+
+    def grow(self, size: int) -> None:
+        self.values, self.known = _grown(self.values, size), _grown(self.known, size)
+
+    def clear(self) -> None:
+        self.known[:] = False
+        self.only, self._is_uniform = None, True
+
+    def put(self, index: NDArray[Any], values: NDArray[Any]) -> None:
+        self.values[index] = values
+        self.known[index] = True
+        if self._is_uniform:
+            first = values[0] if self.only is None else self.only
+            self._is_uniform = bool((values == first).all())
+            self.only = first if self._is_uniform else None
+
+
+class ByLook:
+    """Rows that look alike share an answer."""
+
+    def __init__(self, live: LiveSnapshot, dtype: np.dtype[Any]) -> None:
+        self._looks = live.looks
+        self._generation = live.looks.generation
+        self._column = _Column(dtype)
+        # So many looks are known to be known.
+        self._complete = 0
+
+    @property
+    def nbytes(self) -> int:
+        return self._column.nbytes
+
+    def refresh(self) -> None:
+        looks, column = self._looks, self._column
+        if self._generation != looks.generation:
+            self._generation, self._complete = looks.generation, 0
+            column.clear()
+        if len(looks) > len(column.known):
+            # Twice as many as there are: looks come one by one.
+            column.grow(2 * len(looks))
+        while self._complete + 1 < len(looks) and column.known[self._complete + 1]:
+            self._complete += 1
+
+    def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
+        column = self._column
+        looks = self._looks.ids.take(rows)
+        if self._complete + 1 < len(self._looks):
+            known = column.known.take(looks)
+            if not known.all():
+                missing = np.flatnonzero(~known)
+                new, first = np.unique(looks[missing], return_index=True)
+                column.put(new, compute(rows[missing[first]]))
+        return column.values.take(looks), column.only
+
+
+class ByRow:
+    """Every row has an answer of its own, until one of `logs` tells of a change."""
+
+    def __init__(self, live: LiveSnapshot, dtype: np.dtype[Any], *logs: Changes) -> None:
+        self._live = live
+        self._logs = logs
+        self._changed = ChangedRows()
+        self._column = _Column(dtype)
+
+    @property
+    def nbytes(self) -> int:
+        return self._column.nbytes
+
+    def refresh(self) -> None:
+        column, rows = self._column, len(self._live.names)
+        if rows > len(column.known):
+            column.grow(rows)
+        changed = self._changed.take(*self._logs)
+        if changed is None:
+            column.clear()
+        elif changed:
+            column.known[changed] = False
+
+    def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
+        column = self._column
+        known = column.known.take(rows)
+        if not known.all():
+            missing = rows[~known]
+            column.put(missing, compute(missing))
+        return column.values.take(rows), column.only
+
+
+def _grown(cells: NDArray[Any], size: int) -> NDArray[Any]:
+    larger = np.zeros(size, cells.dtype)
+    larger[: len(cells)] = cells
+    return larger
+
+
+class Sized(Protocol):
+    """What is kept of one kind of pod."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+K = TypeVar("K", bound=Sized)
+
+MAX_BYTES: Final = 32 << 20
+"""What is kept of the kinds of pods, for the predicates of a profile and as much for its scores; the kinds
+used longest ago go first. `MIN_KINDS` stay in any case.
+"""
+MIN_KINDS: Final = 4
+_OVERHEAD: Final = 4096
+"""About what a kind takes beside its columns, in bytes."""
+
+
+class Kinds(Generic[K]):
+    """What is known of the kinds of pods seen lately, by signature."""
+
+    def __init__(self) -> None:
+        self._kinds: OrderedDict[Hashable, K] = OrderedDict()
+        self._sizes: dict[Hashable, int] = {}
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(self, signature: Hashable, is_good: Callable[[K], bool], make: Callable[[], K]) -> K:
+        """Return what is known of a kind, made anew where it is not good any more."""
+        with self._lock:
+            kind = self._kinds.get(signature)
+            if kind is None or not is_good(kind):
+                kind = self._kinds[signature] = make()
+            self._kinds.move_to_end(signature)
+            size = kind.nbytes + _OVERHEAD
+            self._bytes += size - self._sizes.get(signature, 0)
+            self._sizes[signature] = size
+            while self._bytes > MAX_BYTES and len(self._kinds) > MIN_KINDS:
+                oldest, _ = self._kinds.popitem(last=False)
+                self._bytes -= self._sizes.pop(oldest)
+            return kind
+
+    def clear(self) -> None:
+        """Forget all kinds."""
+        with self._lock:
+            self._kinds.clear()
+            self._sizes.clear()
+            self._bytes = 0

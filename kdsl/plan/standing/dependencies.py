@@ -1,0 +1,150 @@
+"""What the answers of rules depend on, from what the checker says they read.
+
+The `pod.*` fields are the pod's signature: two pods with equal values get equal answers, they are of one
+kind. What is read of nodes says which changes of a node matter. Answers of rules that read anything else, and
+of rules that read what no two pods share, are not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Final
+
+from kdsl.check.model import (
+    CheckedForEach,
+    CheckedLet,
+    CheckedPredicate,
+    CheckedRequire,
+    CheckedScore,
+    CheckedStatement,
+    CheckedTemplate,
+)
+from kdsl.check.typed import FieldOf, HasField, TypedExpr, Var
+from kdsl.check.walk import children
+from kdsl.cluster.catalog import CatalogWord
+from kdsl.cluster.frozen_map import FrozenMap
+from kdsl.cluster.looks import LOOK_FIELDS
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.plan.views import attribute_of
+
+_POD: Final = "pod."
+_USAGE: Final = "node.usage"
+_IMAGES: Final = "cluster.images"
+_NODES: Final = "cluster.nodes"
+_CATALOG: Final = frozenset(CatalogWord)
+_KNOWN: Final = frozenset(("node.static", _USAGE, _IMAGES, _NODES, *_CATALOG))
+_UNIQUE: Final = frozenset(("pod.uid", "pod.name"))
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """What the answers of a rule depend on.
+
+    `pod_fields` are attributes of `PodInfo`, `catalog` parts of the catalog.
+    """
+
+    pod_fields: tuple[str, ...]
+    on_usage: bool
+    on_images: bool
+    on_nodes: bool
+    catalog: tuple[str, ...] = ()
+    _read: Callable[[PodInfo], tuple[object, ...]] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_read", _reader(self.pod_fields))
+
+    @classmethod
+    def of(cls, reads: frozenset[str]) -> Dependencies | None:
+        """Return the dependencies of a rule with these reads; None where its answers cannot be shared."""
+        pod = {word for word in reads if word.startswith(_POD)}
+        if reads - pod - _KNOWN or reads & _UNIQUE:
+            return None
+        fields = tuple(attribute_of(word.removeprefix(_POD)) for word in sorted(pod))
+        catalog = tuple(sorted(reads & _CATALOG))
+        return cls(fields, _USAGE in reads, _IMAGES in reads, _NODES in reads, catalog)
+
+    def signature(self, pod: PodInfo) -> Hashable:
+        """Return what the rule sees of a pod: maps with their order, which a loop over them shows."""
+        # The hot path: every pod is asked by every profile that may take it.
+        return tuple(
+            [tuple(value.items()) if value.__class__ is FrozenMap else value for value in self._read(pod)]
+        )
+
+    def epoch(self, snapshot: Snapshot) -> tuple[int, ...]:
+        """Return what changes with the parts of the cluster that the rule reads."""
+        images = snapshot.images_version if self.on_images else 0
+        nodes = snapshot.nodes_version if self.on_nodes else 0
+        if not self.catalog:
+            return images, nodes
+        return images, nodes, *[snapshot.catalog.version(word) for word in self.catalog]
+
+
+def reads_of(conditions: Iterable[TypedExpr]) -> frozenset[str]:
+    """Return what some expressions read, taken together."""
+    return frozenset().union(*(each.reads for each in conditions))
+
+
+def _reader(fields: tuple[str, ...]) -> Callable[[PodInfo], tuple[object, ...]]:
+    """Return what reads attributes of a pod."""
+    match fields:
+        case ():
+            return lambda pod: ()
+        case (only,):
+            read = attrgetter(only)
+            return lambda pod: (read(pod),)
+    return attrgetter(*fields)
+
+
+def tells_by_look(rule: CheckedPredicate | CheckedScore) -> bool:
+    """Tell whether a rule reads nothing of a node but what nodes that look alike share."""
+    node = rule.scope["node"].slot
+    return all(_reads_looks(expr, node) for expr in _expressions(rule))
+
+
+def _reads_looks(expr: TypedExpr, node: int) -> bool:
+    match expr:
+        case Var(slot=slot):
+            return slot != node
+        case FieldOf(operand=Var(slot=slot), field=name) | HasField(operand=Var(slot=slot), field=name):
+            if slot == node:
+                return attribute_of(name) in LOOK_FIELDS
+    return all(_reads_looks(child, node) for child in children(expr))
+
+
+def _expressions(rule: CheckedPredicate | CheckedScore) -> Iterable[TypedExpr]:
+    yield from rule.applies
+    if rule.on_error is not None and rule.on_error.reason is not None:
+        yield from _parts(rule.on_error.reason)
+    if isinstance(rule, CheckedScore):
+        yield from (each.value for each in rule.lets)
+        yield from rule.ignores
+        yield rule.value
+        if rule.normalize.by is not None:
+            yield rule.normalize.by
+        return
+    if rule.narrow is not None:
+        # It rejects nodes by their names.
+        yield rule.scope["node"]
+    yield from _of_statements(rule.body)
+
+
+def _of_statements(statements: Iterable[CheckedStatement]) -> Iterable[TypedExpr]:
+    for statement in statements:
+        match statement:
+            case CheckedLet(value=value):
+                yield value
+            case CheckedRequire(condition=condition, reason=reason):
+                yield condition
+                yield from _parts(reason)
+            case CheckedForEach(iterable=iterable, where=where, body=body):
+                yield iterable
+                if where is not None:
+                    yield where
+                yield from _of_statements(body)
+
+
+def _parts(template: CheckedTemplate) -> Iterable[TypedExpr]:
+    return (part for part in template.parts if not isinstance(part, str))

@@ -1,0 +1,175 @@
+"""The scores of a profile, as one: raw values are kept per kind of pod.
+
+Those that need no normalisation are kept as one weighted sum. Those whose values cannot be kept are asked for
+every pod, unless they are known to skip it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.snapshot import LiveSnapshot, Rows
+from kdsl.hooks.state import CycleState
+from kdsl.hooks.table import MAX_NODE_SCORE
+from kdsl.lang.tree import Normalization
+from kdsl.plan.hookimpls import ScorePlugin
+from kdsl.plan.score import NO_SCORE_INT
+from kdsl.plan.standing.answers import Answers, ByLook, ByRow, Kinds
+from kdsl.plan.standing.dependencies import Dependencies, reads_of, tells_by_look
+from kdsl.plan.standing.skips import Skips
+
+_ODD: Final = -1
+"""What stands for a sum in which a score is out of range: sums are not negative."""
+_INT64: Final = np.dtype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A score and its weight; `by_look` and `on_usage` tell what of a node it reads."""
+
+    plugin: ScorePlugin
+    weight: int
+    by_look: bool
+    on_usage: bool
+
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether the score of a node does not depend on the others."""
+        return self.plugin.rule.normalize.kind is Normalization.NONE and self.plugin.dtype == _INT64
+
+    def answers(self, live: LiveSnapshot) -> Answers:
+        return _answers(live, self.by_look, self.on_usage, self.plugin.dtype)
+
+
+def _answers(live: LiveSnapshot, by_look: bool, on_usage: bool, dtype: np.dtype[Any]) -> Answers:
+    if by_look:
+        return ByLook(live, dtype)
+    logs = (live.fact_changes, live.usage_changes) if on_usage else (live.fact_changes,)
+    return ByRow(live, dtype, *logs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What is known for one kind of pod: who has nothing to say, sums of plain scores, and raw scores."""
+
+    snapshot: LiveSnapshot
+    epoch: tuple[int, ...]
+    skipped: frozenset[str]
+    sums: tuple[tuple[tuple[_Part, ...], Answers], ...]
+    raw: tuple[tuple[_Part, Answers], ...]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(answers.nbytes for _, answers in (*self.sums, *self.raw))
+
+
+class JoinedScores:
+    """The scores of a profile that are rules, with their weights."""
+
+    def __init__(self, plugins: Sequence[ScorePlugin]) -> None:
+        self.names = tuple(plugin.name for plugin in plugins)
+        self._key = f"{plugins[0].key}/joined"
+        kept = [plugin for plugin in plugins if Dependencies.of(plugin.rule.reads) is not None]
+        self._fresh = tuple(
+            (each, each.weight or 1, Skips(reads_of(each.rule.applies), each.is_for))
+            for each in plugins
+            if each not in kept
+        )
+        dependencies = Dependencies.of(frozenset().union(*(plugin.rule.reads for plugin in kept)))
+        assert dependencies is not None
+        self._dependencies = dependencies
+        self._parts = tuple(
+            _Part(each, each.weight or 1, tells_by_look(each.rule), "node.usage" in each.rule.reads)
+            for each in kept
+        )
+        self._kinds: Kinds[_Kind] = Kinds()
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> set[str]:
+        """Return which scores have nothing to say of the pod."""
+        snapshot = nodes.snapshot.live
+        epoch = self._dependencies.epoch(snapshot)
+        kind = self._kinds.get(
+            self._dependencies.signature(pod),
+            lambda known: known.snapshot is snapshot and known.epoch == epoch,
+            lambda: self._new_kind(pod, nodes, epoch),
+        )
+        for _, answers in (*kind.sums, *kind.raw):
+            answers.refresh()
+        state.write(self._key, kind)
+        skipped = set(kind.skipped)
+        for plugin, _, skips in self._fresh:
+            if skips(pod, nodes.snapshot) or plugin.pre_score(state, pod, nodes) is not None:
+                skipped.add(plugin.name)
+        return skipped
+
+    def totals(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64] | None:
+        """Return the weighted sums of the nodes; None where a score is out of range."""
+        kind = state.get(self._key)
+        assert isinstance(kind, _Kind)
+        totals = np.zeros(len(nodes), np.int64)
+        for parts, answers in kind.sums:
+
+            def compute(rows: Rows, parts: tuple[_Part, ...] = parts) -> NDArray[np.int64]:
+                return _sums(parts, pod, NodeSet(nodes.snapshot, rows))
+
+            sums, only = answers.get(nodes.rows, compute)
+            if (sums.min() if only is None else only) < 0:
+                return None
+            totals += sums
+        for part, answers in kind.raw:
+
+            def compute_raw(rows: Rows, plugin: ScorePlugin = part.plugin) -> NDArray[Any]:
+                return plugin.raw_of(pod, NodeSet(nodes.snapshot, rows))
+
+            raw, only = answers.get(nodes.rows, compute_raw)
+            if only is not None:
+                # Normalising looks at the smallest, the largest and the score itself: one tells of all.
+                raw = raw[:1]
+            normalized = part.plugin.normalized_of(pod, nodes, raw)
+            if normalized.min() < 0 or normalized.max() > MAX_NODE_SCORE:
+                return None
+            totals += normalized * part.weight
+        for plugin, weight, _ in self._fresh:
+            if plugin.name in state.skipped_scores:
+                continue
+            normalized = plugin.normalize_score(state, pod, nodes, plugin.score(state, pod, nodes))
+            if normalized.min() < 0 or normalized.max() > MAX_NODE_SCORE:
+                return None
+            totals += normalized * weight
+        return totals
+
+    def _new_kind(self, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...]) -> _Kind:
+        live = nodes.snapshot.live
+        skipped: set[str] = set()
+        plain: dict[tuple[bool, bool], list[_Part]] = {}
+        raw: list[tuple[_Part, Answers]] = []
+        for part in self._parts:
+            if part.plugin.pre_score(CycleState(), pod, nodes) is not None:
+                skipped.add(part.plugin.name)
+            elif part.is_plain:
+                plain.setdefault((part.by_look, part.on_usage and not part.by_look), []).append(part)
+            else:
+                raw.append((part, part.answers(live)))
+        sums = tuple((tuple(parts), _answers(live, *how, _INT64)) for how, parts in plain.items())
+        return _Kind(live, epoch, frozenset(skipped), sums, tuple(raw))
+
+
+def _sums(parts: Sequence[_Part], pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64]:
+    """Add up plain scores with their weights; `_ODD` where one is out of range."""
+    sums = np.zeros(len(nodes), np.int64)
+    odd = np.zeros(len(nodes), np.bool_)
+    for part in parts:
+        raw = part.plugin.raw_of(pod, nodes)
+        missing = raw == NO_SCORE_INT
+        raw = np.where(missing, 0, raw)
+        odd |= (raw < 0) | (raw > MAX_NODE_SCORE)
+        sums += np.where(odd, 0, raw) * part.weight
+    sums[odd] = _ODD
+    return sums

@@ -1,0 +1,6 @@
+"""Counting over the pods of a cluster by topology domain, kept up to date row by row.
+
+A `Tally` holds one number per row of a snapshot and their sums per domain; `DomainColumn` says which domain
+each row is in; `TermIndex` holds the affinity terms of the pods that run. All of them belong to the live
+snapshot and are found in its `TallyStore`; what they say of an overlay is corrected for its changed rows.
+"""
