@@ -20,6 +20,10 @@ class Attempt:
     snapshot: Snapshot
     state: CycleState = field(default_factory=CycleState)
 
+    def __post_init__(self) -> None:
+        # What a pod is includes what the catalog knows of its namespace.
+        object.__setattr__(self, "pod", self.snapshot.catalog.complete(self.pod))
+
     @property
     def all_nodes(self) -> NodeSet:
         """All nodes in the order of the snapshot."""

@@ -72,6 +72,30 @@ class PreFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of a pod's status."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """A pod (`namespace/name`) that must go, and the condition it gets before it is deleted."""
+
+    pod: str
+    condition: Condition
+
+    @staticmethod
+    def of(pod: str, scheduler: str) -> Victim:
+        """Return the victim of a pod that `scheduler` makes room for, with kube-scheduler's condition."""
+        message = f"{scheduler}: preempting to accommodate a higher priority pod"
+        return Victim(pod, Condition("DisruptionTarget", "True", "PreemptionByScheduler", message))
+
+
+@dataclass(frozen=True, slots=True)
 class ScoreCell:
     """One score of one node: `raw` as the rule gave it, `normalized` in 0..100, `weighted` as it counts."""
 
@@ -103,8 +127,10 @@ class Decision:
     `pod` is `namespace/name`. `evaluated` counts the nodes with a verdict, `feasible` those that passed; they
     are kube-scheduler's EvaluatedNodes and FeasibleNodes. `start` is the index in visiting order at which the
     search began, `sampled` how many feasible nodes were looked for. `tied` counts the nodes that shared the
-    highest `total`. `message` is the FitError or error text of a pod that was not placed; `faults` are errors
-    of plugins that came too late to change the outcome (`unreserve`, `post_bind`).
+    highest `total`. `postfilter` is what came of asking for room, None where nobody was asked: `nominated`
+    and `victims` say how the pod gets it. `message` is the FitError or error text of a pod that was not
+    placed; `faults` are errors of plugins that came too late to change the outcome (`unreserve`,
+    `post_bind`). `turned_away` is the rejection of the chosen node by a Reserve or Permit plugin.
     """
 
     pod: str
@@ -123,8 +149,10 @@ class Decision:
     total: int | None = None
     tied: int = 0
     tie_break: TieBreak = TieBreak.HEAP
+    postfilter: Status | None = None
     nominated: str = ""
-    victims: tuple[str, ...] = ()
+    victims: tuple[Victim, ...] = ()
+    turned_away: Status | None = None
     rules: str = ""
     snapshot: int = 0
     verdicts: tuple[NodeVerdict, ...] = ()

@@ -1,38 +1,45 @@
 """The scheduling cycle: takes pods to decisions, one after the other; the phases do what is in between.
 
 Built by the composition root; driven by simulation, the live loop and tests. The engine holds what outlives
-an attempt: where the next search starts, nominations, held pods and the random source.
+an attempt: where the next search starts, nominations, held pods and the number of attempts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 from types import TracebackType
 from typing import Self
 
 from kdsl.base.clock import Clock
+from kdsl.base.events import Action, Resource
+from kdsl.cluster.events import ClusterEvent
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.decision import Decision, Detail, Outcome, TieBreak
 from kdsl.cycle.fit_error import NO_NODES
+from kdsl.cycle.judging import Contested, Judge
 from kdsl.cycle.nominator import Nominator
+from kdsl.cycle.pending import rejectors_of
 from kdsl.cycle.placing import Placer, Reserved
-from kdsl.cycle.ports import ClusterSource, DecisionSink, Router
-from kdsl.cycle.postfilter import run_post_filters
+from kdsl.cycle.ports import AttemptState, ClusterSource, DecisionSink, Evictor, Router, Tracer
+from kdsl.cycle.postfilter import MakeRoom, run_post_filters
+from kdsl.cycle.preemption.budgets import read_budgets
+from kdsl.cycle.preemption.preempt import Preemption
 from kdsl.cycle.queue import GatedPod, SchedulingQueue
 from kdsl.cycle.record import Record
 from kdsl.cycle.routing import Routes
 from kdsl.cycle.scoring import score_nodes
-from kdsl.cycle.search import SearchSettings, search
+from kdsl.cycle.search import SearchSettings, rivals_by_row, search
 from kdsl.cycle.selection import Choice, select
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import QueuedPod
-from kdsl.hooks.table import HookTable
+from kdsl.hooks.table import Calls, HookTable
+from kdsl.hooks.wake import waking_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +48,8 @@ class EngineOptions:
     profile has none; `rules` is the digest of the rule set.
 
     `parallelism` and `run_length` (nodes judged at once) change the time a decision takes, never the
-    decision.
+    decision. An engine that goes on where another was has its `start` and `attempts`: where the next search
+    begins, and how many attempts there were.
     """
 
     seed: int = 0
@@ -51,6 +59,8 @@ class EngineOptions:
     run_length: int | None = None
     detail: Detail = Detail.SUMMARY
     rules: str = ""
+    start: int = 0
+    attempts: int = 0
 
 
 class Engine:
@@ -65,31 +75,55 @@ class Engine:
         *,
         waiting: WaitingPods[Reserved] | None = None,
         sinks: Iterable[DecisionSink] = (),
+        tracer: Tracer | None = None,
         router: Router | None = None,
+        evictor: Evictor | None = None,
     ) -> None:
         self._routes = Routes(tables, router)
         self._cluster = cluster
         self._clock = clock
         self._options = options
-        self._sinks = tuple(sinks)
-        self._random = Random(options.seed)
+        self._tracer = tracer
+        self._sinks = (*sinks, tracer) if tracer is not None else tuple(sinks)
+        self._attempts = options.attempts
+        self._evictor = evictor
         self._workers = Workers(options.parallelism)
         self._settings = SearchSettings(self._workers, options.percentage, options.run_length)
-        self._start = 0
-        self.nominator = Nominator()
+        self._start = options.start
+        self.nominator = Nominator(self._leaves_room)
         self.waiting = waiting if waiting is not None else WaitingPods[Reserved]()
         self._placer = Placer(cluster, clock, self.nominator, self.waiting)
-        self.queue = SchedulingQueue(self._routes, clock)
+        self.queue = SchedulingQueue(
+            self._routes, clock, is_promised=lambda node: bool(self.nominator.pods_of(node))
+        )
+        cluster.observe(self.queue.notice)
 
-    def decisions(self, pods: Iterable[PodInfo]) -> Iterator[Decision]:
-        """Queue `pods` and decide them in its order: first the gated ones, last those that were held."""
+    def decisions(
+        self,
+        pods: Iterable[PodInfo],
+        attempts: int = 1,
+        on_turn: Callable[[PodInfo], None] = lambda pod: None,
+    ) -> Iterator[Decision]:
+        """Queue `pods` and decide them in its order: first the gated ones, last those that were held.
+
+        Each gets `attempts` at most: after the first a pod is tried again where an event may have cured what
+        it was rejected for, without waiting. Pods that are left stay in the queue. `on_turn` is called with a
+        pod before it is decided; it must change nothing.
+        """
+        spent: list[QueuedPod] = []
         for pod in pods:
             self.nominator.add(pod)
             gated = self.queue.add(pod)
             if gated is not None:
                 yield self._publish(self._gated(gated))
         while (queued := self.queue.pop()) is not None:
-            yield self.schedule_one(queued)
+            if queued.attempts > attempts:
+                spent.append(queued)
+            else:
+                on_turn(queued.pod)
+                yield self.schedule_one(queued)
+        for queued in spent:
+            self.queue.put_back(queued)
         yield from self.settle()
 
     def schedule_one(self, item: PodInfo | QueuedPod) -> Decision:
@@ -104,6 +138,19 @@ class Engine:
             yield self._publish(
                 placer.bind(reserved) if rejection is None else placer.turn_away(reserved, rejection)
             )
+
+    def adopt(self, tables: Iterable[HookTable], router: Router | None, options: EngineOptions) -> None:
+        """Decide by other profiles from the next attempt on. Pods that are held end as they began.
+
+        Nothing that the engine has learned is lost: where the next search starts, nominations, the queue.
+        """
+        self._routes.adopt(tables, router)
+        self._options = options
+        if options.parallelism != self._workers.parallelism:
+            self._workers.close()
+            self._workers = Workers(options.parallelism)
+        self._settings = SearchSettings(self._workers, options.percentage, options.run_length)
+        self.queue.reroute()
 
     def close(self) -> None:
         """End the worker threads."""
@@ -120,10 +167,54 @@ class Engine:
     def _publish(self, decision: Decision) -> Decision:
         for sink in self._sinks:
             sink.record(decision)
+        if decision.outcome in (Outcome.UNSCHEDULABLE, Outcome.ERROR):
+            self.queue.requeue(decision.pod, rejectors_of(decision))
+        elif decision.outcome in (Outcome.PLACED, Outcome.SKIPPED):
+            self.queue.done(decision.pod, is_placed=decision.outcome is Outcome.PLACED)
         return decision
+
+    def _begin(self, pod: PodInfo) -> None:
+        """Tell the tracer, if any, what the attempt that begins depends on."""
+        if self._tracer is not None:
+            nominator = self.nominator
+            state = AttemptState(self._start, self._attempts, nominator.node_of(pod), nominator.promised())
+            self._tracer.begin(pod, state)
+        self._attempts += 1
+
+    def _draws(self) -> Random:
+        """Return the randomness of this attempt: it depends on the seed and on the attempt's number only."""
+        return Random(f"{self._options.seed}/{self._attempts}")
+
+    def _leaves_room(self, pod: PodInfo) -> None:
+        """Tell the queue that a node is no longer promised to `pod`: for the others it is as if it had
+        left.
+        """
+        self.queue.notice(
+            ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, before=pod, priority=pod.priority)
+        )
+
+    def attempt(self, pod: PodInfo) -> tuple[Attempt, Contested] | None:
+        """Return the attempt that `pod` would have now, with the pods it must leave room for by row; None
+        where no profile takes it.
+        """
+        table = self._routes.table_of(pod)
+        if table is None:
+            return None
+        attempt = Attempt(table, pod, self._cluster.snapshot())
+        return attempt, rivals_by_row(attempt, self.nominator.rivals(attempt.pod))
+
+    def waking_events(self, key: str) -> tuple[str, ...]:
+        """Say in words which events would give the pending pod `namespace/name` another attempt."""
+        pending = self.queue.pending(key)
+        if pending is None:
+            return ()
+        table = self._routes.table_of(pending.queued.pod)
+        plugins = pending.rejectors.all if pending.refusal is None else (pending.refusal.plugin,)
+        return waking_events(table.wakes if table else {}, plugins)
 
     def _gated(self, gated: GatedPod) -> Decision:
         pod = gated.queued.pod
+        self._begin(pod)
         table = self._routes.table_of(pod)
         profile = table.profile if table else ""
         return Decision(
@@ -132,6 +223,7 @@ class Engine:
 
     def _decide(self, pod: PodInfo) -> Decision:
         options = self._options
+        self._begin(pod)
         table = self._routes.table_of(pod)
         profile = table.profile if table else ""
         reason = self._reason_to_skip(pod, table)
@@ -181,15 +273,58 @@ class Engine:
             record.choice = Choice(0)
         else:
             record.scores = score_nodes(attempt, nodes)
-            record.choice = select(record.scores.totals, self._options.tie_break, self._random)
+            by = self._options.tie_break
+            record.choice = select(record.scores.totals, by, self._draws() if by is TieBreak.RANDOM else None)
         return attempt.snapshot.names[int(nodes.rows[record.choice.index])]
 
     def _make_room(self, attempt: Attempt, record: Record) -> Decision:
         """Let PostFilter help a pod that fits nowhere; it stays unschedulable, perhaps nominated."""
         diagnosis = record.diagnosis
-        result = run_post_filters(attempt, diagnosis)
+        record.postfilter = result = run_post_filters(attempt, diagnosis, self._preemption(attempt))
         if result.nominated is not None:
-            record.nominated = result.nominated
-            self.nominator.add(attempt.pod, result.nominated.node)
+            self._nominate(attempt, result.nominated.node)
         message = replace(diagnosis, postfilter_message=result.message).message()
-        return record.decision(Outcome.UNSCHEDULABLE, message=message)
+        decision = record.decision(Outcome.UNSCHEDULABLE, message=message)
+        self._evict(attempt, decision)
+        return decision
+
+    def _preemption(self, attempt: Attempt) -> Calls[MakeRoom]:
+        """Return what finds victims for the pod: nothing where its profile has no preemption."""
+        hooks, pod = attempt.table.preemption, attempt.pod
+        if hooks is None:
+            return ()
+        preemption = Preemption(
+            attempt,
+            hooks,
+            Judge.of(attempt, rivals_by_row(attempt, self.nominator.rivals(pod))),
+            read_budgets(attempt.snapshot.catalog.budgets),
+            self._draws(),
+            self.nominator.node_of(pod),
+        )
+        return ((hooks.plugin, preemption.run),)
+
+    def _nominate(self, attempt: Attempt, node: str) -> None:
+        """Promise the pod a node, or take back what it was promised where there is none.
+
+        Pods that were promised the node and would have to go if they were on it lose their promise.
+        """
+        pod, hooks = attempt.pod, attempt.table.preemption
+        if not node:
+            self.nominator.clear(pod)
+            return
+        if hooks is not None:
+            for other in hooks.find_victims(pod, self.nominator.pods_of(node)):
+                self.nominator.clear(other)
+        self.nominator.add(pod, node)
+
+    def _evict(self, attempt: Attempt, decision: Decision) -> None:
+        """Have the victims of a decision removed; one that is held by a Permit hook is only sent back.
+
+        Without an evictor the decision is all that happens.
+        """
+        if self._evictor is None:
+            return
+        for victim in decision.victims:
+            pod = self._cluster.pod(victim.pod)
+            if pod is not None and not self.waiting.reject(victim.pod, "preemption", "preempted"):
+                self._evictor.evict(pod, victim.condition, attempt.pod)

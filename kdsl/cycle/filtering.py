@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cycle.judging import Judge, Judged
+from kdsl.cycle.sampling import Rotated
 from kdsl.cycle.verdicts import StatusTable, Verdicts
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError
@@ -25,7 +26,7 @@ _SMALLEST_RUN = 64  # below this a call costs more than its columns
 
 
 def find_feasible(
-    judge: Judge, rows: NDArray[np.int32], wanted: int, workers: Workers, run_length: int | None = None
+    judge: Judge, rows: Rotated, wanted: int, workers: Workers, run_length: int | None = None
 ) -> Verdicts:
     """Judge `rows`, given in visiting order, until `wanted` feasible nodes are found and one more is met.
 
@@ -42,7 +43,7 @@ def find_feasible(
 
 
 def _runs(
-    rows: NDArray[np.int32], wanted: int, workers: Workers, run_length: int | None
+    rows: Rotated, wanted: int, workers: Workers, run_length: int | None
 ) -> Iterator[NDArray[np.int32]]:
     """Cut `rows` into runs.
 
@@ -55,7 +56,7 @@ def _runs(
         growth = 2 if workers.parallelism == 1 else 1
     begin = 0
     while begin < len(rows):
-        yield rows[begin : begin + run_length]
+        yield rows.cut(begin, begin + run_length)
         begin += run_length
         run_length *= growth
 
@@ -74,21 +75,25 @@ class _Search:
     def add(self, run: NDArray[np.int32], judged: Judged) -> bool:
         """Take the next run; tell whether the search is over."""
         ids = judged.ids
-        passed = np.flatnonzero(ids == 0)
         room = self.wanted - self.found
-        is_over = len(passed) > room
+        rejected = int(np.count_nonzero(ids))
+        passed = len(ids) - rejected
+        is_over = passed > room
         if is_over:
-            ids = ids[: passed[room]]
+            ids = ids[: int(np.flatnonzero(ids == 0)[room]) if rejected else room]
         elif judged.error is not None:
             self.error, is_over = judged.error, True
-        self.found += min(len(passed), room)
+        self.found += min(passed, room)
         self.rows.append(run[: len(ids)])
-        self.ids.append(self.table.translate(ids, judged.statuses))
+        self.ids.append(self.table.translate(ids, judged.statuses) if rejected else ids)
         return is_over
 
     def verdicts(self) -> Verdicts:
         if not self.rows:
             return Verdicts.empty()
-        return Verdicts(
-            np.concatenate(self.rows), StatusColumn(np.concatenate(self.ids), self.table.statuses), self.error
-        )
+        rows, ids = _joined(self.rows), _joined(self.ids)
+        return Verdicts(rows, StatusColumn(ids, self.table.statuses), self.error)
+
+
+def _joined(parts: list[NDArray[np.int32]]) -> NDArray[np.int32]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -75,9 +75,10 @@ def rejections(counted: list[tuple[Status, int]]) -> tuple[Rejection, ...]:
     """Return one record for each plugin, code, reason and rule line, the most frequent first."""
     totals: Counter[tuple[str, str, str, str]] = Counter()
     for status, count in counted:
-        for at, reason in enumerate(status.reasons or ("",)):
-            site = status.sites[at] if at < len(status.sites) else ""
-            totals[status.plugin, status.code.label, reason, site] += count
+        for part in status.parts or (status,):
+            for at, reason in enumerate(part.reasons or ("",)):
+                site = part.sites[at] if at < len(part.sites) else ""
+                totals[part.plugin, part.code.label, reason, site] += count
     return tuple(
         Rejection(*key, nodes=count)
         for key, count in sorted(totals.items(), key=lambda item: (-item[1], item[0]))

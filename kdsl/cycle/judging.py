@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
@@ -19,6 +20,7 @@ from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.verdicts import StatusTable
 from kdsl.hooks.adapter import Filter
 from kdsl.hooks.errors import PluginError
+from kdsl.hooks.joined import Step
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.hooks.table import AddPod, Calls
@@ -42,9 +44,10 @@ class Judge:
     state: CycleState
     pod: PodInfo
     snapshot: Snapshot
-    filters: Calls[Filter]
+    filters: tuple[Step[Filter], ...]
     add_pods: Calls[AddPod]
     contested: Contested
+    check_all: bool = False
 
     @classmethod
     def of(cls, attempt: Attempt, contested: Contested) -> Judge:
@@ -54,21 +57,29 @@ class Judge:
             state=attempt.state,
             pod=attempt.pod,
             snapshot=attempt.snapshot,
-            filters=tuple(entry for entry in table.filters if entry[0] not in skipped),
+            filters=tuple(step for step in table.filter_steps if _takes_part(step, skipped)),
             add_pods=tuple(entry for entry in table.add_pods if entry[0] not in skipped),
             # Without filters nothing can reject, whatever is nominated.
             contested=contested if table.filters else {},
+            check_all=table.check_all,
         )
 
+    def over(self, snapshot: Snapshot, state: CycleState) -> Judge:
+        """Return the judge of the same pod over another snapshot, of which `state` knows."""
+        return replace(self, snapshot=snapshot, state=state)
+
     def judge(self, rows: NDArray[np.int32]) -> Judged:
-        """Judge nodes: the first filter that rejects one answers for it, and later ones never see it."""
+        """Judge nodes: the first filter that rejects one answers for it, and later ones never see it.
+
+        With `check_all` every filter is asked about every node, and a status has what all of them say.
+        """
         known = StatusTable()
         ids = np.zeros(len(rows), dtype=np.int32)
         error: PluginError | None = None
         if self.contested:
             ids, error = self._judge_contested(rows, known)
-        alive = np.flatnonzero(ids == 0)
-        for plugin, call in self.filters:
+        alive = np.flatnonzero(ids == 0) if self.contested else np.arange(len(rows))
+        for plugin, call, _ in self.filters:
             if not len(alive):
                 break
             asked = rows if len(alive) == len(rows) else rows[alive]
@@ -77,8 +88,8 @@ class Judge:
                 # Nodes from the failing one on are out; earlier ones go on to the other filters.
                 error, ids, alive = failed, ids[: alive[len(answers)]], alive[: len(answers)]
             if answers.any():
-                ids[alive] = answers
-                alive = alive[answers == 0]
+                ids[alive] = known.joined(ids[alive], answers) if self.check_all else answers
+                alive = alive if self.check_all else alive[answers == 0]
         return Judged(ids, known.statuses, error)
 
     def _judge_contested(
@@ -103,14 +114,8 @@ class Judge:
         for pod in nominated:
             added = pod.on(node.name)
             node = node.with_pod(added)
-            for plugin, add_pod in self.add_pods:
-                try:
-                    status = add_pod(state, self.pod, added, node)
-                except Exception as cause:
-                    raise PluginError.raised(plugin, "add_pod", cause) from cause
-                if status is not None and status.code is not Code.SUCCESS:
-                    raise PluginError.answered(plugin, "add_pod", status)
-        what_if = replace(self, state=state, snapshot=self.snapshot.overlay(row, node), contested={})
+            account_for("add_pod", self.add_pods, state, self.pod, added, node)
+        what_if = replace(self.over(self.snapshot.overlay(row, node), state), contested={})
         judged = what_if.judge(np.array([row], dtype=np.int32))
         if judged.error is not None:
             raise judged.error
@@ -153,6 +158,27 @@ class Judge:
         return nothing, error
 
 
+def account_for(
+    point: str, calls: Calls[AddPod], state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo
+) -> None:
+    """Tell plugins by their `add_pod` or `remove_pod` hooks that `other` is on `node` now, or no more.
+
+    Raises PluginError where one goes wrong.
+    """
+    for plugin, call in calls:
+        try:
+            status = call(state, pod, other, node)
+        except Exception as cause:
+            raise PluginError.raised(plugin, point, cause) from cause
+        if status is not None and status.code is not Code.SUCCESS:
+            raise PluginError.answered(plugin, point, status)
+
+
+def _takes_part(step: Step[Filter], skipped: set[str]) -> bool:
+    names = (step.plugin,) if step.joined is None else step.joined.names
+    return not skipped.issuperset(names)
+
+
 def _read(
     plugin: str, column: StatusColumn, known: StatusTable
 ) -> tuple[NDArray[np.int32], PluginError | None]:
@@ -166,9 +192,9 @@ def _read(
     for number in used.tolist():
         status = column.table[number]
         if status.code.is_rejection:
-            numbers[number] = known.number(status.by(plugin))
+            numbers[number] = known.number(status if status.plugin else status.by(plugin))
         elif status.code is not Code.SUCCESS:
             first = int(np.argmax(ids == number))
             if first < end:
-                end, error = first, PluginError.answered(plugin, "filter", status)
+                end, error = first, PluginError.answered(status.plugin or plugin, "filter", status)
     return numbers[ids[:end]], error

@@ -6,13 +6,17 @@ In memory this is ahead of the pods' own `status.nominatedNodeName`, which it st
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kdsl.cluster.pod import PodInfo
 
 
 class Nominator:
     """Nominated pods by node, in the order in which they were nominated."""
 
-    def __init__(self) -> None:
+    def __init__(self, withdrawn: Callable[[PodInfo], None] = lambda pod: None) -> None:
+        """`withdrawn` is told of every pod that leaves room on the node it was promised."""
+        self._withdrawn = withdrawn
         self._pods_by_node: dict[str, dict[str, PodInfo]] = {}
         self._nodes: dict[str, str] = {}
 
@@ -21,30 +25,47 @@ class Nominator:
 
         A bound pod is not nominated. A pod without a node in its status keeps the nomination it has.
         """
-        node = node or pod.nominated_node_name or self._nodes.get(_identity(pod), "")
-        self.delete(pod)
-        if pod.node_name or not node:
-            return
-        self._nodes[_identity(pod)] = node
-        self._pods_by_node.setdefault(node, {})[_identity(pod)] = pod
+        before = self._nodes.get(_identity(pod), "")
+        node = "" if pod.node_name else node or pod.nominated_node_name or before
+        self._remove(pod)
+        if node:
+            self._nodes[_identity(pod)] = node
+            self._pods_by_node.setdefault(node, {})[_identity(pod)] = pod
+        if before and before not in (node, pod.node_name):
+            self._withdrawn(pod)
 
     def clear(self, pod: PodInfo) -> None:
         """Withdraw the nomination of a pod that stays pending, whatever its status still says."""
         self.delete(pod)
         self._nodes[_identity(pod)] = ""
 
-    def delete(self, pod: PodInfo) -> None:
-        """Forget a pod that was placed or is gone."""
+    def delete(self, pod: PodInfo, placed_on: str = "") -> None:
+        """Forget a pod that was placed, on the node it was promised or another, or is gone."""
+        node = self._remove(pod)
+        if node and node != placed_on:
+            self._withdrawn(pod)
+
+    def _remove(self, pod: PodInfo) -> str:
+        """Take a pod out and return the node that it was promised."""
         node = self._nodes.pop(_identity(pod), "")
         pods = self._pods_by_node.get(node)
         if pods is not None:
             pods.pop(_identity(pod), None)
             if not pods:
                 del self._pods_by_node[node]
+        return node
 
     def node_of(self, pod: PodInfo) -> str:
         """Return the node the pod is promised, or an empty string."""
         return self._nodes.get(_identity(pod), pod.nominated_node_name)
+
+    def pods_of(self, node: str) -> tuple[PodInfo, ...]:
+        """Return the pods that are promised the node, in the order in which they were."""
+        return tuple(self._pods_by_node.get(node, {}).values())
+
+    def promised(self) -> tuple[tuple[PodInfo, str], ...]:
+        """Return all nominated pods with their nodes, those of one node in the order in which they were."""
+        return tuple((pod, node) for node, pods in self._pods_by_node.items() for pod in pods.values())
 
     def rivals(self, pod: PodInfo) -> dict[str, tuple[PodInfo, ...]]:
         """Return whom `pod` must leave room for, by node: nominated pods of at least its priority."""

@@ -46,7 +46,7 @@ class Placer:
         """Set the decision's node aside, ask for permission, and bind unless a plugin asks to wait."""
         reserved = Reserved(attempt, decision, Statement(self.cluster))
         reserved.statement.assume(attempt, reserved.node)
-        self.nominator.delete(attempt.pod)
+        self.nominator.delete(attempt.pod, placed_on=reserved.node)
         try:
             rejection = reserved.statement.reserve(attempt, reserved.node)
             if rejection is not None:
@@ -75,7 +75,8 @@ class Placer:
 
     def turn_away(self, reserved: Reserved, rejection: Status) -> Decision:
         """Give everything back because a plugin refused the pod on this node."""
-        return self._give_back(reserved, Outcome.UNSCHEDULABLE, single_node_message(rejection))
+        decision = self._give_back(reserved, Outcome.UNSCHEDULABLE, single_node_message(rejection))
+        return replace(decision, turned_away=rejection)
 
     def _give_back(self, reserved: Reserved, outcome: Outcome, message: str) -> Decision:
         reserved.statement.discard()

@@ -4,15 +4,18 @@ edge.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from kdsl.base.clock import Clock
+from kdsl.cluster.events import ClusterEvent
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
-from kdsl.cycle.decision import Decision
+from kdsl.cycle.decision import Condition, Decision
 from kdsl.hooks.context import Binder
 
-__all__ = ["Binder", "Clock", "ClusterSource", "DecisionSink", "Router"]
+__all__ = ["AttemptState", "Binder", "Clock", "ClusterSource", "DecisionSink", "Evictor", "Router", "Tracer"]
 
 
 class ClusterSource(Protocol):
@@ -26,12 +29,24 @@ class ClusterSource(Protocol):
         """Return the placed or assumed pod `namespace/name`."""
         ...
 
+    def observe(self, observer: Callable[[ClusterEvent], None]) -> None:
+        """Tell `observer` of every change from now on, assumed pods included."""
+        ...
+
     def assume(self, pod: PodInfo, node_name: str) -> object:
         """Count the pod on the node from now on, before anybody has bound it."""
         ...
 
     def forget(self, key: str) -> object:
         """Take the assumed pod `namespace/name` back."""
+        ...
+
+
+class Evictor(Protocol):
+    """Removes pods from the cluster: through the API server, or from a simulated cluster."""
+
+    def evict(self, victim: PodInfo, condition: Condition, preemptor: PodInfo) -> None:
+        """Give the placed pod `victim` the condition and delete it, to make room for `preemptor`."""
         ...
 
 
@@ -47,3 +62,23 @@ class DecisionSink(Protocol):
     """Somebody who listens: reports, metrics, traces. A sink cannot change a decision and must not raise."""
 
     def record(self, decision: Decision) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptState:
+    """What of an engine a decision depends on, beside its options: with it another engine decides the same.
+
+    `start` is where the search begins, `number` how many attempts there were before, `nominated_node` what
+    the pod is promised ("" for none), `promised` the nominated pods with their nodes.
+    """
+
+    start: int
+    number: int
+    nominated_node: str
+    promised: tuple[tuple[PodInfo, str], ...]
+
+
+class Tracer(DecisionSink, Protocol):
+    """A sink that is told of every attempt before it is made as well."""
+
+    def begin(self, pod: PodInfo, state: AttemptState) -> None: ...

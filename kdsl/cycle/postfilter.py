@@ -2,47 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from kdsl.cluster.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.fit_error import Diagnosis
 from kdsl.cycle.verdicts import StatusTable
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Nominated
-from kdsl.hooks.status import Code, StatusColumn
+from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
+from kdsl.hooks.table import Calls
+
+MakeRoom = Callable[[NodeSet, StatusColumn], Status | Nominated | None]
+"""Something that looks for room, given what rejected each node."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
-    """The text for the FitError, and the node the pod is nominated for, with its victims."""
+    """What came of the phase: `status` is None where no plugin has anything to say.
 
-    message: str = ""
+    `nominated` is the node the pod gets with its victims; one without a node withdraws the pod's nomination.
+    """
+
+    status: Status | None = None
     nominated: Nominated | None = None
 
+    @property
+    def message(self) -> str:
+        """The text for the FitError."""
+        return "" if self.status is None else self.status.message
 
-def run_post_filters(attempt: Attempt, diagnosis: Diagnosis) -> PostFilterResult:
-    """Run the PostFilter hooks in order until one makes room; raise PluginError where one raises.
 
-    Success and UNRESOLVABLE end the phase, UNSCHEDULABLE adds its reasons, an error status becomes the text:
-    the pod stays unschedulable either way.
+def run_post_filters(attempt: Attempt, diagnosis: Diagnosis, last: Calls[MakeRoom] = ()) -> PostFilterResult:
+    """Run the PostFilter hooks, then `last`, until one makes room; raise PluginError where one raises.
+
+    Success and UNRESOLVABLE end the phase, UNSCHEDULABLE adds its reasons, as does finding nothing, an error
+    status becomes the text: the pod stays unschedulable either way.
     """
     nodes, column = attempt.all_nodes, statuses_of_all(attempt, diagnosis)
     reasons: list[str] = []
-    for plugin, call in attempt.table.post_filters:
+    nominated: Nominated | None = None
+    calls: list[tuple[str, MakeRoom]] = [
+        *((plugin, partial(call, attempt.state, attempt.pod)) for plugin, call in attempt.table.post_filters),
+        *last,
+    ]
+    for plugin, call in calls:
         try:
-            answer = call(attempt.state, attempt.pod, nodes, column)
+            answer = call(nodes, column)
+        except PluginError:
+            raise
         except Exception as cause:
             raise PluginError.raised(plugin, "post_filter", cause) from cause
         if isinstance(answer, Nominated):
-            return PostFilterResult(nominated=answer)
-        if answer is None or answer.code is Code.SUCCESS:
-            return PostFilterResult()
-        if answer.code is Code.UNRESOLVABLE or not answer.code.is_rejection:
-            return PostFilterResult(answer.message)
-        reasons.extend(answer.reasons)
-    return PostFilterResult(", ".join(reasons))
+            nominated = answer
+            if answer.node:
+                return PostFilterResult(SUCCESS.by(plugin), answer)
+            reasons.extend(answer.reasons)
+        elif answer is None or answer.code is Code.SUCCESS:
+            return PostFilterResult(SUCCESS.by(plugin), nominated)
+        elif answer.code is Code.UNRESOLVABLE or not answer.code.is_rejection:
+            return PostFilterResult(answer.by(plugin), nominated)
+        else:
+            reasons.extend(answer.reasons)
+    status = Status(Code.UNSCHEDULABLE, tuple(reasons)) if calls else None
+    return PostFilterResult(status, nominated)
 
 
 def statuses_of_all(attempt: Attempt, diagnosis: Diagnosis) -> StatusColumn:

@@ -4,18 +4,17 @@ with nothing to do.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.cycle.attempt import Attempt
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
-from kdsl.hooks.table import PreFilterHook
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +47,12 @@ def run_pre_filters(attempt: Attempt) -> PreFilterResult:
     rejection: Status | None = None
     names: frozenset[str] | None = None
     narrowed_by: list[str] = []
-    nodes = attempt.all_nodes
-    for plugin, call in attempt.table.pre_filters:
-        answer = _ask(plugin, call, attempt, nodes)
+    for plugin, answer in _answers(attempt):
         if isinstance(answer, Narrowed):
             narrowed_by.append(plugin)
             names = frozenset(answer.names) if names is None else names.intersection(answer.names)
             if not names:
                 return PreFilterResult(_nothing_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
-            continue
-        if answer is None:
             continue
         match answer.code:
             case Code.SUCCESS:
@@ -81,11 +76,18 @@ def candidate_rows(snapshot: Snapshot, names: frozenset[str] | None) -> NDArray[
     return snapshot.order[np.isin(snapshot.order, rows)]
 
 
-def _ask(plugin: str, call: PreFilterHook, attempt: Attempt, nodes: NodeSet) -> Status | Narrowed | None:
-    try:
-        return call(attempt.state, attempt.pod, nodes)
-    except Exception as cause:
-        raise PluginError.raised(plugin, "pre_filter", cause) from cause
+def _answers(attempt: Attempt) -> Iterator[tuple[str, Status | Narrowed]]:
+    """Ask plugin after plugin, and yield who answers anything other than to go on."""
+    nodes = attempt.all_nodes
+    for plugin, call, joined in attempt.table.pre_filter_steps:
+        try:
+            answer = call(attempt.state, attempt.pod, nodes)
+        except Exception as cause:
+            raise PluginError.raised(plugin, "pre_filter", cause) from cause
+        if isinstance(answer, Status | Narrowed):
+            yield plugin, answer
+        elif joined is not None and answer:
+            yield from answer
 
 
 def _nothing_left(plugins: list[str]) -> Status:

@@ -1,22 +1,42 @@
-"""The scheduling queue: which pod is next, and which pods are not let in.
+"""The scheduling queue: which pod is next, which pods wait, and what wakes them.
 
-Each profile orders its own pods by its `queue_sort`. Between profiles the head with the highest priority
-comes first, then the one that was queued first.
+A pod is in one of five places. `active`: it is next, by its profile's order. `backoff`: it failed and waits,
+from one second to ten by default; pods whose attempt went wrong wait apart. `unschedulable`: rules rejected
+it, and it sleeps until an event may have cured that. `gated`: it is not let in. In flight: it is being tried.
+
+There is no thread and no timer: what is due is found when a pod is asked for. All times are those of the
+clock.
 """
 
 from __future__ import annotations
 
-import heapq
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from kdsl.base.clock import Clock
+from kdsl.base.events import Action, Resource
+from kdsl.cluster.events import ClusterEvent, pending_pod_event
 from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.flight import InFlight
+from kdsl.cycle.heaps import Heaps
+from kdsl.cycle.pending import PendingPod, Rejectors
 from kdsl.cycle.routing import Routes
+from kdsl.cycle.sleepers import Sleepers
+from kdsl.cycle.waking import Urgency, urgency_of
 from kdsl.hooks.errors import PluginError
-from kdsl.hooks.specs import QueuedPod
+from kdsl.hooks.specs import Backoff, QueuedPod
 from kdsl.hooks.status import Code, Status
 from kdsl.hooks.table import HookTable
+
+SECOND = 10**9
+FLUSH_EVERY = 30 * SECOND
+MAX_ASLEEP = 5 * 60 * SECOND
+"""How often pods are looked for that nothing has woken, and how long they sleep at most. The safety net:
+every pod that is placed because of it is counted, for it tells of an event that is missing.
+"""
+
+TIMEOUT = ClusterEvent(Resource.ANY, Action.ALL, label="UnschedulableTimeout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,67 +47,246 @@ class GatedPod:
     status: Status
 
 
-Entry = tuple[
-    Any, int, QueuedPod
-]  # sort key, sequence, pod: the sequence breaks ties, pods are never compared
-
-
 class SchedulingQueue:
-    """The pods waiting for an attempt: a heap for each profile, and for each scheduler that has none."""
+    """The pods waiting for an attempt, and those that are being tried."""
 
-    def __init__(self, routes: Routes, clock: Clock) -> None:
+    def __init__(
+        self, routes: Routes, clock: Clock, is_promised: Callable[[str], bool] = lambda node: False
+    ) -> None:
+        """`is_promised` tells of a node whether a pod that is not there yet is counted on it."""
         self._routes = routes
         self._clock = clock
+        self._is_promised = is_promised
         self._sequence = 0
-        self._heaps: dict[tuple[str, str], list[Entry]] = {}
-        self.gated: dict[str, GatedPod] = {}
+        self._pods: dict[str, PendingPod] = {}
+        self._active = Heaps()
+        self._backoff = Heaps()
+        self._error_backoff = Heaps()
+        # Pods that rules rejected, and those that are not let in.
+        self._asleep = Sleepers()
+        self._in_flight = InFlight()
+        self._next_flush = clock.now() + FLUSH_EVERY
+        self.flushed = 0
+        self.placed_after_flush = 0
+        self.wakes: Counter[str] = Counter()
 
     def __len__(self) -> int:
-        return sum(len(heap) for heap in self._heaps.values())
+        """The number of pods that could be taken now or later without another event."""
+        return len(self._active) + len(self._backoff) + len(self._error_backoff)
+
+    # ---- looking in --------------------------------------------------------------------------------------
+
+    @property
+    def gated(self) -> dict[str, GatedPod]:
+        """The pods that are not let in, by key."""
+        return {
+            key: GatedPod(self._pods[key].queued, refusal)
+            for key in self._asleep
+            if (refusal := self._pods[key].refusal) is not None
+        }
+
+    @property
+    def unschedulable(self) -> dict[str, Rejectors]:
+        """The pods that sleep until an event wakes them, by key, with those who rejected them."""
+        return {key: self._pods[key].rejectors for key in self._asleep if not self._pods[key].refusal}
+
+    def pending(self, key: str) -> PendingPod | None:
+        """Return what is known of the pod `namespace/name`."""
+        return self._pods.get(key)
+
+    def place_of(self, key: str) -> str:
+        """Return where a pod is: `active`, `backoff`, `unschedulable`, `gated`, `in flight`, or nothing."""
+        if key in self._active:
+            return "active"
+        if key in self._backoff or key in self._error_backoff:
+            return "backoff"
+        if key in self._asleep:
+            return "gated" if self._pods[key].refusal else "unschedulable"
+        return "in flight" if key in self._in_flight else ""
+
+    # ---- pods come, change and go ------------------------------------------------------------------------
 
     def add(self, pod: PodInfo) -> GatedPod | None:
         """Queue a pod, or gate it and return why. A hook that goes wrong gates the pod as well."""
-        queued = QueuedPod(pod, self._clock.now(), self._sequence)
-        self._sequence += 1
-        self.gated.pop(pod.key, None)
-        table = self._routes.table_of(pod)
-        try:
-            refusal = _refusal(table, pod) if table else None
-            if refusal is None:
-                self._push(table, queued)
-        except PluginError as error:
-            refusal = error.status
-        if refusal is None:
-            return None
-        gated = GatedPod(queued, refusal)
-        self.gated[pod.key] = gated
-        return gated
+        self.delete(pod.key)
+        pending = PendingPod(self._queued(pod, 0))
+        self._pods[pod.key] = pending
+        self._enter(self._active, pending)
+        return None if pending.refusal is None else GatedPod(pending.queued, pending.refusal)
+
+    def update(self, pod: PodInfo) -> None:
+        """Take in what a waiting pod has become; it is queued where it is new."""
+        pending = self._pods.get(pod.key)
+        if pending is None:
+            self.add(pod)
+            return
+        event = pending_pod_event(pending.queued.pod, pod)
+        pending.queued = replace(pending.queued, pod=pod)
+        for heaps in (self._active, self._backoff, self._error_backoff):
+            if heaps.remove(pod.key) is not None:
+                # Its place may be another one now: what orders pods may have changed.
+                self._enter(heaps, pending)
+        if event is not None:
+            self.notice(event)
+
+    def delete(self, key: str) -> None:
+        """Forget the pod `namespace/name`, wherever it is."""
+        self._pods.pop(key, None)
+        self._asleep.remove(key)
+        for heaps in (self._active, self._backoff, self._error_backoff):
+            heaps.remove(key)
+        self._in_flight.end(key)
+
+    # ---- attempts ----------------------------------------------------------------------------------------
 
     def pop(self) -> QueuedPod | None:
-        """Take the pod that is next, None where the queue is empty."""
-        heads = [(_age(heap[0][2]), place) for place, heap in self._heaps.items() if heap]
-        if not heads:
+        """Take the pod that is next, None where there is none.
+
+        Where no pod is active, one that still waits after a rejection is taken early, but none whose attempt
+        went wrong.
+        """
+        self.flush()
+        queued = self._active.pop() or self._backoff.pop()
+        if queued is None:
             return None
-        return heapq.heappop(self._heaps[min(heads)[1]])[2]
+        pending = self._pods[queued.pod.key]
+        pending.queued = queued.tried(1)
+        self._in_flight.start(queued.pod.key)
+        return pending.queued
 
-    def _push(self, table: HookTable | None, queued: QueuedPod) -> None:
-        place = (table.profile, table.scheduler) if table else ("", queued.pod.scheduler_name)
-        heap = self._heaps.setdefault(place, [])
-        plugin, sort = table.queue_sort if table and table.queue_sort else ("PrioritySort", _age)
-        entry = None
+    def put_back(self, queued: QueuedPod) -> None:
+        """Undo a `pop`: the attempt was not begun. What happened since does not matter, it will see it."""
+        key = queued.pod.key
+        pending = self._pods.get(key)
+        self._in_flight.end(key)
+        if pending is not None:
+            pending.queued = queued.tried(-1)
+            self._enter(self._active, pending)
+
+    def done(self, key: str, *, is_placed: bool = True) -> None:
+        """End an attempt for good: the pod is placed, or nothing is to be done for it."""
+        pending = self._pods.get(key)
+        if pending is not None and pending.is_flushed and is_placed:
+            self.placed_after_flush += 1
+        self.delete(key)
+
+    def requeue(self, key: str, rejectors: Rejectors) -> None:
+        """End a failed attempt. The pod sleeps until an event may have cured its rejectors, perhaps one that
+        came during the attempt; without rejectors it is tried again when it has waited.
+        """
+        pending = self._pods.get(key)
+        if pending is None or key not in self._in_flight:
+            return
+        events = self._in_flight.end(key)
+        pending.fail(rejectors)
+        pending.queued = self._queued(pending.queued.pod, pending.queued.attempts)
+        if not rejectors:
+            self._wake(pending, Urgency.AFTER_BACKOFF, "ScheduleAttemptFailure")
+            return
+        table = self._routes.table_of(pending.queued.pod)
+        self._asleep.add(pending, table)
+        urgencies = ((urgency_of(pending, table, event), event) for event in events)
+        urgency, event = max(urgencies, key=lambda one: one[0], default=(Urgency.NONE, TIMEOUT))
+        if urgency is not Urgency.NONE:
+            self._wake(pending, urgency, _label(event))
+
+    # ---- events ------------------------------------------------------------------------------------------
+
+    def notice(self, event: ClusterEvent) -> None:
+        """Wake the pods that the event may have cured."""
+        if event.node_after is not None and self._is_promised(event.node_after.name):
+            # A pod may have been rejected for others that are counted on the node: what it was says nothing.
+            event = replace(event, node_before=None)
+        self._in_flight.record(event)
+        for key in self._asleep.concerned(event):
+            pending = self._pods[key]
+            urgency = urgency_of(pending, self._routes.table_of(pending.queued.pod), event)
+            if urgency is not Urgency.NONE:
+                self._wake(pending, urgency, _label(event))
+
+    def activate(self, keys: Iterable[str]) -> None:
+        """Let pods be tried at once; one in flight is tried again at once if it fails."""
+        for key in keys:
+            pending = self._pods.get(key)
+            force = ClusterEvent(Resource.ANY, Action.ALL, target=key, label="ForceActivate")
+            if key in self._in_flight:
+                self._in_flight.record(force)
+            elif pending is not None and key not in self._active:
+                self._backoff.remove(key)
+                self._error_backoff.remove(key)
+                self._wake(pending, Urgency.AT_ONCE, force.label)
+
+    def flush(self) -> None:
+        """Let in who has waited long enough, and wake who has slept for more than five minutes."""
+        now = self._clock.now()
+        for heaps in (self._error_backoff, self._backoff):
+            while (head := heaps.head()) is not None and head.due < now // SECOND:
+                queued = heaps.pop()
+                assert queued is not None
+                self._enter(self._active, self._pods[queued.pod.key])
+        if now < self._next_flush:
+            return
+        self._next_flush += ((now - self._next_flush) // FLUSH_EVERY + 1) * FLUSH_EVERY
+        for key in tuple(self._asleep):
+            pending = self._pods[key]
+            if now - pending.queued.queued_at > MAX_ASLEEP:
+                is_gated = pending.refusal is not None
+                self._wake(pending, Urgency.AFTER_BACKOFF, TIMEOUT.label)
+                if not is_gated:
+                    pending.is_flushed = True
+                    self.flushed += 1
+
+    def reroute(self) -> None:
+        """Put the waiting pods where they belong now that profiles have changed.
+
+        Those that were rejected or kept out are tried again: what rejected them may not be there any more.
+        """
+        asleep = tuple(self._asleep)
+        for heaps in (self._active, self._backoff, self._error_backoff):
+            for queued in heaps.clear():
+                self._enter(heaps, self._pods[queued.pod.key])
+        for key in asleep:
+            self._wake(self._pods[key], Urgency.AFTER_BACKOFF, "RulesChanged")
+
+    # ---- moving ------------------------------------------------------------------------------------------
+
+    def _wake(self, pending: PendingPod, urgency: Urgency, label: str) -> None:
+        """Take a pod from its sleep to where it is tried from, unless it is gated."""
+        self.wakes[label] += 1
+        heaps = self._active
+        if urgency is not Urgency.AT_ONCE and self._due(pending) >= self._clock.now() // SECOND:
+            heaps = self._backoff if pending.rejectors else self._error_backoff
+        self._enter(heaps, pending)
+
+    def _enter(self, heaps: Heaps, pending: PendingPod) -> None:
+        """Put a pod into a heap if its profile lets it in, else to sleep behind its gate."""
+        pod = pending.queued.pod
+        table = self._routes.table_of(pod)
+        self._asleep.remove(pod.key)
         try:
-            entry = (sort(queued), queued.sequence, queued)
-            heapq.heappush(heap, entry)
-        except Exception as cause:
-            # A key that cannot be compared with the others leaves its entry in the heap.
-            heap[:] = [other for other in heap if other is not entry]
-            heapq.heapify(heap)
-            raise PluginError.raised(plugin, "queue_sort", cause) from cause
+            pending.refusal = _refusal(table, pod) if table else None
+            if pending.refusal is None:
+                heaps.push(table, pending.queued, 0 if heaps is self._active else self._due(pending))
+                return
+        except PluginError as error:
+            pending.refusal = error.status
+        self._asleep.add(pending, table)
+
+    def _due(self, pending: PendingPod) -> int:
+        """Return the second up to the end of which the pod waits; one that need not wait is due in the
+        past.
+        """
+        table = self._routes.table_of(pending.queued.pod)
+        wait = (table.backoff if table else Backoff()).after(pending.failures)
+        return (pending.queued.queued_at + wait) // SECOND if wait else -1
+
+    def _queued(self, pod: PodInfo, attempts: int) -> QueuedPod:
+        self._sequence += 1
+        return QueuedPod(pod, self._clock.now(), self._sequence - 1, attempts)
 
 
-def _age(queued: QueuedPod) -> tuple[int, int, int]:
-    """The order of kube-scheduler's PrioritySort."""
-    return -queued.pod.priority, queued.queued_at, queued.sequence
+def _label(event: ClusterEvent) -> str:
+    return event.label or str(event.resource)
 
 
 def _refusal(table: HookTable, pod: PodInfo) -> Status | None:

@@ -15,14 +15,14 @@ from kdsl.cycle.decision import (
     Rejection,
     ScoreCell,
     TieBreak,
+    Victim,
 )
 from kdsl.cycle.fit_error import Diagnosis, rejections
-from kdsl.cycle.postfilter import statuses_of_all
+from kdsl.cycle.postfilter import PostFilterResult, statuses_of_all
 from kdsl.cycle.scoring import Scores
 from kdsl.cycle.search import Search
 from kdsl.cycle.selection import Choice
 from kdsl.cycle.verdicts import Verdicts
-from kdsl.hooks.specs import Nominated
 from kdsl.hooks.status import Code
 
 
@@ -37,7 +37,7 @@ class Record:
     search: Search | None = None
     scores: Scores | None = None
     choice: Choice | None = None
-    nominated: Nominated | None = None
+    postfilter: PostFilterResult | None = None
 
     @property
     def diagnosis(self) -> Diagnosis:
@@ -62,8 +62,7 @@ class Record:
             total=choice.total if choice else None,
             tied=choice.tied if choice else 0,
             tie_break=self.tie_break,
-            nominated=self.nominated.node if self.nominated else "",
-            victims=self.nominated.victims if self.nominated else (),
+            **self._postfilter(),
             rules=self.rules,
             snapshot=attempt.snapshot.version,
             verdicts=self._verdicts() if self.detail is Detail.FULL else (),
@@ -81,6 +80,17 @@ class Record:
             "sampled": self.search.wanted,
         }
 
+    def _postfilter(self) -> dict[str, Any]:
+        result = self.postfilter
+        if result is None:
+            return {}
+        found: dict[str, Any] = {"postfilter": result.status}
+        if result.nominated is not None and result.nominated.node:
+            scheduler = self.attempt.pod.scheduler_name
+            found["nominated"] = result.nominated.node
+            found["victims"] = tuple(Victim.of(pod, scheduler) for pod in result.nominated.victims)
+        return found
+
     def _prefilter(self) -> PreFilter:
         skipped = tuple(
             plugin
@@ -96,7 +106,10 @@ class Record:
     def _rejections(self) -> tuple[Rejection, ...]:
         if self.search is None:
             return ()
-        is_complete = self.search.verdicts.error is None and not len(self.search.feasible)
+        verdicts = self.search.verdicts
+        is_complete = verdicts.error is None and not len(verdicts.feasible)
+        if not is_complete and not verdicts.rejected:
+            return ()
         # Where the search ended early, a node without a verdict was not rejected.
         return rejections(self.diagnosis.counted() if is_complete else self.diagnosis.explicit())
 

@@ -13,6 +13,10 @@ class Routes:
     """The hook tables of an engine. Without a router a pod gets the table whose scheduler it names."""
 
     def __init__(self, tables: Iterable[HookTable], router: Router | None = None) -> None:
+        self.adopt(tables, router)
+
+    def adopt(self, tables: Iterable[HookTable], router: Router | None = None) -> None:
+        """Send pods to these tables from now on; attempts that have begun keep theirs."""
         self._router = router
         self._tables = {table.scheduler if router is None else table.profile: table for table in tables}
 

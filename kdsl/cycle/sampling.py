@@ -24,12 +24,28 @@ def num_feasible_nodes_to_find(candidates: int, percentage: int) -> int:
     return max(candidates * percentage // 100, _MIN_NODES)
 
 
-def rotate(candidates: NDArray[np.int32], start: int) -> NDArray[np.int32]:
-    """Return the candidates in visiting order: index i visits candidate `(start + i) % len(candidates)`."""
-    if not len(candidates):
-        return candidates
-    first = start % len(candidates)
-    return np.concatenate((candidates[first:], candidates[:first])) if first else candidates
+class Rotated:
+    """Candidates in visiting order: index i visits candidate `(start + i) % len(candidates)`.
+
+    It is never laid out as a whole: a search ends long before it has seen all nodes of a large cluster.
+    """
+
+    def __init__(self, candidates: NDArray[np.int32], start: int = 0) -> None:
+        self._candidates = candidates
+        self._first = start % len(candidates) if len(candidates) else 0
+
+    def __len__(self) -> int:
+        return len(self._candidates)
+
+    def cut(self, begin: int, end: int) -> NDArray[np.int32]:
+        """Return the candidates from index `begin` up to `end`, or to the last."""
+        all_of_them, size = self._candidates, len(self._candidates)
+        begin, end = begin + self._first, min(end, size) + self._first
+        if begin >= size:
+            return all_of_them[begin - size : end - size]
+        if end <= size:
+            return all_of_them[begin:end]
+        return np.concatenate((all_of_them[begin:], all_of_them[: end - size]))
 
 
 def next_start(start: int, processed: int, nodes: int) -> int:
@@ -37,4 +53,4 @@ def next_start(start: int, processed: int, nodes: int) -> int:
 
     `processed` counts the feasible and the rejected nodes of this one, `nodes` those of the whole snapshot.
     """
-    return (start + processed) % nodes
+    return (start + processed) % nodes if nodes else 0

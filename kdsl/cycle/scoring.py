@@ -6,7 +6,9 @@ a single node.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
 from kdsl.hooks.errors import PluginError
+from kdsl.hooks.joined import JoinedScores
 from kdsl.hooks.status import Code
 from kdsl.hooks.table import MAX_NODE_SCORE, ScoreHook
 
@@ -34,28 +37,69 @@ class ScoreColumn:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of a feasible set in its order; `totals` are weighted sums over the columns."""
+    """The scores of a feasible set in its order; `totals` are weighted sums over the columns.
 
-    columns: tuple[ScoreColumn, ...]
+    `compute` gives the columns, which not every decision shows: ask for them before the snapshot changes.
+    """
+
     totals: NDArray[np.int64]
+    compute: Callable[[], tuple[ScoreColumn, ...]] = tuple
+
+    @property
+    def columns(self) -> tuple[ScoreColumn, ...]:
+        return self.compute()
 
 
 def score_nodes(attempt: Attempt, nodes: NodeSet) -> Scores:
     """Score `nodes`; raise PluginError where a plugin goes wrong. Without score plugins each totals 1."""
     table, skipped = attempt.table, attempt.state.skipped_scores
     if not table.scores:
-        return Scores((), np.ones(len(nodes.rows), dtype=np.int64))
+        return Scores(np.ones(len(nodes.rows), dtype=np.int64))
+    joined = table.joined_scores
+    if joined is not None and not nodes.snapshot.is_overlay:
+        skipped |= joined.pre_score(attempt.state, attempt.pod, nodes)
+        _run_pre_scores(attempt, nodes, joined.names)
+        scores = _joined_totals(joined, attempt, nodes)
+        if scores is not None:
+            return scores
     _run_pre_scores(attempt, nodes)
-    columns = tuple(_score(hook, attempt, nodes) for hook in table.scores if hook.plugin not in skipped)
-    totals = np.zeros(len(nodes.rows), dtype=np.int64)
+    columns = _columns(attempt, nodes)
+    return Scores(_sum(columns, len(nodes.rows)), lambda: columns)
+
+
+def _joined_totals(joined: JoinedScores, attempt: Attempt, nodes: NodeSet) -> Scores | None:
+    """Return the totals by way of what is kept; None where the plugins must be asked one by one."""
+    try:
+        totals = joined.totals(attempt.state, attempt.pod, nodes)
+    except Exception:  # noqa: BLE001 - asked one by one, the plugin that raised is known
+        return None
+    if totals is None:
+        return None
+    others = _columns(attempt, nodes, joined.names)
+    return Scores(totals + _sum(others, len(totals)), cache(lambda: _columns(attempt, nodes)))
+
+
+def _columns(attempt: Attempt, nodes: NodeSet, without: Collection[str] = ()) -> tuple[ScoreColumn, ...]:
+    skipped = attempt.state.skipped_scores
+    return tuple(
+        _score(hook, attempt, nodes)
+        for hook in attempt.table.scores
+        if hook.plugin not in skipped and hook.plugin not in without
+    )
+
+
+def _sum(columns: Iterable[ScoreColumn], length: int) -> NDArray[np.int64]:
+    totals = np.zeros(length, dtype=np.int64)
     for column in columns:
         # INVARIANT: no overflow: the sum of the weights was checked when the table was frozen.
         totals += column.normalized * column.weight
-    return Scores(columns, totals)
+    return totals
 
 
-def _run_pre_scores(attempt: Attempt, nodes: NodeSet) -> None:
+def _run_pre_scores(attempt: Attempt, nodes: NodeSet, without: Collection[str] = ()) -> None:
     for plugin, call in attempt.table.pre_scores:
+        if plugin in without:
+            continue
         try:
             status = call(attempt.state, attempt.pod, nodes)
         except Exception as cause:

@@ -17,7 +17,7 @@ from kdsl.cycle.filtering import find_feasible
 from kdsl.cycle.fit_error import Diagnosis
 from kdsl.cycle.judging import Judge
 from kdsl.cycle.prefilter import PreFilterResult, candidate_rows, run_pre_filters
-from kdsl.cycle.sampling import next_start, num_feasible_nodes_to_find, rotate
+from kdsl.cycle.sampling import Rotated, next_start, num_feasible_nodes_to_find
 from kdsl.cycle.verdicts import Verdicts
 from kdsl.cycle.workers import Workers
 
@@ -83,17 +83,17 @@ def search(
     prefilter = run_pre_filters(attempt)
     if prefilter.rejection is not None:
         return Search(prefilter, Verdicts.empty(), start, start)
-    judge = Judge.of(attempt, _by_row(attempt, rivals or {}))
+    judge = Judge.of(attempt, rivals_by_row(attempt, rivals or {}))
     nominated = Verdicts.empty()
     row = snapshot.row_of(nominated_node) if nominated_node else None
     if row is not None:
-        nominated = find_feasible(judge, np.array([row], dtype=np.int32), 1, settings.workers)
+        nominated = find_feasible(judge, Rotated(np.array([row], dtype=np.int32)), 1, settings.workers)
         # An error on the nominated node is not the end: the node is met again in the search below.
         if nominated.error is None and len(nominated.feasible):
             return Search(prefilter, nominated, start, start, wanted=1, nominated=True)
     candidates = candidate_rows(snapshot, prefilter.names)
     wanted = _wanted(attempt, len(candidates), settings.percentage)
-    found = find_feasible(judge, rotate(candidates, start), wanted, settings.workers, settings.run_length)
+    found = find_feasible(judge, Rotated(candidates, start), wanted, settings.workers, settings.run_length)
     verdicts = found.including(nominated)
     return Search(
         prefilter, verdicts, start, next_start(start, len(verdicts.rows), len(snapshot.order)), wanted
@@ -107,6 +107,8 @@ def _wanted(attempt: Attempt, candidates: int, percentage: int) -> int:
     return num_feasible_nodes_to_find(candidates, percentage if own is None else own)
 
 
-def _by_row(attempt: Attempt, rivals: Mapping[str, Sequence[PodInfo]]) -> dict[int, Sequence[PodInfo]]:
+def rivals_by_row(attempt: Attempt, rivals: Mapping[str, Sequence[PodInfo]]) -> dict[int, Sequence[PodInfo]]:
+    """Return the nominated pods to leave room for by row, of the nodes that exist."""
     rows = {node: attempt.snapshot.row_of(node) for node in rivals}
-    return {row: rivals[node] for node, row in rows.items() if row is not None}
+    complete = attempt.snapshot.catalog.complete
+    return {row: tuple(map(complete, rivals[node])) for node, row in rows.items() if row is not None}

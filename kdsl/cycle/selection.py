@@ -20,14 +20,15 @@ class Choice:
     tied: int = 1
 
 
-def select(totals: NDArray[np.int64], tie_break: TieBreak, random: Random) -> Choice:
-    """Choose among at least one total, given in visiting order."""
+def select(totals: NDArray[np.int64], tie_break: TieBreak, random: Random | None = None) -> Choice:
+    """Choose among at least one total, given in visiting order; `random` is for `TieBreak.RANDOM`."""
     highest = totals.max()
     ties = np.flatnonzero(totals == highest)
     match tie_break:
         case TieBreak.FIRST:
             index = ties[0]
         case TieBreak.RANDOM:
+            assert random is not None
             index = ties[random.randrange(len(ties))]
         case TieBreak.HEAP:
             index = heap_top(ties)
@@ -51,5 +52,6 @@ def heap_top(ties: NDArray[np.intp]) -> int:
         return 0
     places = ties.astype(np.int64) + 1
     depths = np.frexp(places.astype(np.float64))[1].astype(np.int64)
-    aligned = places << (int(depths.max()) - depths)
-    return int(ties[np.lexsort((depths, aligned))[0]])
+    # INVARIANT: ties ascend, so the last is among the deepest; a depth takes six bits at most.
+    aligned = places << (depths[-1] - depths)
+    return int(ties[(aligned << 6 | depths).argmin()])

@@ -6,7 +6,7 @@ Columns throughout: nothing here loops over nodes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,15 @@ class StatusTable:
             self.statuses.append(status)
         return found
 
+    def joined(self, first: NDArray[np.int32], second: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return for each node the number of what two filters answered: of both where both reject it."""
+        ids = np.where(first == 0, second, first)
+        both = (first != 0) & (second != 0)
+        for one, other in np.unique(np.stack((first[both], second[both]), axis=1), axis=0).tolist():
+            number = self.number(self.statuses[one].joined(self.statuses[other]))
+            ids[both & (first == one) & (second == other)] = number
+        return ids
+
     def translate(self, ids: NDArray[np.int32], statuses: Iterable[Status]) -> NDArray[np.int32]:
         """Renumber `ids`, which index `statuses`, by this table."""
         numbers = np.fromiter((self.number(status) for status in statuses), dtype=np.int32)
@@ -48,20 +57,19 @@ class Verdicts:
     rows: NDArray[np.int32]
     column: StatusColumn
     error: PluginError | None = None
+    rejected: int = field(init=False)
+    """How many nodes have a status of their own."""
+    feasible: NDArray[np.int32] = field(init=False)
+    """The rows of the nodes that passed, in visiting order."""
+
+    def __post_init__(self) -> None:
+        rejected = int(np.count_nonzero(self.column.ids))
+        object.__setattr__(self, "rejected", rejected)
+        object.__setattr__(self, "feasible", self.rows[self.column.passed] if rejected else self.rows)
 
     @classmethod
     def empty(cls) -> Verdicts:
         return cls(np.empty(0, dtype=np.int32), StatusColumn(np.empty(0, dtype=np.int32), (SUCCESS,)))
-
-    @property
-    def feasible(self) -> NDArray[np.int32]:
-        """The rows of the nodes that passed, in visiting order."""
-        return self.rows[self.column.passed]
-
-    @property
-    def rejected(self) -> int:
-        """How many nodes have a status of their own."""
-        return int(np.count_nonzero(self.column.ids))
 
     def including(self, other: Verdicts) -> Verdicts:
         """Return these verdicts with the rejections of `other` on nodes that were not visited here."""

@@ -5,15 +5,16 @@ A plugin needs nothing but this package: `hookimpl` to mark its methods, the ans
 `PluginContext`.
 """
 
-from kdsl.hooks.context import Binder, Permits, PluginContext
+from kdsl.hooks.context import Binder, Permits, PluginContext, VolumeBinder
 from kdsl.hooks.errors import PluginError
-from kdsl.hooks.specs import Narrowed, Nominated, QueuedPod, SchedulingHooks, Wait, hookimpl
+from kdsl.hooks.specs import Candidate, Narrowed, Nominated, QueuedPod, SchedulingHooks, Wait, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 
 __all__ = [
     "SUCCESS",
     "Binder",
+    "Candidate",
     "Code",
     "CycleState",
     "Narrowed",
@@ -25,6 +26,7 @@ __all__ = [
     "SchedulingHooks",
     "Status",
     "StatusColumn",
+    "VolumeBinder",
     "Wait",
     "hookimpl",
 ]

@@ -1,20 +1,26 @@
-"""Runs a per-node `filter_node` hook over a candidate set: the cycle knows one shape of filter only."""
+"""Runs the per-node hooks `filter_node` and `score_node` over sets of nodes: the cycle knows columns only."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from kdsl.cluster.node import NodeInfo
     from kdsl.cluster.nodeset import NodeSet
     from kdsl.cluster.pod import PodInfo
 
 FilterNode = Callable[[CycleState, "PodInfo", "NodeInfo"], Status | None]
 Filter = Callable[[CycleState, "PodInfo", "NodeSet"], StatusColumn | None]
+ScoreNode = Callable[[CycleState, "PodInfo", "NodeInfo"], int | float]
+Score = Callable[[CycleState, "PodInfo", "NodeSet"], "NDArray[np.int64] | NDArray[np.float64]"]
 
 
 def filter_over_nodes(filter_node: FilterNode) -> Filter:
@@ -35,3 +41,23 @@ def _judge(filter_node: FilterNode, state: CycleState, pod: PodInfo, node: NodeI
         return filter_node(state, pod, node)
     except Exception as cause:  # noqa: BLE001 - a plugin may raise anything; it must not end the process
         return Status(Code.ERROR, (f"{type(cause).__name__}: {cause}",))
+
+
+def score_over_nodes(score_node: ScoreNode) -> Score:
+    """Return a `score` hook that asks `score_node` about one node after the other.
+
+    The column is of floating point where one answer is. What is no number raises TypeError.
+    """
+
+    def score_nodes(
+        state: CycleState, pod: PodInfo, nodes: NodeSet
+    ) -> NDArray[np.int64] | NDArray[np.float64]:
+        scores = [score_node(state, pod, node) for node in nodes.nodes()]
+        for score in scores:
+            if not isinstance(score, (int, float, np.integer, np.floating)):
+                raise TypeError(f"`score_node` must return a number, not {type(score).__name__}")
+        if any(isinstance(score, (float, np.floating)) for score in scores):
+            return np.array(scores, dtype=np.float64)
+        return np.array(scores, dtype=np.int64)
+
+    return score_nodes

@@ -4,14 +4,16 @@ the core.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kdsl.base.clock import Clock
 from kdsl.hooks.status import Status
 
 if TYPE_CHECKING:
     from kdsl.cluster.pod import PodInfo
+    from kdsl.cluster.volume_plan import VolumePlan
 
 
 class Binder(Protocol):
@@ -20,6 +22,70 @@ class Binder(Protocol):
     def bind(self, pod: PodInfo, node: str) -> Status | None:
         """Bind the pod; None means that the cluster took it, a status of code ERROR says why not."""
         ...
+
+
+class VolumeBinder(Protocol):
+    """Sets volumes aside for pods that have a node, and carries their binding to the cluster."""
+
+    def assume(self, plan: VolumePlan) -> None:
+        """Let later pods find taken what the plan takes."""
+        ...
+
+    def forget(self, plan: VolumePlan) -> None:
+        """Give back what an assumed plan took; what is bound already stays."""
+        ...
+
+    def bind(self, pod: PodInfo, plan: VolumePlan) -> Status | None:
+        """Bind the volumes of an assumed plan; None means that they are bound, an ERROR says why not."""
+        ...
+
+
+class _NoVolumes:
+    """Where pods are judged and nothing is placed, nothing is set aside or bound."""
+
+    def assume(self, plan: VolumePlan) -> None:
+        return None
+
+    def forget(self, plan: VolumePlan) -> None:
+        return None
+
+    def bind(self, pod: PodInfo, plan: VolumePlan) -> Status | None:
+        return None
+
+
+NO_VOLUMES: Final[VolumeBinder] = _NoVolumes()
+
+
+class PodAnnotator(Protocol):
+    """Writes annotations on pods that have a node: what devices give them."""
+
+    def assume(self, pod: PodInfo, annotations: Mapping[str, str]) -> None:
+        """Let later pods see an assumed pod with these annotations in place of its own."""
+        ...
+
+    def forget(self, pod: PodInfo) -> None:
+        """Let later pods see the pod, if it is still assumed, with the annotations that it has."""
+        ...
+
+    def write(self, pod: PodInfo, annotations: Mapping[str, str]) -> Status | None:
+        """Add annotations to the pod in the cluster; None means that it has them, an ERROR says why not."""
+        ...
+
+
+class _NoAnnotations:
+    """Where pods are judged and nothing is placed, nothing is written."""
+
+    def assume(self, pod: PodInfo, annotations: Mapping[str, str]) -> None:
+        return None
+
+    def forget(self, pod: PodInfo) -> None:
+        return None
+
+    def write(self, pod: PodInfo, annotations: Mapping[str, str]) -> Status | None:
+        return None
+
+
+NO_ANNOTATIONS: Final[PodAnnotator] = _NoAnnotations()
 
 
 class Permits(Protocol):
@@ -41,3 +107,5 @@ class PluginContext:
     binder: Binder
     clock: Clock
     permits: Permits
+    volumes: VolumeBinder = NO_VOLUMES
+    annotator: PodAnnotator = NO_ANNOTATIONS

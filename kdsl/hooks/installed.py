@@ -6,15 +6,19 @@ Finding imports nothing: a plugin's code is loaded only when a configuration nam
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import metadata, resources
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+from kdsl.base import paths
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.span import Span
 
 GROUP = "kdsl"
+RULES_GROUP = "kdsl.rules"
 SCHEMA_FILE = "args.schema.json"
 BAD_ARGUMENT = "K1004"
 _NO_ARGUMENTS = {"type": "object", "additionalProperties": False}
@@ -48,11 +52,65 @@ def installed_plugins() -> tuple[InstalledPlugin, ...]:
     return tuple(unique[key] for key in sorted(unique))
 
 
-def check_args(plugin: InstalledPlugin, args: Mapping[str, Any]) -> tuple[Diagnostic, ...]:
+def package_folder(module: str) -> Path | None:
+    """Return the folder of the package that `module` is or is in, without running it; None outside any."""
+    top, *rest = module.split(".")
+    try:
+        spec = find_spec(top)
+    except (ImportError, ValueError):
+        return None
+    if spec is None or spec.submodule_search_locations is None:
+        return None
+    folder = Path(next(iter(spec.submodule_search_locations)))
+    for at, step in enumerate(rest, start=1):
+        inner = folder / step
+        if inner.is_dir():
+            folder = inner
+        elif at < len(rest) or not inner.with_suffix(".py").is_file():
+            return None
+    return folder
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledRules:
+    """An entry point of the group `kdsl.rules`: the package `target` holds rule files, in `folder`.
+
+    `folder` is None where it is not there.
+    """
+
+    name: str
+    target: str
+    distribution: str
+    version: str
+    folder: Path | None
+
+
+def installed_rules() -> tuple[InstalledRules, ...]:
+    """List the rule packages of all installed distributions, by distribution; nothing is imported."""
+    found = {
+        InstalledRules(
+            entry_point.name,
+            entry_point.value,
+            entry_point.dist.name if entry_point.dist else "",
+            entry_point.dist.version if entry_point.dist else "",
+            package_folder(entry_point.value),
+        )
+        for entry_point in metadata.entry_points(group=RULES_GROUP)
+    }
+    return tuple(sorted(found, key=lambda each: (each.distribution, each.name, each.target)))
+
+
+Placed = Callable[[paths.Path], Span | None]
+"""Says where the argument at a path is written."""
+
+
+def check_args(
+    plugin: InstalledPlugin, args: Mapping[str, Any], placed: Placed = lambda path: None
+) -> tuple[Diagnostic, ...]:
     """Check `args` against the JSON Schema (2020-12) beside the plugin's module; without one none fit.
 
-    The module must be imported already. Codes: K1003 for a broken schema, `BAD_ARGUMENT` for each argument
-    that does not fit.
+    Nothing of the plugin is imported. Codes: K1003 for a broken schema, `BAD_ARGUMENT` for each argument that
+    does not fit.
     """
     # jsonschema takes 120 ms to import: only configurations with entry-point plugins pay for it.
     from jsonschema import Draft202012Validator
@@ -61,10 +119,10 @@ def check_args(plugin: InstalledPlugin, args: Mapping[str, Any]) -> tuple[Diagno
 
     where = f"plugins.{plugin.name}"
     try:
-        schema = _read_schema(plugin)
+        schema = args_schema(plugin)
         Draft202012Validator.check_schema(schema)
         errors = list(Draft202012Validator(schema).iter_errors(args))
-    except (ValueError, SchemaError, Unresolvable) as cause:
+    except (OSError, ValueError, SchemaError, Unresolvable) as cause:
         reason = cause.message if isinstance(cause, SchemaError) else str(cause)
         title = f"the {SCHEMA_FILE} of plugin `{plugin.name}` cannot be used: {reason}"
         return (Diagnostic("K1003", title, where=where),)
@@ -72,19 +130,21 @@ def check_args(plugin: InstalledPlugin, args: Mapping[str, Any]) -> tuple[Diagno
         Diagnostic(
             BAD_ARGUMENT,
             f"argument does not fit plugin `{plugin.name}`: {error.message}",
+            placed(tuple(error.absolute_path)),
             where=where + error.json_path.removeprefix("$"),
         )
         for error in sorted(errors, key=lambda error: (error.json_path, error.message))
     )
 
 
-def _read_schema(plugin: InstalledPlugin) -> Mapping[str, Any]:
-    """Return the schema beside the plugin's module; ValueError where it is not a JSON object."""
-    spec = sys.modules[plugin.entry_point.module].__spec__
-    if spec is None or not spec.parent:
-        return _NO_ARGUMENTS
-    file = resources.files(spec.parent).joinpath(SCHEMA_FILE)
-    if not file.is_file():
+def args_schema(plugin: InstalledPlugin) -> Mapping[str, Any]:
+    """Return the schema beside the plugin's module, that of no arguments where there is none.
+
+    Raises ValueError where it is not a JSON object, OSError where it cannot be read.
+    """
+    folder = package_folder(plugin.entry_point.module)
+    file = None if folder is None else folder / SCHEMA_FILE
+    if file is None or not file.is_file():
         return _NO_ARGUMENTS
     schema = json.loads(file.read_text(encoding="utf-8"))
     if not isinstance(schema, dict):

@@ -6,7 +6,7 @@ diagnostic of the range K10 that names it; the plugin is then left out and the o
 K1001 not installed, K1002 cannot be imported, K1003 unusable argument schema, K1004 argument does not fit,
 K1005 cannot be built, K1006 unknown hook, K1007 wrong arguments of a hook, K1008 hook wrapper, K1009
 registered twice, K1010 no hooks, K1011 offered by several distributions, K1016 an ordering option that has no
-effect. `table` adds K1012 to K1015.
+effect. `table` adds K1012 to K1015 and K1023.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pluggy
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
 from kdsl.hooks.context import PluginContext
-from kdsl.hooks.installed import InstalledPlugin, check_args, installed_plugins
+from kdsl.hooks.installed import InstalledPlugin, Placed, check_args, installed_plugins
 from kdsl.hooks.specs import PROJECT, SchedulingHooks
 
 Hook = Callable[..., Any]
@@ -39,16 +39,11 @@ class Registration:
     hooks: Mapping[str, Hook]
 
 
-@dataclass(frozen=True, slots=True)
-class PluginDescription:
-    """One line of `kdsl plugins list`. A compiled rule comes from no `distribution`."""
+class NoHooks:
+    """A plugin that has no part in the cycle: it brings functions and fields to rule files."""
 
-    name: str
-    distribution: str
-    version: str
-    target: str
-    active: bool
-    hooks: tuple[str, ...]
+    def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
+        pass
 
 
 class PluginManager:
@@ -78,7 +73,7 @@ class PluginManager:
     def load(self, name: str, args: Mapping[str, Any], context: PluginContext) -> tuple[Diagnostic, ...]:
         """Import, configure and register the installed plugin `name`; raise nothing of what it raises."""
         factory, misfits = import_plugin(name, args)
-        if factory is None:
+        if factory is None or misfits:
             return misfits
         try:
             plugin = factory(args, context)
@@ -93,23 +88,12 @@ class PluginManager:
         """Return the keys of all registered plugins in the order of registration."""
         return tuple(self._registrations)
 
-    def describe(self) -> tuple[PluginDescription, ...]:
-        """List what is registered, in order, then what is installed but not active, by name."""
-        offers: dict[str, InstalledPlugin] = {plugin.name: plugin for plugin in installed_plugins()}
-        active = [
-            _describe(entry.name, offers.get(entry.key), entry) for entry in self._registrations.values()
-        ]
-        idle = [
-            _describe(name, offer, None) for name, offer in offers.items() if name not in self._registrations
-        ]
-        return (*active, *idle)
-
     def _check(self, plugin: object, name: str) -> Iterator[Diagnostic]:
         marked = [
             (attribute, self._pluggy.parse_hookimpl_opts(plugin, attribute)) for attribute in dir(plugin)
         ]
         hooks = [(attribute, options) for attribute, options in marked if options is not None]
-        if not hooks:
+        if not hooks and not isinstance(plugin, NoHooks):
             yield _diagnostic("K1010", name, "has no hooks", ("mark its methods with `kdsl.hooks.hookimpl`",))
         for attribute, options in hooks:
             point = options.get("specname") or attribute
@@ -136,9 +120,12 @@ class PluginManager:
 
 
 def import_plugin(
-    name: str, args: Mapping[str, Any]
+    name: str, args: Mapping[str, Any], placed: Placed = lambda path: None
 ) -> tuple[Callable[..., object] | None, tuple[Diagnostic, ...]]:
-    """Import what builds the installed plugin `name` and check `args` for it; None with what is wrong."""
+    """Import what builds the installed plugin `name`, None where that fails, and check `args` for it.
+
+    `placed` says where each argument is written.
+    """
     installed = installed_plugins()
     offers = [plugin for plugin in installed if plugin.name == name]
     if not offers:
@@ -152,18 +139,21 @@ def import_plugin(
         factory: Callable[..., object] = chosen.entry_point.load()
     except (Exception, SystemExit) as cause:  # noqa: BLE001 - an import may raise anything
         return None, (_diagnostic("K1002", name, f"cannot be imported: {type(cause).__name__}: {cause}"),)
-    misfits = check_args(chosen, args)
-    return (None if misfits else factory), misfits
+    if not chosen.entry_point.attr:
+        # A module: the plugin brings what its manifest says, and there is nothing to build.
+        factory = NoHooks
+    return factory, check_args(chosen, args, placed)
 
 
-def declared_hooks(name: str) -> frozenset[str] | None:
-    """Import the installed plugin `name` and return the hooks that its class marks.
+def declared_hooks(plugin: InstalledPlugin) -> frozenset[str] | None:
+    """Import a plugin and return the hooks that its class marks; none where it is data alone.
 
     None where that is not to be seen: it cannot be imported, or is built by something else than a class.
     """
-    offers = [plugin for plugin in installed_plugins() if plugin.name == name]
+    if not plugin.entry_point.attr:
+        return frozenset()
     try:
-        factory = offers[0].entry_point.load()
+        factory = plugin.entry_point.load()
     except (Exception, SystemExit):  # noqa: BLE001 - whoever loads the plugin says what is wrong with it
         return None
     if not isinstance(factory, type):
@@ -204,17 +194,6 @@ def _positional(function: Hook, declared: tuple[str, ...], expected: tuple[str, 
         return function
     places = tuple(expected.index(argument) for argument in declared)
     return lambda *values: function(*(values[place] for place in places))
-
-
-def _describe(name: str, offer: InstalledPlugin | None, entry: Registration | None) -> PluginDescription:
-    return PluginDescription(
-        name=name,
-        distribution=offer.distribution if offer else "",
-        version=offer.version if offer else "",
-        target=offer.target if offer else "",
-        active=entry is not None,
-        hooks=tuple(hook for hook in hook_names() if hook in entry.hooks) if entry else (),
-    )
 
 
 def _diagnostic(

@@ -8,12 +8,13 @@ with an error that names the plugin.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pluggy
 
+from kdsl.base.events import EventPattern
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Status, StatusColumn
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from kdsl.cluster.events import ClusterEvent
     from kdsl.cluster.node import NodeInfo
     from kdsl.cluster.nodeset import NodeSet
     from kdsl.cluster.pod import PodInfo
@@ -39,10 +41,26 @@ class Narrowed:
 
 @dataclass(frozen=True, slots=True)
 class Nominated:
-    """A PostFilter answer: the pod may run on `node` once `victims` (keys `namespace/name`) are gone."""
+    """A PostFilter answer: the pod may run on `node` once `victims` (keys `namespace/name`) are gone.
+
+    Without a `node` nothing was found, for these `reasons`: the pod loses the nomination it has.
+    """
+
+    node: str = ""
+    victims: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node on which a pod would fit without `victims`, the most important first.
+
+    `violations` counts those whose disruption budget does not allow it.
+    """
 
     node: str
-    victims: tuple[str, ...] = ()
+    victims: tuple[PodInfo, ...]
+    violations: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +72,38 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class QueuedPod:
-    """A pod in the queue. `queued_at` is in nanoseconds since the epoch, `sequence` counts arrivals."""
+    """A pod in the queue. `queued_at` is in nanoseconds since the epoch, `sequence` counts arrivals.
+
+    `attempts` counts those that were begun.
+    """
 
     pod: PodInfo
     queued_at: int
     sequence: int
+    attempts: int = 0
+
+    def tried(self, times: int) -> QueuedPod:
+        """Return the pod with so many more attempts."""
+        return QueuedPod(self.pod, self.queued_at, self.sequence, self.attempts + times)
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How long a pod waits between two attempts, in nanoseconds: `initial`, doubled each time, at most
+    `maximum`.
+
+    A `maximum` of 0 is no wait at all.
+    """
+
+    initial: int = 10**9
+    maximum: int = 10 * 10**9
+
+    def after(self, failures: int) -> int:
+        """Return the wait after so many failures in a row; none after none."""
+        if failures < 1:
+            return 0
+        # The shift is bounded, so that a pod that fails for weeks does not make numbers without end.
+        return min(self.initial << min(failures - 1, 63), self.maximum)
 
 
 class SchedulingHooks:
@@ -71,6 +116,27 @@ class SchedulingHooks:
     @hookspec
     def queue_sort(self, queued: QueuedPod) -> Any:
         """Return the sort key of a queued pod: the smallest key is scheduled next. One plugin per profile."""
+
+    @hookspec
+    def backoff(self) -> Backoff:
+        """Say how long pods wait between attempts. For the plugin with `queue_sort`; asked once."""
+        raise NotImplementedError
+
+    @hookspec
+    def events(self) -> Collection[EventPattern]:
+        """Name the events that may make this plugin accept a pod that it rejected or gated. Asked once.
+
+        A plugin without this hook is asked again after every event.
+        """
+        raise NotImplementedError
+
+    @hookspec
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Tell whether an event of `events` is worth another attempt for `pod`, which this plugin rejected.
+
+        Without this hook all of them are. False must be sure: nothing else wakes the pod.
+        """
+        raise NotImplementedError
 
     @hookspec
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
@@ -103,6 +169,33 @@ class SchedulingHooks:
         """Make room after no node was found; `column` holds what rejected each of `nodes`."""
 
     @hookspec
+    def may_preempt(self, pod: PodInfo, on_nominated_node: Sequence[PodInfo]) -> Status | None:
+        """Refuse a pod that is not to have others removed for it. One plugin per profile, with the next
+        three.
+
+        `on_nominated_node` are the pods on the node that it was promised before, none where that node is out
+        of the question.
+        """
+
+    @hookspec
+    def find_victims(self, pod: PodInfo, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
+        """Return those of `pods` that may be removed for `pod`, the most important first: they are spared
+        first.
+
+        They are the pods of a node, or those that were promised it.
+        """
+        raise NotImplementedError
+
+    @hookspec
+    def enough_candidates(self, pod: PodInfo, potential_nodes: int) -> int:
+        """Return how many candidates are enough to choose from, of so many nodes that eviction may help."""
+        raise NotImplementedError
+
+    @hookspec
+    def rank_candidate(self, pod: PodInfo, candidate: Candidate) -> Any:
+        """Return the sort key of a candidate: the one with the smallest key is taken."""
+
+    @hookspec
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
         """Prepare for scoring the feasible `nodes`; code SKIP leaves this plugin's score out."""
 
@@ -111,6 +204,11 @@ class SchedulingHooks:
         self, state: CycleState, pod: PodInfo, nodes: NodeSet
     ) -> NDArray[np.int64] | NDArray[np.float64]:
         """Return one raw score per node, in any range. Floating point is for plugins that normalise."""
+        raise NotImplementedError
+
+    @hookspec
+    def score_node(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int | float:
+        """Score one node: for plugins that cannot score columns. Ignored where the plugin has `score`."""
         raise NotImplementedError
 
     @hookspec

@@ -45,12 +45,16 @@ _LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One answer. The cycle stamps `plugin`; `sites` are the `file:line` behind the reasons."""
+    """One answer. The cycle stamps `plugin`; `sites` are the `file:line` behind the reasons.
+
+    An answer of several plugins has theirs as its `parts`.
+    """
 
     code: Code
     reasons: tuple[str, ...] = ()
     plugin: str = ""
     sites: tuple[str, ...] = ()
+    parts: tuple[Status, ...] = ()
 
     @property
     def message(self) -> str:
@@ -59,6 +63,25 @@ class Status:
     def by(self, plugin: str) -> Status:
         """Return the status stamped with the plugin that gave it."""
         return Status(self.code, self.reasons, plugin, self.sites)
+
+    def joined(self, other: Status) -> Status:
+        """Return this rejection and another one of the same node as one.
+
+        It names both plugins, and is unresolvable where one of the two is.
+        """
+        code = Code.UNRESOLVABLE if Code.UNRESOLVABLE in (self.code, other.code) else self.code
+        return Status(
+            code,
+            self.reasons + other.reasons,
+            f"{self.plugin}, {other.plugin}",
+            _padded(self) + _padded(other),
+            (*(self.parts or (self,)), *(other.parts or (other,))),
+        )
+
+
+def _padded(status: Status) -> tuple[str, ...]:
+    """Return a site for each reason, empty where none is known."""
+    return status.sites or ("",) * len(status.reasons)
 
 
 SUCCESS = Status(Code.SUCCESS)

@@ -6,16 +6,19 @@ which their plugins were registered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
-from kdsl.hooks.adapter import Filter, filter_over_nodes
+from kdsl.hooks.adapter import Filter, Score, filter_over_nodes, score_over_nodes
+from kdsl.hooks.answers import answering
+from kdsl.hooks.joined import JoinedPredicates, JoinedScores, PreFilterAnswers, Step, joined_steps
 from kdsl.hooks.manager import PluginManager, Registration
-from kdsl.hooks.specs import Narrowed, Nominated, QueuedPod, Wait
+from kdsl.hooks.specs import Backoff, Candidate, Narrowed, Nominated, QueuedPod, Wait
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Status, StatusColumn
+from kdsl.hooks.wake import Wakes, backoff_of, wakes_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,10 +36,14 @@ _INT64_MAX = 2**63 - 1
 PreEnqueue = Callable[["PodInfo"], Status | None]
 QueueSort = Callable[[QueuedPod], Any]
 PreFilterHook = Callable[[CycleState, "PodInfo", "NodeSet"], Status | Narrowed | None]
+JoinedPreFilter = Callable[[CycleState, "PodInfo", "NodeSet"], PreFilterAnswers]
 AddPod = Callable[[CycleState, "PodInfo", "PodInfo", "NodeInfo"], Status | None]
 PostFilter = Callable[[CycleState, "PodInfo", "NodeSet", StatusColumn], Status | Nominated | None]
+MayPreempt = Callable[["PodInfo", Sequence["PodInfo"]], Status | None]
+FindVictims = Callable[["PodInfo", Sequence["PodInfo"]], Sequence["PodInfo"]]
+EnoughCandidates = Callable[["PodInfo", int], int]
+RankCandidate = Callable[["PodInfo", Candidate], Any]
 PreScore = Callable[[CycleState, "PodInfo", "NodeSet"], Status | None]
-Score = Callable[[CycleState, "PodInfo", "NodeSet"], "RawScores"]
 NormalizeScore = Callable[[CycleState, "PodInfo", "NodeSet", "RawScores"], "NDArray[np.int64]"]
 OnNode = Callable[[CycleState, "PodInfo", str], Status | None]
 Unreserve = Callable[[CycleState, "PodInfo", str], None]
@@ -55,13 +62,24 @@ class ScoreHook(NamedTuple):
     normalize: NormalizeScore | None
 
 
+class PreemptionHooks(NamedTuple):
+    """The plugin that says how pods of a profile make room: who may ask, who goes, and where."""
+
+    plugin: str
+    may_preempt: MayPreempt
+    find_victims: FindVictims
+    enough_candidates: EnoughCandidates
+    rank_candidate: RankCandidate
+
+
 @dataclass(frozen=True, slots=True)
 class ProfileOrder:
     """What a profile says about its plugins, by registration key.
 
     `scores` pairs keys with weights (0 counts as 1). `queue` is the one plugin that orders the queue; without
-    it pods are ordered by priority and age. `plugins` are further active plugins. `percentage` limits how
-    many nodes are scored (0: adaptive).
+    it pods are ordered by priority and age. `preemption` is the one that says how pods make room; without it
+    none does. `plugins` are further active plugins. `percentage` limits how many nodes are scored (0:
+    adaptive). With `check_all` every predicate is asked about every node, else until one rejects it.
     """
 
     name: str
@@ -69,13 +87,18 @@ class ProfileOrder:
     predicates: tuple[str, ...] = ()
     scores: tuple[tuple[str, int], ...] = ()
     queue: str = ""
+    preemption: str = ""
     plugins: tuple[str, ...] = ()
     percentage: int | None = None
+    check_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class HookTable:
-    """All hooks of a profile. Immutable; a reload freezes a new one."""
+    """All hooks of a profile. Immutable; a reload freezes a new one.
+
+    The `steps` are what the cycle calls: joined plugins in the place of their hooks.
+    """
 
     profile: str
     scheduler: str
@@ -87,6 +110,7 @@ class HookTable:
     remove_pods: Calls[AddPod]
     filters: Calls[Filter]
     post_filters: Calls[PostFilter]
+    preemption: PreemptionHooks | None
     pre_scores: Calls[PreScore]
     scores: tuple[ScoreHook, ...]
     reserves: Calls[OnNode]
@@ -95,16 +119,32 @@ class HookTable:
     pre_binds: Calls[OnNode]
     binds: Calls[OnNode]
     post_binds: Calls[Unreserve]
+    check_all: bool = False
+    backoff: Backoff = field(default_factory=Backoff)
+    wakes: Wakes = field(default_factory=dict)
+    joined_predicates: tuple[JoinedPredicates, ...] = ()
+    joined_scores: JoinedScores | None = None
+    pre_filter_steps: tuple[Step[PreFilterHook | JoinedPreFilter], ...] = field(init=False)
+    filter_steps: tuple[Step[Filter], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        joined = self.joined_predicates
+        pre_filters = joined_steps(self.pre_filters, joined, lambda each: each.pre_filter)
+        object.__setattr__(self, "pre_filter_steps", pre_filters)
+        filters = joined_steps(self.filters, joined, lambda each: each.filter)
+        object.__setattr__(self, "filter_steps", filters)
 
 
 def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | None, tuple[Diagnostic, ...]]:
     """Freeze the hooks of a profile; without a table where a diagnostic is an error.
 
     Codes: K1012 a plugin that is not registered, K1013 one that lacks the hook its place needs, K1014 weights
-    that overflow, K1015 (warning) a filter or score that the profile gives no place.
+    that overflow, K1023 a declaration of no use, K1015 (warning) a filter or score that the profile gives no
+    place.
     """
     score_keys = tuple(key for key, _ in order.scores)
-    listed = (*order.predicates, *score_keys, *((order.queue,) if order.queue else ()), *order.plugins)
+    single = (key for key in (order.queue, order.preemption) if key)
+    listed = (*order.predicates, *score_keys, *single, *order.plugins)
     found = tuple(_check(manager, order, frozenset(listed)))
     if has_errors(found):
         return None, found
@@ -112,10 +152,16 @@ def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | Non
     everyone = tuple(entries.values())
     predicates = tuple(entries[key] for key in order.predicates)
     scores = tuple(
-        ScoreHook(entry.name, weight or 1, entry.hooks["score"], entry.hooks.get("normalize_score"))
+        ScoreHook(entry.name, weight or 1, _score(entry), entry.hooks.get("normalize_score"))
         for entry, weight in ((entries[key], weight) for key, weight in order.scores)
     )
     queue = entries[order.queue] if order.queue else None
+    preemption = entries[order.preemption] if order.preemption else None
+    wakes, odd_events = wakes_of(everyone)
+    backoff, odd_backoff = backoff_of(queue)
+    found += odd_events + odd_backoff
+    if has_errors(found):
+        return None, found
     table = HookTable(
         profile=order.name,
         scheduler=order.scheduler,
@@ -127,6 +173,7 @@ def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | Non
         remove_pods=_calls(predicates, "remove_pod"),
         filters=tuple(_filters(predicates)),
         post_filters=_calls(everyone, "post_filter"),
+        preemption=_preemption(preemption) if preemption else None,
         pre_scores=_calls((entries[key] for key in score_keys), "pre_score"),
         scores=scores,
         reserves=_calls(everyone, "reserve"),
@@ -135,24 +182,38 @@ def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | Non
         pre_binds=_calls(everyone, "pre_bind"),
         binds=_calls(everyone, "bind"),
         post_binds=_calls(everyone, "post_bind"),
+        check_all=order.check_all,
+        backoff=backoff,
+        wakes=wakes,
     )
     return table, found
 
 
 def _calls(entries: Iterable[Registration], point: str) -> Calls[Any]:
-    return tuple((entry.name, entry.hooks[point]) for entry in entries if point in entry.hooks)
+    return tuple(
+        (entry.name, answering(point, entry.hooks[point])) for entry in entries if point in entry.hooks
+    )
+
+
+def _preemption(entry: Registration) -> PreemptionHooks:
+    return PreemptionHooks(entry.name, *(entry.hooks[hook] for hook in PREEMPTION_HOOKS))
 
 
 def _filters(predicates: Iterable[Registration]) -> Iterator[tuple[str, Filter]]:
     for entry in predicates:
         if "filter" in entry.hooks:
-            yield entry.name, entry.hooks["filter"]
+            yield entry.name, answering("filter", entry.hooks["filter"])
         elif "filter_node" in entry.hooks:
-            yield entry.name, filter_over_nodes(entry.hooks["filter_node"])
+            yield entry.name, filter_over_nodes(answering("filter_node", entry.hooks["filter_node"]))
+
+
+def _score(entry: Registration) -> Score:
+    return entry.hooks["score"] if "score" in entry.hooks else score_over_nodes(entry.hooks["score_node"])
 
 
 FILTER_HOOKS = ("filter", "filter_node", "pre_filter")
-SCORE_HOOKS = ("score",)
+SCORE_HOOKS = ("score", "score_node")
+PREEMPTION_HOOKS = ("may_preempt", "find_victims", "enough_candidates", "rank_candidate")
 
 
 def _check(manager: PluginManager, order: ProfileOrder, listed: frozenset[str]) -> Iterator[Diagnostic]:
@@ -172,6 +233,11 @@ def _check(manager: PluginManager, order: ProfileOrder, listed: frozenset[str]) 
             if entry and not any(hook in entry.hooks for hook in hooks):
                 title = f"plugin `{key}` is listed as a {place} but has no hook `{hooks[0]}`"
                 yield Diagnostic("K1013", title, where=where)
+    preemption = manager.get(order.preemption)
+    missing = [hook for hook in PREEMPTION_HOOKS if preemption and hook not in preemption.hooks]
+    if missing:
+        title = f"plugin `{order.preemption}` is listed as a preemption but has no hook `{missing[0]}`"
+        yield Diagnostic("K1013", title, where=where)
     if sum((weight or 1) * MAX_NODE_SCORE for _, weight in order.scores) > _INT64_MAX:
         yield Diagnostic("K1014", "the total of the score weights is too large", where=where)
     for key in order.plugins:

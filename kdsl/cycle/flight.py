@@ -1,0 +1,46 @@
+"""Pods that are being tried, and what happens meanwhile.
+
+An attempt sees the cluster as it was when it began. What changes during it must reach the pod if it fails:
+the events are kept until every attempt that may have missed them is over.
+"""
+
+from __future__ import annotations
+
+from kdsl.cluster.events import ClusterEvent
+
+
+class InFlight:
+    """The pods in flight in the order in which they were taken, each with its place among the events."""
+
+    def __init__(self) -> None:
+        self._starts: dict[str, int] = {}
+        self._events: list[ClusterEvent] = []
+        self._dropped = 0
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._starts
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def start(self, key: str) -> None:
+        """Note that an attempt for a pod begins now."""
+        self._starts[key] = self._dropped + len(self._events)
+
+    def record(self, event: ClusterEvent) -> None:
+        """Keep an event for the pods in flight."""
+        if self._starts:
+            self._events.append(event)
+
+    def end(self, key: str) -> tuple[ClusterEvent, ...]:
+        """End the attempt for a pod and return what happened during it."""
+        start = self._starts.pop(key, None)
+        if start is None:
+            return ()
+        missed = tuple(self._events[start - self._dropped :])
+        # Starts rise in the order of the pods, so the first is the earliest.
+        oldest = next(iter(self._starts.values()), None)
+        keep = len(self._events) if oldest is None else oldest - self._dropped
+        del self._events[:keep]
+        self._dropped += keep
+        return missed

@@ -1,0 +1,109 @@
+"""Pods in order: one heap for each profile, since only keys of one profile can be compared."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.specs import QueuedPod
+from kdsl.hooks.table import HookTable
+
+Place = tuple[str, str]
+"""The profile and scheduler that order a pod; pods that no profile takes have a heap for each scheduler."""
+
+Entry = tuple[int, Any, int, int, QueuedPod]
+"""When it is due, sort key, sequence, number of the push, pod.
+
+A pod that was removed and pushed again leaves an entry that is the same but for the number of the push: it is
+what keeps pods from being compared.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The first pod of a heap, and when it is due."""
+
+    place: Place
+    due: int
+    queued: QueuedPod
+
+
+class Heaps:
+    """Pods by profile: those that are due first come first, then by the profile's order.
+
+    Between profiles the pod with the higher priority comes first, then the one that was queued first. A pod
+    that was removed stays in its heap until it comes to the top.
+    """
+
+    def __init__(self) -> None:
+        self._heaps: dict[Place, list[Entry]] = {}
+        self._alive: dict[str, QueuedPod] = {}
+        self._pushes = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._alive)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._alive
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        return iter(self._alive.values())
+
+    def push(self, table: HookTable | None, queued: QueuedPod, due: int = 0) -> None:
+        """Add a pod; raises PluginError where its profile has no key for it, or one that cannot be
+        compared.
+        """
+        place = (table.profile, table.scheduler) if table else ("", queued.pod.scheduler_name)
+        heap = self._heaps.setdefault(place, [])
+        plugin, sort = table.queue_sort if table and table.queue_sort else ("PrioritySort", age)
+        entry = None
+        try:
+            entry = (due, sort(queued), queued.sequence, next(self._pushes), queued)
+            heapq.heappush(heap, entry)
+        except Exception as cause:
+            # A key that cannot be compared with the others leaves its entry in the heap.
+            heap[:] = [other for other in heap if other is not entry]
+            heapq.heapify(heap)
+            raise PluginError.raised(plugin, "queue_sort", cause) from cause
+        self._alive[queued.pod.key] = queued
+
+    def head(self) -> Head | None:
+        """Return the pod that is first of all, None where there is none."""
+        found: list[tuple[int, tuple[int, int, int], Place, QueuedPod]] = []
+        for place, heap in self._heaps.items():
+            while heap and self._alive.get(heap[0][4].pod.key) is not heap[0][4]:
+                heapq.heappop(heap)
+            if heap:
+                found.append((heap[0][0], age(heap[0][4]), place, heap[0][4]))
+        if not found:
+            return None
+        due, _, place, queued = min(found, key=lambda one: one[:2])
+        return Head(place, due, queued)
+
+    def pop(self) -> QueuedPod | None:
+        """Take the pod that is first of all."""
+        head = self.head()
+        if head is None:
+            return None
+        heapq.heappop(self._heaps[head.place])
+        return self._alive.pop(head.queued.pod.key)
+
+    def clear(self) -> tuple[QueuedPod, ...]:
+        """Take all pods out, in the order in which they came, with all that is known of how they compare."""
+        pods = tuple(self._alive.values())
+        self._heaps.clear()
+        self._alive.clear()
+        return pods
+
+    def remove(self, key: str) -> QueuedPod | None:
+        """Take the pod `namespace/name` out, wherever it stands."""
+        return self._alive.pop(key, None)
+
+
+def age(queued: QueuedPod) -> tuple[int, int, int]:
+    """Return the key of kube-scheduler's PrioritySort."""
+    return -queued.pod.priority, queued.queued_at, queued.sequence

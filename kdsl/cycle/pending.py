@@ -1,0 +1,83 @@
+"""What the queue knows of a pod beyond its place: how often it was tried, and who rejected it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kdsl.cycle.decision import Decision, Outcome
+from kdsl.hooks.specs import QueuedPod
+from kdsl.hooks.status import Code, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Rejectors:
+    """The plugins that a pod failed by: none of them where the attempt went wrong.
+
+    Those of `pending` wait for something that is on its way: once it is there, the pod need not wait.
+    """
+
+    unschedulable: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.unschedulable or self.pending)
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.pending, *self.unschedulable)))
+
+
+NOBODY = Rejectors()
+
+
+def rejectors_of(decision: Decision) -> Rejectors:
+    """Return who must change their mind before the pod of a decision can be placed."""
+    if decision.outcome is not Outcome.UNSCHEDULABLE:
+        return NOBODY
+    if decision.turned_away is not None:
+        return _split([(decision.turned_away.plugin, decision.turned_away.code.label)])
+    before = decision.prefilter
+    if before.status is not None:
+        named = [(plugin, Code.UNSCHEDULABLE.label) for plugin in (before.status.plugin,) if plugin]
+        return _split(named or [(plugin, Code.UNSCHEDULABLE.label) for plugin in before.narrowed_by])
+    found = [(each.plugin, each.code) for each in decision.rejections if each.plugin]
+    return _split([*found, *((plugin, Code.UNSCHEDULABLE.label) for plugin in before.narrowed_by)])
+
+
+def _split(found: list[tuple[str, str]]) -> Rejectors:
+    pending = Code.PENDING.label
+    return Rejectors(
+        tuple(sorted({plugin for plugin, code in found if code != pending})),
+        tuple(sorted({plugin for plugin, code in found if code == pending})),
+    )
+
+
+@dataclass(slots=True)
+class PendingPod:
+    """A pod that waits. `rejections` and `errors` count failures for the backoff: errors only those in a row.
+
+    `refusal` is why the pod is gated, None where it is not. `is_flushed`: nothing but the time that passed
+    gave it its latest attempt.
+    """
+
+    queued: QueuedPod
+    rejections: int = 0
+    errors: int = 0
+    rejectors: Rejectors = field(default=NOBODY)
+    refusal: Status | None = None
+    is_flushed: bool = False
+
+    @property
+    def failures(self) -> int:
+        """The failures that the backoff goes by."""
+        return self.errors or self.rejections
+
+    def fail(self, rejectors: Rejectors) -> None:
+        """Count a failed attempt."""
+        self.rejectors = rejectors
+        self.is_flushed = False
+        if rejectors:
+            self.rejections += 1
+            self.errors = 0
+        else:
+            self.errors += 1

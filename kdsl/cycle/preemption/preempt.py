@@ -1,0 +1,148 @@
+"""The search for room: dry runs on the nodes that eviction may help, and the choice between those that do.
+
+The engine runs it as the last PostFilter. It changes nothing: it says what would have to happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Final, TypeVar
+
+import numpy as np
+
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.attempt import Attempt
+from kdsl.cycle.fit_error import Diagnosis
+from kdsl.cycle.judging import Judge
+from kdsl.cycle.preemption.budgets import Budget, split_by_budgets
+from kdsl.cycle.preemption.what_if import WhatIf
+from kdsl.cycle.verdicts import Verdicts
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.specs import Candidate, Nominated
+from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.hooks.table import PreemptionHooks
+
+NOT_HELPFUL: Final = Status(Code.UNRESOLVABLE, ("Preemption is not helpful for scheduling",))
+NO_VICTIMS: Final = Status(Code.UNRESOLVABLE, ("No preemption victims found for incoming pod",))
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """One search for room for the pod of an attempt whose PreFilter phase is over.
+
+    `judge` knows the nominated pods that the pod must leave room for, `nominated_node` is what it was
+    promised itself. `random` says at which node to begin, where not all are looked at.
+    """
+
+    attempt: Attempt
+    hooks: PreemptionHooks
+    judge: Judge
+    budgets: Sequence[Budget]
+    random: Random
+    nominated_node: str = ""
+
+    def run(self, nodes: NodeSet, column: StatusColumn) -> Status | Nominated:
+        """Find a node, given what rejected each of `nodes`; raise PluginError where a plugin goes wrong."""
+        refusal = self._refusal(nodes, column)
+        if refusal is not None:
+            return Status(refusal.code, _prefixed(refusal.message), sites=refusal.sites)
+        candidates, rejections = self._search(_potential(nodes, column))
+        if candidates:
+            best = min(
+                candidates, key=lambda each: self._ask("rank_candidate", self.hooks.rank_candidate, each)
+            )
+            return Nominated(best.node, tuple(victim.key for victim in best.victims))
+        for rejection in rejections.values():
+            if not rejection.code.is_rejection:
+                return Status(rejection.code, _prefixed(rejection.message))
+        return Nominated(reasons=_prefixed(self._why(rejections)))
+
+    def _refusal(self, nodes: NodeSet, column: StatusColumn) -> Status | None:
+        """Return why the pod may not have others removed, None where it may."""
+        snapshot = nodes.snapshot
+        row = snapshot.row_of(self.nominated_node) if self.nominated_node else None
+        pods: tuple[PodInfo, ...] = ()
+        if (
+            row is not None
+            and column[int(np.flatnonzero(nodes.rows == row)[0])].code is not Code.UNRESOLVABLE
+        ):
+            pods = snapshot.info(row).pods
+        status = self._ask("may_preempt", self.hooks.may_preempt, pods)
+        return None if status is None or status.code is Code.SUCCESS else status
+
+    def _search(self, rows: list[int]) -> tuple[list[Candidate], dict[int, Status]]:
+        """Dry-run on nodes until there are candidates enough, one of which violates no budget.
+
+        Returns the candidates in the order of the snapshot, and why the other nodes are none, by row.
+        """
+        found: dict[int, Candidate] = {}
+        rejections: dict[int, Status] = {}
+        if not rows:
+            return [], rejections
+        enough = self._ask("enough_candidates", self.hooks.enough_candidates, len(rows))
+        begin = self.random.randrange(len(rows)) if enough < len(rows) else 0
+        for row in (*rows[begin:], *rows[:begin]):
+            answer = self._dry_run(row)
+            if isinstance(answer, Status):
+                rejections[row] = answer
+                continue
+            found[row] = answer
+            if len(found) >= enough and any(not each.violations for each in found.values()):
+                break
+        return [found[row] for row in rows if row in found], rejections
+
+    def _dry_run(self, row: int) -> Candidate | Status:
+        """Take all that may go off a node; if the pod fits then, put back whoever it leaves room for."""
+        node = self.judge.snapshot.info(row)
+        potential = list(self._ask("find_victims", self.hooks.find_victims, node.pods))
+        if not potential:
+            return NO_VICTIMS
+        what_if = WhatIf(self.attempt, self.judge, row)
+        what_if.remove(potential)
+        rejection = what_if.rejection()
+        if rejection is not None:
+            return rejection
+        violating, others = split_by_budgets(potential, self.budgets)
+        gone = [pod for pod in (*violating, *others) if not _is_spared(what_if, pod)]
+        if not gone:
+            return Status(Code.ERROR, (f'expected at least one victim pod on node "{node.name}"',))
+        keys = {pod.key for pod in gone}
+        victims = tuple(pod for pod in potential if pod.key in keys)
+        return Candidate(node.name, victims, sum(pod.key in keys for pod in violating))
+
+    def _why(self, rejections: dict[int, Status]) -> str:
+        """Return the text of finding nothing: a FitError about preemption."""
+        rows = np.fromiter(rejections, dtype=np.int32, count=len(rejections))
+        verdicts = Verdicts(rows, StatusColumn.of(rejections.values()))
+        return Diagnosis(len(self.judge.snapshot), verdicts, NOT_HELPFUL).message()
+
+    def _ask(self, point: str, call: Callable[[PodInfo, T], R], argument: T) -> R:
+        try:
+            return call(self.attempt.pod, argument)
+        except Exception as cause:
+            raise PluginError.raised(self.hooks.plugin, point, cause) from cause
+
+
+def _potential(nodes: NodeSet, column: StatusColumn) -> list[int]:
+    """Return the rows of the nodes that eviction may help: those rejected with exactly `unschedulable`."""
+    codes = np.array([status.code for status in column.table])
+    return [int(row) for row in nodes.rows[codes[column.ids] == Code.UNSCHEDULABLE]]
+
+
+def _is_spared(what_if: WhatIf, pod: PodInfo) -> bool:
+    """Put a pod back where the pod that wants in fits beside it; tell whether it does."""
+    what_if.add(pod)
+    if what_if.rejection() is None:
+        return True
+    what_if.remove([pod])
+    return False
+
+
+def _prefixed(text: str) -> tuple[str]:
+    return (f"preemption: {text}",)

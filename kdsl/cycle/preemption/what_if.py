@@ -1,0 +1,43 @@
+"""A node with other pods on it than it has: asked whether a pod would fit, and told who comes and goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.attempt import Attempt
+from kdsl.cycle.judging import Judge, account_for
+from kdsl.hooks.status import Status
+
+
+class WhatIf:
+    """One node of an attempt. The attempt's own state and snapshot stay as they are."""
+
+    def __init__(self, attempt: Attempt, judge: Judge, row: int) -> None:
+        self._judge = judge
+        self._row = row
+        self._state = judge.state.clone()
+        self._node = judge.snapshot.info(row)
+        skipped = judge.state.skipped_filters
+        self._remove_pods = tuple(call for call in attempt.table.remove_pods if call[0] not in skipped)
+
+    def remove(self, pods: Iterable[PodInfo]) -> None:
+        """Take pods off the node; raise PluginError where a plugin cannot account for it."""
+        for pod in pods:
+            self._node = self._node.without_pod(pod)
+            account_for("remove_pod", self._remove_pods, self._state, self._judge.pod, pod, self._node)
+
+    def add(self, pod: PodInfo) -> None:
+        """Put a pod back on the node; raise PluginError where a plugin cannot account for it."""
+        self._node = self._node.with_pod(pod)
+        account_for("add_pod", self._judge.add_pods, self._state, self._judge.pod, pod, self._node)
+
+    def rejection(self) -> Status | None:
+        """Ask the filters, in both passes; None where the pod fits. Raises PluginError where one errs."""
+        snapshot = self._judge.snapshot.overlay(self._row, self._node)
+        judged = self._judge.over(snapshot, self._state).judge(np.array([self._row], dtype=np.int32))
+        if judged.error is not None:
+            raise judged.error
+        return judged.statuses[judged.ids[0]] if judged.ids[0] else None

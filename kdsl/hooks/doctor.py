@@ -1,0 +1,57 @@
+"""Examines plugins without running them: everything that would keep one from working, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+
+from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.check.views import Views
+from kdsl.config.configuration import ConfiguredPlugin
+from kdsl.hooks.codes import PluginCode
+from kdsl.hooks.extensions import bring, check_version
+from kdsl.hooks.installed import BAD_ARGUMENT, installed_rules
+from kdsl.hooks.manager import PluginManager, import_plugin
+
+_IF_CONFIGURED = frozenset((PluginCode.SAME_NAME, PluginCode.UNDECLARED))
+"""What is a mistake only where a configuration makes it one."""
+
+
+def examine(
+    names: Collection[str], views: Views, configured: Mapping[str, ConfiguredPlugin] | None = None
+) -> tuple[Diagnostic, ...]:
+    """Import plugins and check imports, schemas, hooks, manifests, versions and names.
+
+    They are not built. Arguments are checked for those that are `configured`; where None are, what only a
+    configuration could make a mistake is a warning.
+    """
+    found: list[Diagnostic] = []
+    for name in names:
+        found += _examine(name, (configured or {}).get(name))
+    allowed = [name for name, plugin in (configured or {}).items() if plugin.allow_undeclared]
+    for problem in bring(names, views, allowed)[1]:
+        is_warning = configured is None and problem.code in _IF_CONFIGURED
+        found.append(replace(problem, severity=Severity.WARNING) if is_warning else problem)
+    return tuple(found)
+
+
+def examine_rules() -> Iterator[Diagnostic]:
+    """Report installed rule packages whose folder is not there."""
+    for rules in installed_rules():
+        if rules.folder is None:
+            title = f"rule package `{rules.name}` of `{rules.distribution}` is not there"
+            why = f"`{rules.target}` is no package with a folder"
+            yield Diagnostic(PluginCode.NO_RULES, title, where=f"kdsl.rules.{rules.name}", notes=(why,))
+
+
+def _examine(name: str, configured: ConfiguredPlugin | None) -> Iterator[Diagnostic]:
+    if configured is None:
+        factory, problems = import_plugin(name, {})
+        problems = tuple(each for each in problems if each.code != BAD_ARGUMENT)
+    else:
+        factory, problems = import_plugin(name, configured.args, configured.place)
+        yield from check_version(name, configured.requires)
+    yield from problems
+    if isinstance(factory, type):
+        # An object that was never built has the methods of those that are.
+        yield from PluginManager().register(object.__new__(factory), name)

@@ -1,0 +1,148 @@
+"""What installed plugins bring to rule files, as the checker takes it. Only active ones are imported.
+
+Everything that is wrong with one is a diagnostic that names it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+import kdsl
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.check.externals import PLUGINS, SERVABLE, ExternalField, ExternalRule, Externals, rule_name
+from kdsl.check.model import ExternalFn
+from kdsl.check.views import Field, Views
+from kdsl.hooks.codes import PluginCode
+from kdsl.hooks.installed import InstalledPlugin, installed_plugins
+from kdsl.hooks.manager import declared_hooks
+from kdsl.hooks.manifest import Brought, Manifest, read_manifest
+from kdsl.hooks.requirement import satisfies
+from kdsl.hooks.table import FILTER_HOOKS, SCORE_HOOKS
+from kdsl.lang.tree import RuleKind
+
+
+def bring(
+    active: Collection[str], views: Views, undeclared: Collection[str] = ()
+) -> tuple[Externals, tuple[Diagnostic, ...]]:
+    """Return what the plugins bring, of which those called `active` are.
+
+    Those called `undeclared` may bring functions that do not say what they read.
+    """
+    plugins = {plugin.name: plugin for plugin in installed_plugins()}
+    found: list[Diagnostic] = []
+    fns: dict[str, ExternalFn] = {}
+    fields: dict[tuple[str, str], ExternalField] = {}
+    chosen = [plugins[name] for name in dict.fromkeys(active) if name in plugins]
+    found += _clashes(chosen)
+    for plugin in chosen:
+        manifest, problems = read_manifest(plugin, views)
+        found += (*problems, *_requirement(plugin, manifest))
+        if plugin.name not in undeclared:
+            found += _undeclared(plugin, manifest.brought)
+        for brought in manifest.brought:
+            call = _imported(plugin, brought, found)
+            if call is None:
+                continue
+            fn = _external(plugin, brought, call)
+            if not brought.view:
+                fns[fn.qualified] = fn
+                continue
+            key = (brought.view, brought.name)
+            if key in fields:
+                first = fields[key].fn.plugin
+                title = f"brings the field `{brought.view}.{brought.name}`, as `{first}` does"
+                found.append(_problem(PluginCode.SAME_NAME, plugin, title))
+            fields.setdefault(key, ExternalField(_field(brought, fn), fn))
+    # Of two plugins that rules call the same, the one that is active is meant.
+    rules = sorted(
+        (ExternalRule(name, name in active, _kinds(plugin, active)) for name, plugin in plugins.items()),
+        key=lambda rule: rule.is_active,
+    )
+    versions = tuple(
+        f"{plugin.name}={plugin.version}" for plugin in sorted(chosen, key=lambda each: each.name)
+    )
+    externals = Externals({rule.name: rule for rule in rules}, fns, tuple(fields.values()), versions)
+    return externals, tuple(found)
+
+
+def check_version(name: str, requirement: str) -> Iterator[Diagnostic]:
+    """Say that an installed plugin is of another version than is required; "" requires none."""
+    for plugin in installed_plugins():
+        if plugin.name == name and requirement and not satisfies(plugin.version, requirement):
+            title = f"is {plugin.distribution} {plugin.version}, required is {requirement}"
+            yield _problem(PluginCode.VERSION, plugin, title, ("install a version that fits",))
+
+
+def _external(plugin: InstalledPlugin, brought: Brought, call: Any) -> ExternalFn:
+    # The slash keeps rules from calling a field by the name of its function.
+    name = f"/{brought.view}.{brought.name}" if brought.view else f".{brought.name}"
+    qualified = f"{PLUGINS}.{rule_name(plugin.name)}{name}"
+    return ExternalFn(qualified, plugin.name, brought.args, brought.result, brought.reads, brought.cost, call)
+
+
+def _field(brought: Brought, fn: ExternalFn) -> Field:
+    return Field(brought.name, brought.view, brought.result, brought.reads, False, brought.doc, fn.qualified)
+
+
+def _imported(plugin: InstalledPlugin, brought: Brought, found: list[Diagnostic]) -> Any:
+    """Import a function of a manifest; None with a diagnostic where that fails."""
+    module, _, name = brought.target.partition(":")
+    try:
+        call = getattr(importlib.import_module(module), name)
+    except (Exception, SystemExit) as cause:  # noqa: BLE001 - an import may raise anything
+        reason = f"{type(cause).__name__}: {cause}"
+    else:
+        if callable(call):
+            return call
+        reason = f"it is {type(call).__name__}, not a function"
+    title = f"`{brought.target}` of plugin `{plugin.name}` cannot be imported: {reason}"
+    found.append(Diagnostic(PluginCode.NO_FUNCTION, title, brought.span, where=f"{PLUGINS}.{plugin.name}"))
+    return None
+
+
+def _kinds(plugin: InstalledPlugin, active: Collection[str]) -> frozenset[RuleKind]:
+    """Return what an active plugin can be placed as: anything where only building it would tell."""
+    if plugin.name not in active:
+        return frozenset()
+    hooks = declared_hooks(plugin)
+    if hooks is None:
+        return SERVABLE
+    places = ((RuleKind.PREDICATE, FILTER_HOOKS), (RuleKind.SCORE, SCORE_HOOKS))
+    return frozenset(kind for kind, wanted in places if not hooks.isdisjoint(wanted))
+
+
+def _requirement(plugin: InstalledPlugin, manifest: Manifest) -> Iterator[Diagnostic]:
+    if manifest.requires and not satisfies(kdsl.__version__, manifest.requires):
+        title = f"needs kdsl {manifest.requires}, this is {kdsl.__version__}"
+        yield _problem(PluginCode.VERSION, plugin, title, ("install a version of the plugin that fits",))
+
+
+def _undeclared(plugin: InstalledPlugin, brought: Iterable[Brought]) -> Iterator[Diagnostic]:
+    names = [each.name for each in brought if not each.is_declared]
+    if names:
+        listed = ", ".join(f"`{name}`" for name in names)
+        help_ = (
+            "a manifest declares `pure: true` and `reads: […]`",
+            "`allowUndeclared: true` beside the plugin's name allows it; then nothing is remembered",
+        )
+        yield _problem(PluginCode.UNDECLARED, plugin, f"does not say what {listed} read", help_)
+
+
+def _clashes(plugins: Iterable[InstalledPlugin]) -> Iterator[Diagnostic]:
+    """Report active plugins that rule files call the same."""
+    named: defaultdict[str, list[InstalledPlugin]] = defaultdict(list)
+    for plugin in plugins:
+        named[rule_name(plugin.name)].append(plugin)
+    for name, (first, *others) in named.items():
+        for other in others:
+            title = f"is `{PLUGINS}.{name}` in rule files, as `{first.name}` is"
+            yield _problem(PluginCode.SAME_NAME, other, title, ("activate one of the two",))
+
+
+def _problem(
+    code: PluginCode, plugin: InstalledPlugin, title: str, help_: tuple[str, ...] = ()
+) -> Diagnostic:
+    return Diagnostic(code, f"plugin `{plugin.name}` {title}", where=f"{PLUGINS}.{plugin.name}", help=help_)

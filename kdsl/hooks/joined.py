@@ -1,0 +1,85 @@
+"""Plugins that answer as one: what the cycle asks of rules whose answers are kept together.
+
+Each plugin is registered by itself and has its place in the profile; joining them changes nothing but time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from kdsl.hooks.specs import Narrowed
+from kdsl.hooks.state import CycleState
+from kdsl.hooks.status import Status, StatusColumn
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kdsl.cluster.nodeset import NodeSet
+    from kdsl.cluster.pod import PodInfo
+
+PreFilterAnswers: TypeAlias = Sequence[tuple[str, Status | Narrowed]]
+"""Who answers anything other than to go on, and what, in the order of the profile."""
+
+
+class JoinedPredicates(Protocol):
+    """Predicates `names`, which stand side by side in a profile."""
+
+    names: tuple[str, ...]
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers: ...
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
+        """Return the status that each node has from the first that rejects it, stamped with its name."""
+        ...
+
+
+class JoinedScores(Protocol):
+    """Scores `names` of a profile, wherever they stand."""
+
+    names: tuple[str, ...]
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> set[str]:
+        """Return which of them have nothing to say of the pod."""
+        ...
+
+    def totals(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64] | None:
+        """Return the sums of what they give each node, with their weights; None where they must be asked one
+        by one.
+        """
+        ...
+
+
+F = TypeVar("F")
+J = TypeVar("J")
+
+
+class Step(NamedTuple, Generic[F]):
+    """A hook of one plugin, or of several that are joined: then `plugin` is all their names."""
+
+    plugin: str
+    call: F
+    joined: JoinedPredicates | None = None
+
+
+def joined_steps(
+    calls: Sequence[tuple[str, F]],
+    joined: Sequence[JoinedPredicates],
+    hook: Callable[[JoinedPredicates], J],
+) -> tuple[Step[F | J], ...]:
+    """Return the calls, with the hook of joined predicates in the place of theirs."""
+    names = tuple(name for name, _ in calls)
+    # A name that comes twice tells nobody apart.
+    first = {each.names[0]: each for each in joined} if len(set(names)) == len(names) else {}
+    found: list[Step[F | J]] = []
+    at = 0
+    while at < len(calls):
+        each = first.get(names[at])
+        if each is not None and names[at : at + len(each.names)] == each.names:
+            found.append(Step(", ".join(each.names), hook(each), each))
+            at += len(each.names)
+        else:
+            found.append(Step(*calls[at]))
+            at += 1
+    return tuple(found)

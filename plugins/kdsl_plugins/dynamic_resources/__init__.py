@@ -1,0 +1,1 @@
+"""The plugin that speaks for device claims (DRA) where a pod has none."""

@@ -1,0 +1,58 @@
+"""What kube-scheduler's DynamicResources does for pods without device claims: it stays out of filtering,
+scores every node 0, and says in PostFilter that it has nothing to take back.
+
+Claims are not allocated: pods that have some wait, on every node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
+
+if TYPE_CHECKING:
+    from kdsl.cluster.nodeset import NodeSet
+    from kdsl.cluster.pod import PodInfo
+    from numpy.typing import NDArray
+
+_STATE: Final = "DynamicResources"
+_SKIP: Final = Status(Code.SKIP)
+_NOT_ALLOCATED: Final = Status(
+    Code.PENDING, ("pod has resource claims, which this scheduler does not allocate",)
+)
+
+
+class DynamicResources:
+    """Answers for pods without device claims, and holds those that have some. It takes no arguments."""
+
+    def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
+        pass
+
+    @hookimpl
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
+        """Note that the phase got here; without claims there is nothing to filter."""
+        state.write(_STATE, True)
+        return None if pod.resource_claims else _SKIP
+
+    @hookimpl
+    def filter(self, nodes: NodeSet) -> StatusColumn:
+        """Keep a pod with claims waiting: running it without its devices would be worse."""
+        return StatusColumn.of([_NOT_ALLOCATED] * len(nodes))
+
+    @hookimpl
+    def post_filter(self, state: CycleState) -> Status:
+        """Let the next plugin make room.
+
+        Where another plugin ended PreFilter before this one, the reference fails to read its state, which
+        ends the phase with this text.
+        """
+        if state.get(_STATE) is None:
+            return Status(Code.ERROR, ("not found",))
+        return Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",))
+
+    @hookimpl
+    def score(self, nodes: NodeSet) -> NDArray[np.int64]:
+        """Find every node equally good."""
+        return np.zeros(len(nodes), dtype=np.int64)

@@ -1,0 +1,1 @@
+"""The plugin that finds volumes for the claims of pods and binds them."""

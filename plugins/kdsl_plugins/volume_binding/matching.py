@@ -1,0 +1,67 @@
+"""Which of the volumes that are there a claim can get. Facts of k8s.io/component-helpers/storage/volume."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from kdsl.base.quantity import Quantity
+from kdsl.cluster.label_selectors import read_selector
+from kdsl.cluster.storage_objects import PersistentVolumeClaim
+from kdsl.cluster.volumes import VolumeInfo, storage_in
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The volumes that fit a claim, wherever they are.
+
+    `reserved` are those that name the claim as theirs: where there is one, no other will do. `free` are the
+    others, smallest first.
+    """
+
+    reserved: tuple[VolumeInfo, ...]
+    free: tuple[VolumeInfo, ...]
+
+    @staticmethod
+    def of(claim: PersistentVolumeClaim, volumes: Iterable[VolumeInfo]) -> Candidates:
+        """Sort out `volumes`, which are those of the claim's class."""
+        requested, selector = requested_by(claim), read_selector(claim.spec.selector)
+        fitting = [volume for volume in volumes if _could_hold(volume, claim, requested)]
+        reserved = (volume for volume in fitting if volume.is_set_aside_for(claim))
+        modes = frozenset(claim.spec.access_modes)
+        free = (
+            volume
+            for volume in fitting
+            if volume.is_free
+            and modes.issubset(volume.thing.spec.access_modes)
+            and (selector is None or selector.matches(volume.labels))
+        )
+        return Candidates(
+            tuple(sorted(reserved, key=lambda volume: volume.name)),
+            tuple(sorted(free, key=lambda volume: (volume.capacity, volume.name))),
+        )
+
+    def find(self, labels: Mapping[str, str], taken: Collection[str]) -> VolumeInfo | None:
+        """Return the volume that the claim gets on a node with `labels`; `taken` names those of others."""
+        for volume in self.reserved:
+            if volume.name not in taken:
+                return volume if volume.can_be_used_on(labels) else None
+        fitting = (
+            volume for volume in self.free if volume.name not in taken and volume.can_be_used_on(labels)
+        )
+        return next(fitting, None)
+
+
+def requested_by(claim: PersistentVolumeClaim) -> Quantity:
+    """Return the storage that a claim asks for."""
+    return storage_in(claim.spec.resources.requests)
+
+
+def _could_hold(volume: VolumeInfo, claim: PersistentVolumeClaim, requested: Quantity) -> bool:
+    thing = volume.thing
+    return (
+        volume.capacity >= requested
+        and thing.spec.volume_mode == claim.spec.volume_mode
+        and thing.spec.volume_attributes_class_name == claim.spec.volume_attributes_class_name
+        and thing.metadata.deletion_timestamp is None
+    )

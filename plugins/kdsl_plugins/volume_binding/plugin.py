@@ -1,0 +1,152 @@
+"""VolumeBinding: a pod runs where its volumes are, or can be found or made; they are bound along with it.
+
+The texts and codes are kube-scheduler's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kdsl.base.events import Action, EventPattern, Resource
+from kdsl.cluster.claims import ON_FIRST_USE, PodClaim, claims_of, is_bound
+from kdsl.cluster.storage_objects import PersistentVolumeClaim
+from kdsl.cluster.volume_plan import VolumePlan
+from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
+
+from kdsl_plugins.volume_binding.needs import VolumeNeeds
+
+if TYPE_CHECKING:
+    from kdsl.cluster.nodeset import NodeSet
+    from kdsl.cluster.pod import PodInfo
+    from kdsl.cluster.snapshot import Snapshot
+
+UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
+_STATE: Final = "VolumeBinding"
+_PLAN: Final = "VolumeBinding/plan"
+_SKIP: Final = Status(Code.SKIP)
+_NEWS: Final = Action.ADD | Action.UPDATE
+_EVENTS: Final = (
+    EventPattern(Resource.NODE, Action.ADD | Action.NODE_LABEL),
+    EventPattern(Resource.PERSISTENT_VOLUME, _NEWS),
+    EventPattern(Resource.PERSISTENT_VOLUME_CLAIM, _NEWS),
+    EventPattern(Resource.STORAGE_CLASS, _NEWS),
+    EventPattern(Resource.CSI_DRIVER, Action.UPDATE | Action.DELETE),
+    EventPattern(Resource.CSI_STORAGE_CAPACITY, _NEWS),
+    # A pod that could not be bound gives its volumes back.
+    EventPattern(Resource.ASSIGNED_POD, Action.DELETE),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What is known of a pod from PreFilter on."""
+
+    needs: VolumeNeeds
+    snapshot: Snapshot
+
+
+class VolumeBinding:
+    """Finds volumes for claims, and binds them through the `VolumeBinder` port. It takes no arguments."""
+
+    def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
+        self._volumes = context.volumes
+
+    @hookimpl
+    def events(self) -> Collection[EventPattern]:
+        """Name what may bring volumes within reach."""
+        return _EVENTS
+
+    @hookimpl
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
+        """Reject a pod whose claims no node can help; leave out one that has none."""
+        catalog = nodes.snapshot.catalog
+        claims = claims_of(pod, catalog)
+        if not claims:
+            return _SKIP
+        problem = next((text for claim in claims if (text := _problem(claim, pod))), "")
+        if problem:
+            return Status(Code.UNRESOLVABLE, (problem,))
+        unbound = [claim for claim in claims if not is_bound(_thing(claim))]
+        if not all(map(_waits_for_node, unbound)):
+            return Status(Code.UNRESOLVABLE, (UNBOUND,))
+        bound = [claim for claim in claims if is_bound(_thing(claim))]
+        needs = VolumeNeeds.of(bound, _distinct(unbound), catalog)
+        state.write(_STATE, _Attempt(needs, nodes.snapshot))
+        return None
+
+    @hookimpl
+    def filter(self, state: CycleState, nodes: NodeSet) -> StatusColumn:
+        """Reject the nodes that cannot reach the volumes there are, or get those there are not."""
+        attempt = state.read(_STATE)
+        assert isinstance(attempt, _Attempt)
+        found = (attempt.needs.on(node).reasons for node in nodes.nodes())
+        return StatusColumn.of(Status(Code.UNRESOLVABLE, reasons) if reasons else None for reasons in found)
+
+    @hookimpl
+    def reserve(self, state: CycleState, node: str) -> None:
+        """Set the volumes aside: pods that come later find them taken."""
+        attempt = state.get(_STATE)
+        if not isinstance(attempt, _Attempt):
+            return
+        info = attempt.snapshot.node(node)
+        plan = None if info is None else attempt.needs.on(info).plan
+        if plan is not None and not plan.is_empty:
+            self._volumes.assume(plan)
+            state.write(_PLAN, plan)
+
+    @hookimpl
+    def unreserve(self, state: CycleState) -> None:
+        """Give back what was set aside."""
+        plan = state.get(_PLAN)
+        if isinstance(plan, VolumePlan):
+            self._volumes.forget(plan)
+            state.write(_PLAN, None)
+
+    @hookimpl
+    def pre_bind(self, state: CycleState, pod: PodInfo) -> Status | None:
+        """Bind the volumes before the pod is bound to its node."""
+        plan = state.get(_PLAN)
+        return self._volumes.bind(pod, plan) if isinstance(plan, VolumePlan) else None
+
+
+def _problem(claim: PodClaim, pod: PodInfo) -> str:
+    """Return why the pod must wait for something to happen to the claim; empty where it need not."""
+    thing = claim.thing
+    if thing is None:
+        if claim.is_ephemeral:
+            return (
+                f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{claim.name}"'
+            )
+        return f'persistentvolumeclaim "{claim.name}" not found'
+    if thing.status.phase == "Lost":
+        volume = thing.spec.volume_name
+        return f'persistentvolumeclaim "{claim.name}" bound to non-existent persistentvolume "{volume}"'
+    if thing.metadata.deletion_timestamp is not None:
+        return f'persistentvolumeclaim "{claim.name}" is being deleted'
+    if claim.is_ephemeral and not any(
+        owner.controller and owner.uid == pod.uid for owner in thing.metadata.owner_references
+    ):
+        key = f"{thing.metadata.namespace}/{claim.name}"
+        return f"PVC {key} was not created for pod {pod.key} (pod is not owner)"
+    return ""
+
+
+def _waits_for_node(claim: PodClaim) -> bool:
+    """Tell whether a claim that is not bound is bound once its pod has a node.
+
+    One that names its volume already waits for the volume controller.
+    """
+    return claim.binding_mode == ON_FIRST_USE and not claim.volume_name
+
+
+def _thing(claim: PodClaim) -> PersistentVolumeClaim:
+    # INVARIANT: a pod with a missing claim is rejected before.
+    assert claim.thing is not None
+    return claim.thing
+
+
+def _distinct(claims: list[PodClaim]) -> Iterator[PersistentVolumeClaim]:
+    """Return the claims, each once: several volumes of a pod may be of one claim."""
+    return iter({claim.name: _thing(claim) for claim in claims}.values())
