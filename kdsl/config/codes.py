@@ -15,3 +15,6 @@ class ConfigCode(StrEnum):
     WRONG_VALUE = "K1134"  # a value out of range, or none of those that are allowed
     CONFLICT = "K1135"  # keys that exclude each other
     LISTED_TWICE = "K1136"  # the same entry twice in a list
+    UNKNOWN_PLUGIN = "K1137"  # a plugin that kube-scheduler does not have, or kdsl has nothing for
+    NOT_SUPPORTED = "K1138"  # a part of a scheduler's configuration that kdsl does not have
+    NO_CONFIGURATION = "K1139"  # a document of another kind than those that can be imported

@@ -6,12 +6,15 @@ The composition root turns it into settings. Every key has an effect; what is no
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from kdsl.base import paths
 from kdsl.base.diagnostic import Diagnostic, Label, has_errors
 from kdsl.base.span import Source, Span
 from kdsl.config.codes import ConfigCode
@@ -23,12 +26,18 @@ _EXAMPLE = "begin with `apiVersion: kdsl.dev/v1alpha1` and `kind: KdslConfigurat
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredPlugin:
-    """A plugin that is active. `span` is where its name stands, `args_span` where its arguments do."""
+    """A plugin that is active, of a version that meets `requires` ("" for any).
+
+    With `allow_undeclared` its functions need not say what they read. `span` is where its name stands,
+    `place` tells where the argument at a path stands, or what is written around it.
+    """
 
     name: str
     args: Mapping[str, Any]
+    requires: str
+    allow_undeclared: bool
     span: Span = field(compare=False, repr=False)
-    args_span: Span = field(compare=False, repr=False)
+    place: Callable[[paths.Path], Span] = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +49,42 @@ class ConfiguredName:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What rules may take: None for any number.
+
+    `rule_cost` and `profile_cost` are operations for a node in the worst case; `node_steps` and `pod_steps`
+    are counted at work, for one node and for one value that is computed once for a pod.
+    """
+
+    rule_files: int | None = None
+    rule_cost: int | None = None
+    profile_cost: int | None = None
+    node_steps: int = 20_000
+    pod_steps: int = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredBackoff:
+    """How long pods wait between attempts, in nanoseconds: at first, and at most (0: not at all)."""
+
+    initial: int
+    maximum: int
+    span: Span = field(compare=False, repr=False)
+
+
+class OnInvalid(StrEnum):
+    """What becomes of a running scheduler whose configuration has changed and cannot be used."""
+
+    KEEP_LAST_GOOD = "keepLastGood"
+    EXIT = "exit"
+
+
+@dataclass(frozen=True, slots=True)
 class KdslConfiguration:
     """What a configuration says, with the defaults of its schema where it says nothing.
 
     `rules` are relative to the working folder, none for the shipped ones; `plugins` is None for the default
-    ones; `percentage` is that of the nodes to score, 0 to 100.
+    ones; `percentage` is that of the nodes to score, 0 to 100; `backoff` is None for that of each queue.
     """
 
     rules: tuple[Path, ...] = ()
@@ -55,6 +95,9 @@ class KdslConfiguration:
     percentage: int = 0
     tie_break: str = "heap"
     seed: int = 0
+    backoff: ConfiguredBackoff | None = None
+    on_invalid: OnInvalid = OnInvalid.KEEP_LAST_GOOD
+    limits: Limits = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +139,7 @@ def read_configuration(source: Source, folder: Path = Path()) -> ConfigurationRe
     if found:
         return ConfigurationResult(None, found)
     configuration = _configuration(root, folder)
-    found = tuple(_listed_twice(configuration))
+    found = (*_listed_twice(configuration), *_odd_backoff(configuration.backoff))
     return ConfigurationResult(None if found else configuration, found)
 
 
@@ -125,8 +168,10 @@ def _configuration(root: YamlNode, folder: Path) -> KdslConfiguration:
             ConfiguredPlugin(
                 plugin["name"],
                 plugin.get("args", {}),
+                plugin.get("requires", ""),
+                plugin.get("allowUndeclared", False),
                 place_of(root, ("plugins", index, "name")),
-                place_of(root, ("plugins", index, "args")),
+                partial(_place_of_argument, root, index),
             )
             for index, plugin in enumerate(values["plugins"])
         )
@@ -142,7 +187,44 @@ def _configuration(root: YamlNode, folder: Path) -> KdslConfiguration:
         percentage=int(values.get("percentageOfNodesToScore", 0)),
         tie_break=values.get("tieBreak", "heap"),
         seed=int(values.get("seed", 0)),
+        backoff=_backoff(values["backoff"], place_of(root, ("backoff",))) if "backoff" in values else None,
+        on_invalid=OnInvalid(values.get("onInvalid", OnInvalid.KEEP_LAST_GOOD)),
+        limits=_limits(values.get("limits", {})),
     )
+
+
+_UNITS: Final = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+
+
+def _backoff(values: Mapping[str, str], span: Span) -> ConfiguredBackoff:
+    return ConfiguredBackoff(_nanoseconds(values["initial"]), _nanoseconds(values["max"]), span)
+
+
+def _nanoseconds(text: str) -> int:
+    """Read a duration as the schema lets it be written: a whole number and a unit."""
+    number = text.rstrip("hms")
+    return int(number) * _UNITS[text.removeprefix(number)]
+
+
+def _odd_backoff(backoff: ConfiguredBackoff | None) -> Iterator[Diagnostic]:
+    if backoff is not None and 0 < backoff.maximum < backoff.initial:
+        title = "the first wait of `backoff` is longer than the longest"
+        yield Diagnostic(ConfigCode.WRONG_VALUE, title, backoff.span, "`max` is less than `initial`")
+
+
+def _limits(values: Mapping[str, Any]) -> Limits:
+    keys = {
+        "ruleFiles": "rule_files",
+        "ruleCost": "rule_cost",
+        "profileCost": "profile_cost",
+        "nodeSteps": "node_steps",
+        "podSteps": "pod_steps",
+    }
+    return Limits(**{keys[key]: int(value) for key, value in values.items()})
+
+
+def _place_of_argument(root: YamlNode, plugin: int, path: paths.Path) -> Span:
+    return place_of(root, ("plugins", plugin, "args", *path))
 
 
 def _listed_twice(configuration: KdslConfiguration) -> Iterator[Diagnostic]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.diagnostic import Diagnostic, did_you_mean, suggest
 from kdsl.base.paths import Path, path_text
 from kdsl.base.span import Span
 from kdsl.config.codes import ConfigCode
@@ -42,6 +42,42 @@ def misfits(root: YamlNode, schema: Mapping[str, Any]) -> tuple[Diagnostic, ...]
     return tuple(
         sorted(dict.fromkeys(found), key=lambda each: (each.span.start if each.span else 0, each.title))
     )
+
+
+def fitting_part(root: YamlNode, schema: Mapping[str, Any]) -> YamlNode | None:
+    """Return the tree without what keeps it from fitting the schema; None where nothing would be left."""
+    from jsonschema import Draft202012Validator
+
+    validator = Draft202012Validator(schema)
+    part: YamlNode | None = root
+    while part is not None:
+        unfit: set[Path] = set()
+        for error in validator.iter_errors(to_plain(part)):
+            path = tuple(error.absolute_path)
+            known = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
+            if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
+                unfit.update((*path, key) for key in error.instance if key not in known)
+            else:
+                unfit.add(path)
+        if not unfit:
+            break
+        part = _without(part, frozenset(unfit), ())
+    return part
+
+
+def _without(node: YamlNode, unfit: frozenset[Path], path: Path) -> YamlNode | None:
+    """Return a tree without the values at some paths; None where it is itself one of them."""
+    if path in unfit:
+        return None
+    match node:
+        case YamlMapping(span, entries):
+            kept = ((key, _without(value, unfit, (*path, key.text))) for key, value in entries)
+            return YamlMapping(span, tuple((key, value) for key, value in kept if value is not None))
+        case YamlSequence(span, items):
+            inner = (_without(item, unfit, (*path, index)) for index, item in enumerate(items))
+            return YamlSequence(span, tuple(item for item in inner if item is not None))
+        case _:
+            return node
 
 
 def place_of(root: YamlNode, path: Path) -> Span:
@@ -123,8 +159,10 @@ def _unknown_keys(root: YamlNode, path: Path, error: ValidationError) -> Iterato
     for key, _ in node.entries if isinstance(node, YamlMapping) else ():
         if key.text not in known:
             title = f"unknown key `{path_text((*path, key.text))}`"
-            help_ = did_you_mean(key.text, known) or (f"keys here: {', '.join(known)}",)
-            yield Diagnostic(ConfigCode.UNKNOWN_KEY, title, key.span, help=help_)
+            help_, fixes = suggest(key.span, key.text, known)
+            if not fixes:
+                help_ = help_ or (f"keys here: {', '.join(known)}",)
+            yield Diagnostic(ConfigCode.UNKNOWN_KEY, title, key.span, help=help_, fixes=fixes)
 
 
 def _missing_keys(

@@ -1,0 +1,171 @@
+"""Reads HAMi's device configuration and writes it as devices that extend the shipped ones, with a profile."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Final
+
+from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
+from kdsl.base.span import Source
+from kdsl.config.codes import ConfigCode
+from kdsl.config.hami_tables import ASCEND, ILUVATAR, OF_NODES, SECTIONS, Family
+from kdsl.config.kube_rules import Converted
+from kdsl.lang.formatter import format_source
+from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence, to_plain
+
+KEYS: Final = frozenset({*SECTIONS, "iluvatars", "vnpus"})
+"""The keys of the document; it has no `kind` to be known by."""
+PROFILE: Final = "hami"
+_SCHEDULER: Final = "hami-scheduler"
+_WORDS: Final = {str: "a text", int: "a whole number", bool: "true or false"}
+
+
+def is_device_configuration(root: YamlNode | None) -> bool:
+    """Tell whether a document is a device configuration: it has no kind, and a section of one."""
+    if not isinstance(root, YamlMapping) or root.get("kind") is not None:
+        return False
+    return any(key.text in KEYS for key, _ in root.entries)
+
+
+def convert_device_configuration(
+    source: Source, root: YamlMapping
+) -> tuple[Converted | None, tuple[Diagnostic, ...]]:
+    """Write a device configuration as rules; None with the errors that say why not."""
+    run = _Run()
+    run.document(root)
+    if has_errors(run.found):
+        return None, tuple(run.found)
+    package = re.sub(r"[^A-Za-z0-9]+", "_", PurePath(source.path).stem).strip("_").lower() or PROFILE
+    package = package if package[0].isalpha() else f"{PROFILE}_{package}"
+    formatted = format_source(Source(source.path, run.text(package)))
+    if formatted.text is None:
+        return None, formatted.diagnostics
+    return Converted(package, formatted.text, (f"{package}.{PROFILE}",), {}), tuple(run.found)
+
+
+@dataclass(slots=True)
+class _Run:
+    """What was read so far: values of parameters by device, in the order of the document."""
+
+    found: list[Diagnostic] = field(default_factory=list)
+    devices: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+
+    def document(self, root: YamlMapping) -> None:
+        for key, node in root.entries:
+            if key.text == "iluvatars":
+                self._family(node, ILUVATAR, {})
+            elif key.text == "vnpus":
+                self._vnpus(node)
+            elif key.text in SECTIONS:
+                self._section(key.text, node)
+            else:
+                self._unknown(key, KEYS)
+
+    def text(self, package: str) -> str:
+        """Return the rule file."""
+        names = [name for _, name in self.devices]
+        packages = sorted({base.partition(".")[0] for base, _ in self.devices} | {"profiles"})
+        lines = ["kdsl 1", f"package {package}", "", *(f"import devices.{each}" for each in packages)]
+        for (base, name), sets in self.devices.items():
+            lines += ["", f"device {name} extends {base} {{"]
+            lines += [f"  set {param} = {value}" for param, value in sets.items()] + ["}"]
+        lines += ["", f"profile {PROFILE} extends profiles.{PROFILE} {{", f'  scheduler "{_SCHEDULER}"']
+        lines += [f"  devices {', '.join(names)}"] if names else []
+        return "\n".join([*lines, "}", ""])
+
+    def _section(self, section: str, node: YamlNode) -> None:
+        if not isinstance(node, YamlMapping):
+            self._wrong(node, section, "keys and values")
+            return
+        keys, of_nodes = SECTIONS[section], OF_NODES.get(section, frozenset())
+        for key, value in node.entries:
+            target = keys.get(key.text)
+            if target is not None:
+                name = target.device.rpartition(".")[2]
+                written = self._value(value, key.text, target.type)
+                self.devices.setdefault((target.device, name), {})[target.param] = written
+            elif key.text not in of_nodes:
+                self._unknown(key, {*keys, *of_nodes})
+
+    def _vnpus(self, node: YamlNode) -> None:
+        if not isinstance(node, YamlMapping):
+            self._wrong(node, "vnpus", "`hamiVnpuCore` and `configs`")
+            return
+        shared: dict[str, str] = {}
+        for key, value in node.entries:
+            if key.text == "hamiVnpuCore":
+                shared["allowsSoft"] = self._value(value, key.text, bool)
+            elif key.text != "configs":
+                self._unknown(key, ("hamiVnpuCore", "configs"))
+        configs = node.get("configs")
+        if configs is not None:
+            self._family(configs, ASCEND, shared)
+
+    def _family(self, node: YamlNode, family: Family, shared: dict[str, str]) -> None:
+        if not isinstance(node, YamlSequence):
+            self._wrong(node, "the chips", "a list")
+            return
+        for item in node.items:
+            word = item.get("commonWord") if isinstance(item, YamlMapping) else None
+            if not isinstance(item, YamlMapping) or not isinstance(word, YamlScalar):
+                title = "a chip needs a `commonWord`"
+                self.found.append(Diagnostic(ConfigCode.MISSING_KEY, title, item.span, "has none"))
+                continue
+            self._chip(item, word.text, family, shared)
+
+    def _chip(self, item: YamlMapping, word: str, family: Family, shared: dict[str, str]) -> None:
+        base = family.known.get(word, family.base)
+        name = base.rpartition(".")[2] if word in family.known else _name(word)
+        sets = self.devices.setdefault((base, name), {})
+        if word not in family.known:
+            sets[family.word] = json.dumps(word)
+        sets.update(shared)
+        for key, value in item.entries:
+            if key.text in family.keys:
+                param, wanted = family.keys[key.text]
+                sets[param] = self._value(value, key.text, wanted)
+            elif key.text == "templates" and family is ASCEND:
+                sets["templates"] = self._templates(value)
+            elif key.text != "commonWord" and key.text not in family.without:
+                known = {*family.keys, *family.without, "commonWord"}
+                self._unknown(key, known | ({"templates"} if family is ASCEND else set()))
+
+    def _templates(self, node: YamlNode) -> str:
+        """Return the templates as a map of names by memory, the smallest first."""
+        found: dict[int, str] = {}
+        for each in node.items if isinstance(node, YamlSequence) else ():
+            plain = to_plain(each)
+            memory, name = (
+                (plain.get("memory"), plain.get("name")) if isinstance(plain, dict) else (None, None)
+            )
+            if not isinstance(memory, int) or not isinstance(name, str):
+                self._wrong(each, "a template", "a `name` and a whole number as `memory`")
+                continue
+            found[memory] = name
+        return "{" + ", ".join(f"{memory}: {json.dumps(found[memory])}" for memory in sorted(found)) + "}"
+
+    def _value(self, node: YamlNode, key: str, wanted: type) -> str:
+        plain = to_plain(node)
+        if type(plain) is not wanted:
+            self._wrong(node, f"`{key}`", _WORDS[wanted])
+        return json.dumps(plain, ensure_ascii=False)
+
+    def _wrong(self, node: YamlNode, what: str, wanted: str) -> None:
+        title = f"{what} must be {wanted}"
+        self.found.append(Diagnostic(ConfigCode.WRONG_TYPE, title, node.span, "this is not"))
+
+    def _unknown(self, key: YamlScalar, known: Iterable[str]) -> None:
+        names = sorted(known)
+        help_ = did_you_mean(key.text, names) or (f"known are: {', '.join(names)}",)
+        title = f"HAMi's device configuration has no key `{key.text}` here"
+        self.found.append(Diagnostic(ConfigCode.UNKNOWN_KEY, title, key.span, "not known", help=help_))
+
+
+def _name(word: str) -> str:
+    """Return a chip's word as the name of a device."""
+    name = "".join(part[0].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", word) if part)
+    return name if name[:1].isalpha() else f"Chip{name}"

@@ -1,0 +1,74 @@
+"""Configurations of other schedulers that become rules and settings of kdsl, by the kind of document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final
+
+from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
+from kdsl.base.span import Source
+from kdsl.config.codes import ConfigCode
+from kdsl.config.hami import convert_device_configuration, is_device_configuration
+from kdsl.config.kube_rules import Converted, convert_kube_scheduler
+from kdsl.config.kube_scheduler import KIND, read_kube_scheduler
+from kdsl.config.policy import POLICY, read_policy
+from kdsl.config.policy_rules import convert_policy
+from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, read_yaml
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """What a configuration became, or None with the errors that say why not; warnings come with either."""
+
+    converted: Converted | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def _kube_scheduler(source: Source) -> ImportResult:
+    read = read_kube_scheduler(source)
+    if read.configuration is None:
+        return ImportResult(None, read.diagnostics)
+    return ImportResult(
+        convert_kube_scheduler(read.configuration, PurePath(source.path).name), read.diagnostics
+    )
+
+
+def _policy(source: Source) -> ImportResult:
+    read = read_policy(source)
+    if read.policy is None:
+        return ImportResult(None, read.diagnostics)
+    return ImportResult(convert_policy(read.policy, PurePath(source.path).name), read.diagnostics)
+
+
+IMPORTERS: Final[Mapping[str, Callable[[Source], ImportResult]]] = {KIND: _kube_scheduler, POLICY: _policy}
+"""What reads a document, by its `kind`."""
+
+
+def import_configuration(source: Source) -> ImportResult:
+    """Read a configuration of another scheduler and write it as rules. Never raises."""
+    read = read_yaml(source)
+    if has_errors(read.diagnostics):
+        return ImportResult(None, read.diagnostics)
+    root = read.documents[0] if read.documents else None
+    if isinstance(root, YamlMapping) and is_device_configuration(root):
+        return ImportResult(*convert_device_configuration(source, root))
+    kind = _kind(read.documents)
+    found = IMPORTERS.get(kind)
+    if found is not None:
+        return found(source)
+    title = f"`{source.path}` is no scheduler configuration: its kind is `{kind}`"
+    if not kind:
+        title = f"`{source.path}` is no scheduler configuration: it has no `kind`"
+    help_ = (*did_you_mean(kind, IMPORTERS), f"kinds that can be converted: {', '.join(IMPORTERS)}")
+    return ImportResult(
+        None, (Diagnostic(ConfigCode.NO_CONFIGURATION, title, where=source.path, help=help_),)
+    )
+
+
+def _kind(documents: tuple[YamlNode, ...]) -> str:
+    """Return the kind of the first document; empty where it has none."""
+    root = documents[0] if documents else None
+    node = root.get("kind") if isinstance(root, YamlMapping) else None
+    return node.text if isinstance(node, YamlScalar) else ""

@@ -1,0 +1,87 @@
+"""What a profile of kube-scheduler asks for and kdsl does not do: warnings, so that nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
+from typing import Final
+
+from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.base.span import Span
+from kdsl.config.codes import ConfigCode
+from kdsl.config.kube_arguments import Arguments, seconds
+from kdsl.config.kube_plugins import MULTI_POINT_KEY, PLUGINS, WITHOUT_RULES, Point
+from kdsl.config.kube_points import Enabled, PluginSet
+
+_HALVES: Final = (
+    (Point.PRE_FILTER, Point.FILTER, attrgetter("predicate")),
+    (Point.FILTER, Point.PRE_FILTER, attrgetter("predicate")),
+    (Point.SCORE, Point.PRE_SCORE, attrgetter("score")),
+)
+"""Points of which the first makes little sense without the second, and the rule that is both. `preScore`
+alone has no effect.
+"""
+_WHOLE: Final[Mapping[str, Point]] = {"VolumeBinding": Point.FILTER, "DynamicResources": Point.FILTER}
+"""Plugins of kdsl that run at all their points where they run at this one."""
+_TIMEOUTS: Final[Mapping[tuple[str, str], float]] = {
+    ("VolumeBinding", "bindTimeoutSeconds"): 600,
+    ("DynamicResources", "filterTimeout"): 10,
+    ("DynamicResources", "bindingTimeout"): 600,
+}
+
+
+def check_gaps(
+    enabled: Enabled, sets: Mapping[str, PluginSet], arguments: Arguments, place: Span
+) -> Iterator[Diagnostic]:
+    """Say what of a profile has no counterpart; `place` is where the profile stands."""
+    for point, other, rule in _HALVES:
+        halves = [
+            f"`{plugin.name}`"
+            for plugin in PLUGINS.values()
+            if {point, other} <= plugin.points
+            and rule(plugin)
+            and enabled.has(plugin.name, point)
+            and not enabled.has(plugin.name, other)
+        ]
+        if halves:
+            done = "left out" if point is Point.PRE_FILTER else "used whole"
+            title = f"enabled at `{point}` and not at `{other}`: {', '.join(halves)}; rules are {done}"
+            yield _warning(title, place, sets, other)
+    for name, point in _WHOLE.items():
+        yield from _parts(enabled, sets, name, point, place)
+    for name in sorted(WITHOUT_RULES):
+        for own in sets.values():
+            for each in own.enabled:
+                if each.name == name and each.span:
+                    yield _gap(f"kdsl has no rule for plugin `{name}`", each.span)
+    for (name, key), default in _TIMEOUTS.items():
+        value = arguments.of(name).get(key, default)
+        if (seconds(value) if isinstance(value, str) else value) != default:
+            yield _gap(f"`{key}` of {name} is not used: kdsl waits for nothing there", place)
+
+
+def _parts(
+    enabled: Enabled, sets: Mapping[str, PluginSet], name: str, point: Point, place: Span
+) -> Iterator[Diagnostic]:
+    """Say at which points a plugin runs in kdsl and not in kube-scheduler, or the other way round."""
+    runs = enabled.has(name, point)
+    skipped = (Point.PRE_FILTER, Point.PRE_SCORE, Point.SCORE, point)
+    others = [each for each in Point if each in PLUGINS[name].points and each not in skipped]
+    for other in others:
+        if enabled.has(name, other) != runs:
+            what = "runs at" if runs else "does not run at"
+            yield _warning(f"in kdsl `{name}` {what} `{other}` as it does at `{point}`", place, sets, other)
+
+
+def _warning(title: str, place: Span, sets: Mapping[str, PluginSet], point: Point) -> Diagnostic:
+    """Put a warning where the lists of the point are, if there are some."""
+    for key in (point, MULTI_POINT_KEY):
+        own = sets.get(key)
+        listed = (*own.disabled, *own.enabled) if own else ()
+        if listed and listed[0].span:
+            return _gap(title, listed[0].span)
+    return _gap(title, place)
+
+
+def _gap(title: str, span: Span) -> Diagnostic:
+    return Diagnostic(ConfigCode.NOT_SUPPORTED, title, span, severity=Severity.WARNING)

@@ -1,0 +1,109 @@
+"""The plugins of kube-scheduler 1.36, as its configuration knows them, and the rules they are in kdsl.
+
+Facts of kube-scheduler (apis/config/v1/default_plugins.go): the default set is all of `MULTI_POINT`, in this
+order, at every extension point that a plugin has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Point(StrEnum):
+    """The extension points that a plugin can be enabled at, in the order of kube-scheduler."""
+
+    PRE_ENQUEUE = "preEnqueue"
+    QUEUE_SORT = "queueSort"
+    PRE_FILTER = "preFilter"
+    FILTER = "filter"
+    POST_FILTER = "postFilter"
+    PRE_SCORE = "preScore"
+    SCORE = "score"
+    RESERVE = "reserve"
+    PERMIT = "permit"
+    PRE_BIND = "preBind"
+    BIND = "bind"
+    POST_BIND = "postBind"
+    PLACEMENT_GENERATE = "placementGenerate"
+    PLACEMENT_SCORE = "placementScore"
+
+
+MULTI_POINT_KEY: Final = "multiPoint"
+"""The key that stands for all points at once."""
+ALL: Final = "*"
+"""The name that means every plugin where plugins are disabled."""
+
+_FILTERING: Final = frozenset({Point.PRE_FILTER, Point.FILTER})
+_SCORING: Final = frozenset({Point.PRE_SCORE, Point.SCORE})
+
+
+@dataclass(frozen=True, slots=True)
+class KubePlugin:
+    """A plugin of kube-scheduler: the points it has, and its weight in the default set (0 counts as 1).
+
+    `predicate` and `score` are the rules that do its work, as a file names them that imports the shipped
+    package as `kubernetes`; empty where there is none.
+    """
+
+    name: str
+    points: frozenset[Point]
+    weight: int = 0
+    predicate: str = ""
+    score: str = ""
+
+
+def _rule(name: str, points: Iterable[Point], weight: int = 0) -> KubePlugin:
+    """Return a plugin whose work rules of its own name do."""
+    has = frozenset(points)
+    rule = f"kubernetes.{name}"
+    return KubePlugin(
+        name, has, weight, rule if Point.FILTER in has else "", rule if Point.SCORE in has else ""
+    )
+
+
+MULTI_POINT: Final = (
+    KubePlugin("SchedulingGates", frozenset({Point.PRE_ENQUEUE})),
+    KubePlugin("PrioritySort", frozenset({Point.QUEUE_SORT})),
+    _rule("NodeUnschedulable", {Point.FILTER}),
+    _rule("NodeName", {Point.FILTER}),
+    _rule("TaintToleration", {Point.FILTER, *_SCORING}, weight=3),
+    _rule("NodeAffinity", _FILTERING | _SCORING, weight=2),
+    _rule("NodePorts", _FILTERING),
+    _rule("NodeResourcesFit", _FILTERING | _SCORING | {Point.PLACEMENT_SCORE}, weight=1),
+    _rule("VolumeRestrictions", _FILTERING),
+    _rule("NodeVolumeLimits", _FILTERING),
+    # It scores with the feature gate StorageCapacityScoring only, which is off.
+    KubePlugin(
+        "VolumeBinding",
+        _FILTERING | _SCORING | {Point.RESERVE, Point.PRE_BIND},
+        predicate="plugins.VolumeBinding",
+    ),
+    _rule("VolumeZone", _FILTERING),
+    _rule("PodTopologySpread", _FILTERING | _SCORING, weight=2),
+    _rule("InterPodAffinity", _FILTERING | _SCORING, weight=2),
+    KubePlugin(
+        "DynamicResources",
+        _FILTERING | {Point.PRE_ENQUEUE, Point.POST_FILTER, Point.SCORE, Point.RESERVE, Point.PRE_BIND},
+        weight=2,
+        predicate="plugins.DynamicResources",
+        score="plugins.DynamicResources",
+    ),
+    KubePlugin("DefaultPreemption", frozenset({Point.PRE_ENQUEUE, Point.POST_FILTER})),
+    _rule("NodeResourcesBalancedAllocation", _SCORING, weight=1),
+    _rule("ImageLocality", {Point.SCORE}, weight=1),
+    KubePlugin("DefaultBinder", frozenset({Point.BIND})),
+    KubePlugin("NodeDeclaredFeatures", _FILTERING),
+)
+"""The default set, in the order of every point."""
+
+PLUGINS: Final[Mapping[str, KubePlugin]] = {plugin.name: plugin for plugin in MULTI_POINT}
+
+GATED: Final = frozenset({"GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"})
+"""Plugins behind feature gates that are off."""
+REMOVED: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
+"""Plugins that version v1 of the configuration refuses by name: NodeVolumeLimits does their work."""
+WITHOUT_RULES: Final = frozenset({"NodeDeclaredFeatures"})
+"""Plugins of the default set that kdsl has nothing for."""

@@ -1,0 +1,132 @@
+"""Which plugins run at which extension point: a profile's lists, merged with the default set and expanded.
+
+Facts of kube-scheduler (apis/config/v1/default_plugins.go `mergePluginSet`, scheduler/framework/runtime
+`expandMultiPointPlugins`, `getScoreWeights`): the lists at a point win over multiPoint; a default plugin that
+is listed again stays in its place; the order at a point is that of the plugins that a profile lists there and
+that are of multiPoint too, then the rest of multiPoint, then what is listed there alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kdsl.base.diagnostic import Diagnostic, Label
+from kdsl.base.span import Span
+from kdsl.config.codes import ConfigCode
+from kdsl.config.kube_plugins import ALL, MULTI_POINT, MULTI_POINT_KEY, PLUGINS, Point
+
+MAX_TOTAL_SCORE = 2**63 - 1
+MAX_NODE_SCORE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A plugin in a list of a profile; `span` is None for one of the default set."""
+
+    name: str
+    weight: int = 0
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSet:
+    """What a profile enables and disables at a point."""
+
+    enabled: tuple[Listed, ...] = ()
+    disabled: tuple[Listed, ...] = ()
+
+    def disables(self, name: str) -> bool:
+        return any(each.name in (name, ALL) for each in self.disabled)
+
+
+NOTHING = PluginSet()
+
+
+@dataclass(frozen=True, slots=True)
+class Enabled:
+    """The plugins of a profile by extension point, in order; `weights` are those of the ones that score."""
+
+    points: Mapping[Point, tuple[str, ...]]
+    weights: Mapping[str, int]
+
+    def has(self, plugin: str, point: Point) -> bool:
+        """Tell whether the plugin runs at the point."""
+        return plugin in self.points[point]
+
+
+def expand(sets: Mapping[str, PluginSet], found: list[Diagnostic]) -> Enabled:
+    """Return what a profile runs whose lists, by point, name plugins of kube-scheduler only.
+
+    What kube-scheduler would refuse is reported.
+    """
+    everywhere = merged(sets.get(MULTI_POINT_KEY, NOTHING))
+    _report_twice(everywhere, MULTI_POINT_KEY, found)
+    points = {}
+    for point in Point:
+        own = sets.get(point, NOTHING)
+        _report_twice(own.enabled, point, found)
+        found.extend(_without_point(own, point))
+        points[point] = _at(point, everywhere, own)
+    listed = (*sets.get(Point.SCORE, NOTHING).enabled, *everywhere)
+    weights = {name: _weight(name, listed) for name in points[Point.SCORE]}
+    enabled = Enabled(points, weights)
+    if sum(weights.values()) * MAX_NODE_SCORE > MAX_TOTAL_SCORE:
+        span = next((each.span for each in listed if each.span and each.weight), None)
+        found.append(
+            Diagnostic(ConfigCode.WRONG_VALUE, "the weights of all plugins are too large together", span)
+        )
+    return enabled
+
+
+def merged(own: PluginSet) -> tuple[Listed, ...]:
+    """Return the default set as a profile's `multiPoint` changes it."""
+    last = {each.name: index for index, each in enumerate(own.enabled)}
+    replaced: set[int] = set()
+    plugins: list[Listed] = []
+    for plugin in MULTI_POINT:
+        if own.disables(plugin.name):
+            continue
+        index = last.get(plugin.name)
+        if index is None:
+            plugins.append(Listed(plugin.name, plugin.weight))
+        else:
+            plugins.append(own.enabled[index])
+            replaced.add(index)
+    return (*plugins, *(each for index, each in enumerate(own.enabled) if index not in replaced))
+
+
+def _at(point: Point, everywhere: Sequence[Listed], own: PluginSet) -> tuple[str, ...]:
+    """Return the plugins of one point, in order."""
+    listed = [each.name for each in own.enabled if point in PLUGINS[each.name].points]
+    expanded = [
+        each.name for each in everywhere if point in PLUGINS[each.name].points and not own.disables(each.name)
+    ]
+    # A point where everything is disabled is not expanded at all: what is listed there stays.
+    overriding = [name for name in listed if name in expanded]
+    return tuple(dict.fromkeys((*overriding, *(name for name in expanded if name not in listed), *listed)))
+
+
+def _weight(name: str, listed: Sequence[Listed]) -> int:
+    """Return the weight that counts: the first of the lists, the point's own before multiPoint's."""
+    return next(each.weight for each in listed if each.name == name) or 1
+
+
+def _report_twice(enabled: Sequence[Listed], point: str, found: list[Diagnostic]) -> None:
+    first: dict[str, Listed] = {}
+    for each in enabled:
+        earlier = first.setdefault(each.name, each)
+        if earlier is not each:
+            spans = sorted((one.span for one in (earlier, each) if one.span), key=lambda span: span.start)
+            labels = (Label(spans[0], "the first one is here"),) if len(spans) > 1 else ()
+            title = f"plugin `{each.name}` is enabled twice at `{point}`"
+            span = spans[-1] if spans else None
+            found.append(Diagnostic(ConfigCode.LISTED_TWICE, title, span, secondary=labels))
+
+
+def _without_point(own: PluginSet, point: Point) -> Iterator[Diagnostic]:
+    for each in own.enabled:
+        if point not in PLUGINS[each.name].points:
+            title = f"plugin `{each.name}` has nothing to do at `{point}`"
+            has = ", ".join(f"`{other}`" for other in Point if other in PLUGINS[each.name].points)
+            yield Diagnostic(ConfigCode.WRONG_VALUE, title, each.span, help=(f"it runs at {has}",))

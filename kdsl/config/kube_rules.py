@@ -1,0 +1,234 @@
+"""Writes what a kube-scheduler configuration says as rules and as settings of kdsl.
+
+A profile becomes one that extends the shipped default profile and says what differs: rules taken out, rules
+in another place, weights, parameters.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from kdsl.base.span import Source
+from kdsl.config.kube_parameters import parameters
+from kdsl.config.kube_plugins import MULTI_POINT, PLUGINS, Point
+from kdsl.config.kube_scheduler import KubeProfile, KubeSchedulerConfiguration
+from kdsl.lang.formatter import format_source
+
+BASE: Final = "kubernetes.v1_36"
+"""The package of the rules that profiles extend; files import it as `kubernetes`."""
+STRATEGIES: Final = {
+    "MostAllocated": "kubernetes.most_allocated",
+    "RequestedToCapacityRatio": "kubernetes.requested_to_capacity_ratio",
+}
+"""The packages of the scores NodeResourcesFit that are not the default one."""
+_FIT: Final = "NodeResourcesFit"
+_GATES: Final = '''
+  admit when pod.schedulingGates.size() == 0
+    else "waiting for scheduling gates: [${pod.schedulingGates.join(' ')}]"'''
+_WORD: Final = re.compile(r"[^A-Za-z0-9_]+")
+_RESERVED: Final = frozenset(
+    {
+        "in",
+        "true",
+        "false",
+        "null",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+        "plugins",
+    }
+)
+"""Words that are no names, and the package of plugins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A rule file in canonical form, the profiles in it, and the settings that go with it."""
+
+    package: str
+    text: str
+    profiles: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+    def settings_text(self, path: str) -> str:
+        """Return the settings as a KdslConfiguration whose rules are the file at `path`."""
+        document = {
+            "apiVersion": "kdsl.dev/v1alpha1",
+            "kind": "KdslConfiguration",
+            "rules": {"paths": [path]},
+            "profiles": list(self.profiles),
+            **self.settings,
+        }
+        return yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+
+
+def convert_kube_scheduler(configuration: KubeSchedulerConfiguration, origin: str) -> Converted:
+    """Write a configuration as a rule file. `origin` is the name of its file, which names the package too."""
+    package = word_of(origin.partition(".")[0]) or "imported"
+    names = _profile_names(configuration.profiles)
+    queues = _Queues(configuration)
+    blocks = [
+        _profile(name, profile, queues.name_for(profile), origin)
+        for name, profile in zip(names, configuration.profiles, strict=True)
+    ]
+    imports = [f"import {BASE} as kubernetes"]
+    used = {profile.arguments.strategy() for profile in configuration.profiles if _scores(profile, _FIT)}
+    imports += [f"import {STRATEGIES[name]}" for name in sorted(used & STRATEGIES.keys())]
+    header = "\n".join(["kdsl 1", f"package {package}", *imports])
+    text = "\n\n".join([header, *queues.written(), *blocks]) + "\n"
+    formatted = format_source(Source(f"{package}.kdsl", text))
+    # INVARIANT: what is written here parses; names and texts of the configuration are spelt as JSON strings.
+    assert formatted.text is not None, (text, formatted.diagnostics)
+    return Converted(
+        package, formatted.text, tuple(f"{package}.{name}" for name in names), _settings(configuration)
+    )
+
+
+def _settings(configuration: KubeSchedulerConfiguration) -> Mapping[str, Any]:
+    settings: dict[str, Any] = {}
+    if configuration.parallelism is not None:
+        settings["parallelism"] = configuration.parallelism
+    # Where profiles differ, `differing_percentages` says so: the first one's counts.
+    if configuration.profiles[0].percentage:
+        settings["percentageOfNodesToScore"] = configuration.profiles[0].percentage
+    return settings
+
+
+def _profile_names(profiles: Sequence[KubeProfile]) -> list[str]:
+    """Return a name for each profile: its scheduler name as a word, with a number where that is taken."""
+    names: list[str] = []
+    for profile in profiles:
+        word = name = word_of(profile.scheduler) or "profile"
+        number = 2
+        while name in names:
+            name, number = f"{word}_{number}", number + 1
+        names.append(name)
+    return names
+
+
+def word_of(text: str) -> str:
+    """Return a text as an identifier; empty where nothing of it can be in one."""
+    word = _WORD.sub("_", text).strip("_")
+    return f"_{word}" if word[:1].isdigit() or word in _RESERVED else word
+
+
+# ---- queues ------------------------------------------------------------------------------------------------
+
+
+class _Queues:
+    """The queues that the profiles need beside the shipped one: with other back-offs, or for gated pods."""
+
+    def __init__(self, configuration: KubeSchedulerConfiguration) -> None:
+        self._waits = (configuration.initial_backoff, configuration.max_backoff)
+        self._names: dict[bool, str] = {}
+
+    def name_for(self, profile: KubeProfile) -> str:
+        """Return the name of a profile's queue; empty for the one that it inherits."""
+        gated = profile.enabled.has("SchedulingGates", Point.PRE_ENQUEUE)
+        if gated and self._waits == (1, 10):
+            return ""
+        return self._names.setdefault(gated, "PrioritySort" if gated else "UngatedPrioritySort")
+
+    def written(self) -> Iterator[str]:
+        """Yield the queues that profiles have asked for."""
+        initial, most = self._waits
+        for gated, name in sorted(self._names.items(), reverse=True):
+            admit = _GATES if gated else ""
+            yield (
+                f"/// Higher priority first, then who waited longer.\nqueue {name} {{{admit}\n"
+                f"  order by pod.priority desc, pod.queuedAt\n"
+                f'  backoff duration("{initial}s") to duration("{most}s")\n}}'
+            )
+
+
+# ---- profiles ----------------------------------------------------------------------------------------------
+
+
+def _profile(name: str, profile: KubeProfile, queue: str, origin: str) -> str:
+    lines = [f"scheduler {json.dumps(profile.scheduler, ensure_ascii=False)}"]
+    lines += [f"queue {queue}"] if queue else []
+    if not profile.enabled.has("DefaultPreemption", Point.POST_FILTER):
+        lines.append("disable preemption LowerPriority")
+    lines += _predicate_changes(_predicates(profile))
+    lines += _score_changes(profile)
+    lines += (
+        f"set {rule}.{param} = {value}"
+        for (rule, param), value in parameters(
+            profile.arguments,
+            filters=profile.enabled.points[Point.FILTER],
+            scores=profile.enabled.points[Point.SCORE],
+            preempts=profile.enabled.has("DefaultPreemption", Point.POST_FILTER),
+        ).items()
+    )
+    body = "".join(f"  {line}\n" for line in lines)
+    doc = f"/// The profile {profile.scheduler} of {origin}."
+    return f"{doc}\nprofile {name} extends kubernetes.default {{\n{body}}}"
+
+
+def _predicates(profile: KubeProfile) -> list[str]:
+    """Return the plugins that filter and have a rule, in order."""
+    return [name for name in profile.enabled.points[Point.FILTER] if PLUGINS[name].predicate]
+
+
+def _scores(profile: KubeProfile, plugin: str) -> bool:
+    return bool(PLUGINS[plugin].score) and profile.enabled.has(plugin, Point.SCORE)
+
+
+def _predicate_changes(wanted: Sequence[str]) -> Iterator[str]:
+    """Yield what turns the default list of predicates into the one that is wanted."""
+    default = [plugin.name for plugin in MULTI_POINT if plugin.predicate]
+    kept = _longest_in_order([default.index(name) for name in wanted])
+    staying = [default[index] for index in kept]
+    yield from (f"disable predicate {name}" for name in default if name not in staying)
+    for at, name in enumerate(wanted):
+        if name in staying:
+            continue
+        # What comes before it in the list stands there already.
+        follower = next((each for each in wanted[at + 1 :] if each in staying), "")
+        where = f"after {wanted[at - 1]}" if at else f"before {follower}" if follower else ""
+        yield f"add predicate {PLUGINS[name].predicate} {where}".rstrip()
+
+
+def _longest_in_order(places: Sequence[int]) -> list[int]:
+    """Return the longest ascending part of some places, the first of several."""
+    best: list[list[int]] = []
+    for place in places:
+        before = [run for run in best if run[-1] < place]
+        best.append([*max(before, key=len, default=[]), place])
+    return max(best, key=len, default=[])
+
+
+def _score_changes(profile: KubeProfile) -> Iterator[str]:
+    """Yield what turns the default scores into the profile's. Their order has no meaning."""
+    strategy = STRATEGIES.get(profile.arguments.strategy(), "")
+    for plugin in MULTI_POINT:
+        if not plugin.score:
+            continue
+        weight = profile.enabled.weights.get(plugin.name)
+        if weight is None:
+            yield f"disable score {plugin.name}"
+        elif strategy and plugin.name == _FIT:
+            yield f"disable score {plugin.name}"
+            yield f"add score {strategy.rpartition('.')[2]}.{plugin.name} weight {weight}"
+        elif weight != plugin.weight:
+            yield f"reweight {plugin.name} {weight}"

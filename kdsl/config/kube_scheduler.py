@@ -1,0 +1,292 @@
+"""Reads a `KubeSchedulerConfiguration` v1 as kube-scheduler 1.36 does: decoded strictly, validated,
+defaulted, its plugin lists merged and expanded.
+
+What comes out says which plugins run where with which arguments; `kube_rules` writes it as rules. Everything
+that kube-scheduler would refuse is an error, what kdsl cannot do a warning.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache, partial
+from importlib import resources
+from typing import Any, Final
+
+from kdsl.base.diagnostic import Diagnostic, Label, Severity, did_you_mean, has_errors
+from kdsl.base.span import Source, Span
+from kdsl.config.codes import ConfigCode
+from kdsl.config.kube_arguments import Arguments, check_arguments
+from kdsl.config.kube_extenders import check_extenders, ignored_by_scheduler
+from kdsl.config.kube_gaps import check_gaps
+from kdsl.config.kube_plugins import ALL, GATED, MULTI_POINT_KEY, PLUGINS, REMOVED, Point
+from kdsl.config.kube_points import Enabled, Listed, PluginSet, expand
+from kdsl.config.misfits import fitting_part, misfits, place_of
+from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence, read_yaml, to_plain
+
+KIND: Final = "KubeSchedulerConfiguration"
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+_NEAR: Final = 0.8
+"""How near a name must be for a guess: many that are not kube-scheduler's look a little like one that is."""
+_ABOUT_WHAT_IS_MISSING: Final = (ConfigCode.MISSING_KEY, ConfigCode.CONFLICT)
+
+
+@dataclass(frozen=True, slots=True)
+class KubeProfile:
+    """One profile: who asks for it, what runs, and the arguments of its plugins with their defaults.
+
+    `percentage` is percentageOfNodesToScore, 0 for what adapts itself.
+    """
+
+    scheduler: str
+    enabled: Enabled
+    arguments: Arguments
+    percentage: int
+
+
+@dataclass(frozen=True, slots=True)
+class KubeSchedulerConfiguration:
+    """What a configuration says of decisions. Back-offs are in seconds; `parallelism` may not be set."""
+
+    profiles: tuple[KubeProfile, ...]
+    parallelism: int | None = None
+    initial_backoff: int = 1
+    max_backoff: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class KubeSchedulerResult:
+    """The configuration, or None with the errors that say why there is none; warnings come with either."""
+
+    configuration: KubeSchedulerConfiguration | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@cache
+def kube_scheduler_schema() -> Mapping[str, Any]:
+    """Return the JSON Schema (2020-12) of what can be imported."""
+    folder = resources.files("kdsl.config").joinpath("schemas")
+    text = folder.joinpath("kube-scheduler.v1.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def read_kube_scheduler(source: Source) -> KubeSchedulerResult:
+    """Read the text of a configuration. Never raises."""
+    read = read_yaml(source)
+    if has_errors(read.diagnostics):
+        return KubeSchedulerResult(None, read.diagnostics)
+    if len(read.documents) != 1:
+        title = f"`{source.path}` holds {len(read.documents)} documents: a configuration is one"
+        return KubeSchedulerResult(None, (Diagnostic(ConfigCode.UNREADABLE, title, where=source.path),))
+    root = without_nulls(read.documents[0])
+    found = misfits(root, kube_scheduler_schema())
+    fitting = fitting_part(root, kube_scheduler_schema()) if found else root
+    if fitting is None:
+        return KubeSchedulerResult(None, found)
+    reader = _Reader(fitting)
+    configuration = reader.configuration()
+    # What was left out cannot be told from what is missing: nothing is said about that until the rest fits.
+    more = [each for each in reader.found if not found or each.code not in _ABOUT_WHAT_IS_MISSING]
+    diagnostics = tuple(sorted((*found, *more), key=lambda each: each.span.start if each.span else 0))
+    return KubeSchedulerResult(None if has_errors(diagnostics) else configuration, diagnostics)
+
+
+def without_nulls(node: YamlNode) -> YamlNode:
+    """Return a tree without keys that have no value: to kube-scheduler they are not there."""
+    match node:
+        case YamlMapping(span, entries):
+            kept = [(key, value) for key, value in entries if not _is_null(value)]
+            return YamlMapping(span, tuple((key, without_nulls(value)) for key, value in kept))
+        case YamlSequence(span, items):
+            return YamlSequence(span, tuple(map(without_nulls, items)))
+        case _:
+            return node
+
+
+def _is_null(node: YamlNode) -> bool:
+    return isinstance(node, YamlScalar) and node.value is None
+
+
+class _Reader:
+    """Reads a tree that fits the schema; what else is wrong with it is in `found`."""
+
+    def __init__(self, root: YamlNode) -> None:
+        self._root = root
+        self._values: Any = to_plain(root)
+        self.found: list[Diagnostic] = []
+
+    def configuration(self) -> KubeSchedulerConfiguration:
+        values = self._values
+        initial, most = values.get("podInitialBackoffSeconds", 1), values.get("podMaxBackoffSeconds", 10)
+        if most < initial:
+            self._report(
+                ConfigCode.CONFLICT,
+                f"podMaxBackoffSeconds ({most}) is less than podInitialBackoffSeconds ({initial})",
+                "podMaxBackoffSeconds" if "podMaxBackoffSeconds" in values else "podInitialBackoffSeconds",
+            )
+        election = values.get("leaderElection", {})
+        if election.get("leaderElect", True) and election.get("resourceLock", "leases") != "leases":
+            self._report(
+                ConfigCode.WRONG_VALUE,
+                "leaders are elected by `leases` only",
+                "leaderElection",
+                "resourceLock",
+            )
+        extenders = values.get("extenders", ())
+        self.found += check_extenders(extenders, lambda *path: self._place("extenders", *path))
+        profiles: Sequence[Mapping[str, Any]] = values.get("profiles") or ({},)
+        self._check_names(profiles)
+        ignored = ignored_by_scheduler(extenders)
+        read = tuple(self._profile(index, each, ignored) for index, each in enumerate(profiles))
+        self._check_percentages(read)
+        return KubeSchedulerConfiguration(read, values.get("parallelism"), initial, most)
+
+    def _check_percentages(self, profiles: Sequence[KubeProfile]) -> None:
+        """Warn of a percentageOfNodesToScore that kdsl, which has one for all profiles, will not use."""
+        first = profiles[0].percentage
+        for index, profile in enumerate(profiles):
+            if profile.percentage != first:
+                title = f"percentageOfNodesToScore is {first} for all profiles of kdsl, as for the first one"
+                span = _head(self._place("profiles", index, "percentageOfNodesToScore"))
+                self.found.append(
+                    Diagnostic(ConfigCode.NOT_SUPPORTED, title, span, severity=Severity.WARNING)
+                )
+
+    # ---- profiles ----------------------------------------------------------------------------------------
+
+    def _check_names(self, profiles: Sequence[Mapping[str, Any]]) -> None:
+        first: dict[str, Span] = {}
+        for index, profile in enumerate(profiles):
+            span = self._place("profiles", index, "schedulerName")
+            name = profile.get("schedulerName", DEFAULT_SCHEDULER if len(profiles) == 1 else None)
+            if name is None:
+                title = f"`profiles[{index}]` has no schedulerName: only a profile that is alone needs none"
+                self.found.append(Diagnostic(ConfigCode.MISSING_KEY, title, _head(span)))
+            elif name in first:
+                title = f"two profiles are for scheduler name `{name}`"
+                labels = (Label(first[name], "the first one is here"),)
+                self.found.append(Diagnostic(ConfigCode.LISTED_TWICE, title, span, secondary=labels))
+            else:
+                first[name] = span
+
+    def _profile(self, index: int, values: Mapping[str, Any], ignored: Sequence[str]) -> KubeProfile:
+        plugins = values.get("plugins", {})
+        keys = (MULTI_POINT_KEY, *Point)
+        sets = {key: self._plugin_set(index, key, plugins[key]) for key in keys if key in plugins}
+        enabled = expand(sets, self.found)
+        place = self._place("profiles", index)
+        self._check_needed(enabled, place)
+        arguments = self._arguments(index, values.get("pluginConfig", ()), ignored)
+        self.found += check_gaps(enabled, sets, arguments, _head(place))
+        return KubeProfile(
+            values.get("schedulerName", DEFAULT_SCHEDULER),
+            enabled,
+            arguments,
+            values.get("percentageOfNodesToScore", self._values.get("percentageOfNodesToScore", 0)),
+        )
+
+    def _plugin_set(self, index: int, point: str, values: Mapping[str, Any]) -> PluginSet:
+        """Read the lists of a point; enabled plugins that kdsl does not know are reported and left out."""
+
+        def listed(key: str) -> Iterator[Listed]:
+            for number, each in enumerate(values.get(key, ())):
+                span = self._place("profiles", index, "plugins", point, key, number, "name")
+                yield Listed(each["name"], each.get("weight", 0), span)
+
+        disabled = tuple(listed("disabled"))
+        for each in disabled:
+            if each.name not in (ALL, *PLUGINS, *GATED) and each.span:
+                title = f"there is no plugin `{each.name}` to disable"
+                help_ = did_you_mean(each.name, PLUGINS)
+                self.found.append(
+                    Diagnostic(
+                        ConfigCode.UNKNOWN_PLUGIN, title, each.span, severity=Severity.WARNING, help=help_
+                    )
+                )
+        enabled = tuple(listed("enabled"))
+        for each in enabled:
+            if each.name not in PLUGINS and each.span:
+                self.found.append(_unknown(each.name, each.span))
+        return PluginSet(tuple(each for each in enabled if each.name in PLUGINS), disabled)
+
+    def _check_needed(self, enabled: Enabled, place: Span) -> None:
+        """Report a profile without the plugins that kube-scheduler needs."""
+        if not enabled.points[Point.QUEUE_SORT]:
+            title = "the profile has no plugin at `queueSort`: exactly one is needed"
+            self.found.append(
+                Diagnostic(ConfigCode.MISSING_KEY, title, _head(place), help=("enable PrioritySort",))
+            )
+        if not enabled.points[Point.BIND]:
+            title = "the profile has no plugin at `bind`: at least one is needed"
+            self.found.append(
+                Diagnostic(ConfigCode.MISSING_KEY, title, _head(place), help=("enable DefaultBinder",))
+            )
+
+    def _arguments(
+        self, index: int, configs: Sequence[Mapping[str, Any]], ignored: Sequence[str]
+    ) -> Arguments:
+        """Read pluginConfig; what extenders ignore takes the place of what NodeResourcesFit is told to."""
+        given: dict[str, Mapping[str, Any]] = {}
+        for number, config in enumerate(configs):
+            name, args = config["name"], config.get("args", {})
+            path = ("profiles", index, "pluginConfig", number)
+            span = self._place(*path, "name")
+            if name in given:
+                title = f"plugin `{name}` is configured twice"
+                self.found.append(Diagnostic(ConfigCode.LISTED_TWICE, title, span))
+                continue
+            given[name] = args
+            if name in REMOVED:
+                self.found.append(_unknown(name, span))
+            elif name not in (*PLUGINS, *GATED):
+                title = f"arguments for plugin `{name}`, which kdsl does not know, are not used"
+                self.found.append(
+                    Diagnostic(
+                        ConfigCode.UNKNOWN_PLUGIN,
+                        title,
+                        span,
+                        severity=Severity.WARNING,
+                        help=did_you_mean(name, PLUGINS),
+                    )
+                )
+            self.found += check_arguments(name, args, partial(self._place, *path, "args"))
+        if ignored:
+            given["NodeResourcesFit"] = {
+                **given.get("NodeResourcesFit", {}),
+                "ignoredResources": list(ignored),
+            }
+        return Arguments(given)
+
+    def _place(self, *path: str | int) -> Span:
+        return place_of(self._root, path)
+
+    def _report(self, code: ConfigCode, title: str, *path: str | int) -> None:
+        self.found.append(Diagnostic(code, title, self._place(*path)))
+
+
+def _head(span: Span) -> Span:
+    """Return the first line of a place that has several."""
+    end = span.text.find("\n")
+    return span if end < 0 else Span(span.source, span.start, span.start + end)
+
+
+def _unknown(name: str, span: Span) -> Diagnostic:
+    """Say that kdsl has nothing for an enabled plugin."""
+    if name in REMOVED:
+        title = f"plugin `{name}` was removed from kube-scheduler"
+        return Diagnostic(
+            ConfigCode.UNKNOWN_PLUGIN, title, span, help=("leave it out: NodeVolumeLimits does its work",)
+        )
+    if name in GATED:
+        title = f"plugin `{name}` is behind a feature gate of kube-scheduler; kdsl has nothing for it"
+        return Diagnostic(ConfigCode.UNKNOWN_PLUGIN, title, span, help=("leave it out",))
+    title = f"unknown plugin `{name}`"
+    why = "not a plugin of kube-scheduler 1.36"
+    near = get_close_matches(name, PLUGINS, n=1, cutoff=_NEAR)
+    help_ = "leave it out, convert the rest, and write rules for what it does: see docs/write-rules.md"
+    if near:
+        help_ = f"did you mean `{near[0]}`?"
+    return Diagnostic(ConfigCode.UNKNOWN_PLUGIN, title, span, why, help=(help_,))

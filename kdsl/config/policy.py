@@ -1,0 +1,279 @@
+"""Reads a scheduling `Policy` v1, as kube-scheduler took it up to 1.18: which predicates and priorities run.
+
+Names with arguments are custom: what they are is said by the argument. Those of a kind become one rule with
+the arguments of all, as in kube-scheduler 1.17. Facts: pkg/scheduler/apis/config/legacy_types.go and
+pkg/scheduler/framework/plugins/legacy_registry.go.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from itertools import pairwise
+from typing import Any, Final
+
+from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
+from kdsl.base.span import Source, Span
+from kdsl.config.codes import ConfigCode
+from kdsl.config.kube_extenders import check_extenders, ignored_by_scheduler
+from kdsl.config.kube_scheduler import without_nulls
+from kdsl.config.misfits import fitting_part, misfits, place_of
+from kdsl.lang.yaml_tree import YamlNode, read_yaml, to_plain
+
+POLICY: Final = "Policy"
+ORDER: Final = (
+    "CheckNodeCondition", "CheckNodeUnschedulable", "GeneralPredicates", "HostName", "PodFitsHostPorts",
+    "MatchNodeSelector", "PodFitsResources", "NoDiskConflict", "PodToleratesNodeTaints",
+    "PodToleratesNodeNoExecuteTaints", "CheckNodeLabelPresence", "CheckServiceAffinity", "MaxEBSVolumeCount",
+    "MaxGCEPDVolumeCount", "MaxCSIVolumeCount", "MaxAzureDiskVolumeCount", "MaxCinderVolumeCount",
+    "CheckVolumeBinding", "NoVolumeZoneConflict", "CheckNodeMemoryPressure", "CheckNodePIDPressure",
+    "CheckNodeDiskPressure", "EvenPodsSpread", "MatchInterPodAffinity",
+)  # fmt: skip
+"""The order in which predicates run, whatever the order of the file."""
+MANDATORY: Final = ("CheckNodeUnschedulable", "PodToleratesNodeTaints")
+"""The predicates that run whether the file names them or not."""
+DEFAULT_PREDICATES: Final = (
+    "CheckNodeUnschedulable", "GeneralPredicates", "NoDiskConflict", "PodToleratesNodeTaints",
+    "MaxEBSVolumeCount", "MaxGCEPDVolumeCount", "MaxCSIVolumeCount", "MaxAzureDiskVolumeCount",
+    "CheckVolumeBinding", "NoVolumeZoneConflict", "MatchInterPodAffinity",
+)  # fmt: skip
+DEFAULT_PRIORITIES: Final = {
+    "SelectorSpreadPriority": 1,
+    "InterPodAffinityPriority": 1,
+    "LeastRequestedPriority": 1,
+    "BalancedResourceAllocation": 1,
+    "NodePreferAvoidPodsPriority": 10000,
+    "NodeAffinityPriority": 1,
+    "TaintTolerationPriority": 1,
+    "ImageLocalityPriority": 1,
+}
+PRIORITIES: Final = (
+    *DEFAULT_PRIORITIES, "MostRequestedPriority", "RequestedToCapacityRatioPriority", "EqualPriority",
+    "ServiceSpreadingPriority", "EvenPodsSpreadPriority",
+)  # fmt: skip
+_ARGUED: Final = {"CheckNodeLabelPresence": "labelsPresence", "CheckServiceAffinity": "serviceAffinity"}
+"""What these predicates look at is said by their argument: without one they look at nothing."""
+_ALIASES: Final = {
+    "PodFitsPorts": "PodFitsHostPorts",
+    "MaxCSIVolumeCountPred": "MaxCSIVolumeCount",
+    "EvenPodsSpread": "EvenPodsSpreadPriority",
+    "EqualPriorityMap": "EqualPriority",
+}
+_MAX_WEIGHT: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a policy runs: predicates in their order, priorities with weights, and the arguments of both.
+
+    `arguments` are by rule and parameter of `rules/kubernetes/classic.kdsl`.
+    """
+
+    predicates: tuple[str, ...]
+    priorities: Mapping[str, int]
+    arguments: Mapping[tuple[str, str], Any] = field(default_factory=dict)
+    check_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyResult:
+    """The policy, or None with the errors that say why there is none; warnings come with either."""
+
+    policy: Policy | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@cache
+def policy_schema() -> Mapping[str, Any]:
+    """Return the JSON Schema (2020-12) of what can be imported."""
+    text = resources.files("kdsl.config").joinpath("schemas", "policy.v1.schema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def read_policy(source: Source) -> PolicyResult:
+    """Read the text of a policy, JSON or YAML. Never raises."""
+    read = read_yaml(source)
+    if has_errors(read.diagnostics):
+        return PolicyResult(None, read.diagnostics)
+    if len(read.documents) != 1:
+        title = f"`{source.path}` holds {len(read.documents)} documents: a policy is one"
+        return PolicyResult(None, (Diagnostic(ConfigCode.UNREADABLE, title, where=source.path),))
+    root = without_nulls(read.documents[0])
+    found = misfits(root, policy_schema())
+    fitting = fitting_part(root, policy_schema()) if found else root
+    if fitting is None:
+        return PolicyResult(None, found)
+    reader = _Reader(fitting, [each.span for each in found if each.span])
+    policy = reader.policy()
+    diagnostics = sorted((*found, *reader.found), key=lambda each: each.span.start if each.span else 0)
+    return PolicyResult(None if has_errors(diagnostics) else policy, tuple(diagnostics))
+
+
+class _Reader:
+    """Reads a tree that fits the schema; what else is wrong with it is in `found`.
+
+    `unfit` are the places of what did not fit and was left out.
+    """
+
+    def __init__(self, root: YamlNode, unfit: Sequence[Span]) -> None:
+        self._root = root
+        self._unfit = unfit
+        self._values: Any = to_plain(root)
+        self._arguments: dict[tuple[str, str], Any] = {}
+        self.found: list[Diagnostic] = []
+
+    def policy(self) -> Policy:
+        values = self._values
+        extenders = values.get("extenders", ())
+        self.found += check_extenders(extenders, lambda *path: self._place("extenders", *path))
+        predicates = self._predicates(values.get("predicates"))
+        priorities = self._priorities(values.get("priorities"))
+        ignored = ignored_by_scheduler(extenders)
+        for rule in ("GeneralPredicates", "PodFitsResources"):
+            if ignored and rule in predicates:
+                self._arguments[rule, "ignoredResources"] = list(ignored)
+        weight = values.get("hardPodAffinitySymmetricWeight") or 1
+        if weight != 1 and "InterPodAffinityPriority" in priorities:
+            self._arguments["InterPodAffinityPriority", "hardPodAffinityWeight"] = weight
+        return Policy(predicates, priorities, self._arguments, values.get("alwaysCheckAllPredicates", False))
+
+    # ---- predicates ----------------------------------------------------------------------------------------
+
+    def _predicates(self, listed: Sequence[Mapping[str, Any]] | None) -> tuple[str, ...]:
+        if listed is None:
+            return DEFAULT_PREDICATES
+        self._check_repeats("predicates", listed)
+        chosen = set(MANDATORY)
+        for index, each in enumerate(listed):
+            if self._lost("predicates", index):
+                continue
+            name = self._predicate(each, self._place("predicates", index, "name"))
+            chosen |= {name} if name else set()
+        return tuple(name for name in ORDER if name in chosen)
+
+    def _predicate(self, written: Mapping[str, Any], span: Span) -> str:
+        """Return the name of a predicate, and note its arguments; empty where there is none such."""
+        match written.get("argument"):
+            case {"serviceAffinity": {"labels": labels}}:
+                self._append("CheckServiceAffinity", "labels", labels)
+                return "CheckServiceAffinity"
+            case {"labelsPresence": {"labels": labels, **rest}}:
+                self._append(
+                    "CheckNodeLabelPresence", "present" if rest.get("presence") else "absent", labels
+                )
+                return "CheckNodeLabelPresence"
+        name = written["name"]
+        name = _ALIASES.get(name, name) if name not in ORDER else name
+        if name in _ARGUED:
+            title = f"predicate `{name}` has no argument: there is nothing to look at"
+            help_ = (f"add `argument: {{{_ARGUED[name]}: …}}`",)
+            self.found.append(Diagnostic(ConfigCode.MISSING_KEY, title, span, help=help_))
+        return name if name in ORDER else self._unknown("predicate", written["name"], ORDER, span)
+
+    # ---- priorities ----------------------------------------------------------------------------------------
+
+    def _priorities(self, listed: Sequence[Mapping[str, Any]] | None) -> Mapping[str, int]:
+        if listed is None:
+            return DEFAULT_PRIORITIES
+        self._check_repeats("priorities", listed)
+        weights: dict[str, int] = {}
+        first: dict[str, tuple[int, Span]] = {}
+        for index, each in enumerate(listed):
+            if self._lost("priorities", index):
+                continue
+            span, weight = self._place("priorities", index, "weight"), each["weight"]
+            name = self._priority(index, each)
+            if name in first and first[name][0] != weight:
+                title = f"the priorities that become `{name}` have weights {first[name][0]} and {weight}"
+                labels = (Label(first[name][1], "the first one is here"),)
+                why = "they are one rule, whose weight is that of each times their number"
+                self.found.append(
+                    Diagnostic(
+                        ConfigCode.CONFLICT, title, span, "another weight", secondary=labels, help=(why,)
+                    )
+                )
+            if name:
+                first.setdefault(name, (weight, span))
+                weights[name] = min(weights.get(name, 0) + weight, _MAX_WEIGHT)
+        return weights
+
+    def _priority(self, index: int, written: Mapping[str, Any]) -> str:
+        """Return the name of a priority, and note its arguments; empty where there is none such."""
+        match written.get("argument"):
+            case {"serviceAntiAffinity": {"label": label}}:
+                self._append("ServiceAntiAffinity", "labels", [label])
+                return "ServiceAntiAffinity"
+            case {"labelPreference": {"label": label, **rest}}:
+                self._append("NodeLabelPriority", "present" if rest.get("presence") else "absent", [label])
+                return "NodeLabelPriority"
+            case {"requestedToCapacityRatioArguments": arguments}:
+                self._shape(index, arguments)
+                return "RequestedToCapacityRatioPriority"
+        name = written["name"]
+        name = name if name in PRIORITIES else _ALIASES.get(name, name)
+        if name in PRIORITIES:
+            return str(name)
+        return self._unknown("priority", name, PRIORITIES, self._place("priorities", index, "name"))
+
+    def _shape(self, index: int, arguments: Mapping[str, Any]) -> None:
+        name = "RequestedToCapacityRatioPriority"
+        path = ("priorities", index, "argument", "requestedToCapacityRatioArguments")
+        if (name, "shape") in self._arguments:
+            title = f"two priorities become `{name}`, which has one shape"
+            self.found.append(
+                Diagnostic(ConfigCode.LISTED_TWICE, title, self._place("priorities", index, "name"))
+            )
+            return
+        points = [[each.get("utilization", 0), each.get("score", 0)] for each in arguments["shape"]]
+        for at, (left, right) in enumerate(pairwise(points)):
+            if left[0] >= right[0]:
+                title = f"utilizations must rise: {right[0]} comes after {left[0]}"
+                span = self._place(*path, "shape", at + 1)
+                self.found.append(Diagnostic(ConfigCode.WRONG_VALUE, title, span))
+        self._arguments[name, "shape"] = points
+        weights = {each["name"]: each.get("weight") or 1 for each in arguments.get("resources", ())}
+        if weights:
+            self._arguments[name, "resources"] = weights
+
+    # ---- both ----------------------------------------------------------------------------------------------
+
+    def _check_repeats(self, key: str, listed: Sequence[Mapping[str, Any]]) -> None:
+        first: dict[str, Span] = {}
+        for index, each in enumerate(listed):
+            span = self._place(key, index, "name")
+            if each["name"] in first:
+                title = f"`{each['name']}` is listed twice in `{key}`"
+                labels = (Label(first[each["name"]], "the first one is here"),)
+                self.found.append(Diagnostic(ConfigCode.LISTED_TWICE, title, span, secondary=labels))
+            first.setdefault(each["name"], span)
+
+    def _lost(self, key: str, index: int) -> bool:
+        """Tell whether a part of an entry was left out: without it, the rest may mean something else."""
+        entry = self._place(key, index)
+        return any(entry.start <= each.start < entry.end for each in self._unfit)
+
+    def _append(self, rule: str, param: str, values: Sequence[str]) -> None:
+        known: list[str] = self._arguments.setdefault((rule, param), [])
+        known += (each for each in values if each not in known)
+
+    def _unknown(self, kind: str, name: str, known: Sequence[str], span: Span) -> str:
+        help_ = did_you_mean(name, known) or (
+            "leave it out, convert the rest, and write rules for what it does: see docs/write-rules.md",
+        )
+        self.found.append(
+            Diagnostic(
+                ConfigCode.UNKNOWN_PLUGIN,
+                f"unknown {kind} `{name}`",
+                span,
+                f"not a {kind} that kdsl has a rule for",
+                help=help_,
+            )
+        )
+        return ""
+
+    def _place(self, *path: str | int) -> Span:
+        return place_of(self._root, path)
