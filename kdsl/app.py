@@ -2,36 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from kdsl.base.clock import Clock
+from kdsl.base.clock import Clock, ManualClock
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.checker import check_program
-from kdsl.check.externals import NO_EXTERNALS, PLUGINS, ExternalRule, ExternalRules
+from kdsl.check.externals import PLUGINS, Externals
 from kdsl.check.model import CheckedProfile, RuleSet
-from kdsl.config.configuration import KdslConfiguration
+from kdsl.check.views import load_views
+from kdsl.config.configuration import KdslConfiguration, Limits, OnInvalid
 from kdsl.cycle.decision import Detail, TieBreak
 from kdsl.cycle.engine import Engine, EngineOptions
-from kdsl.cycle.ports import ClusterSource, Router
+from kdsl.cycle.ports import ClusterSource, Evictor, Router, Tracer
 from kdsl.cycle.waiting import WaitingPods
-from kdsl.hooks.context import Binder, PluginContext
-from kdsl.hooks.installed import BAD_ARGUMENT, installed_plugins
-from kdsl.hooks.manager import PluginManager, declared_hooks, import_plugin
-from kdsl.hooks.table import FILTER_HOOKS, SCORE_HOOKS, HookTable, ProfileOrder, freeze
-from kdsl.lang.loader import Program, load_rules
-from kdsl.lang.tree import RuleKind
+from kdsl.hooks.context import (
+    NO_ANNOTATIONS,
+    NO_VOLUMES,
+    Binder,
+    PluginContext,
+    PodAnnotator,
+    VolumeBinder,
+)
+from kdsl.hooks.doctor import examine, examine_rules
+from kdsl.hooks.extensions import bring, check_version
+from kdsl.hooks.installed import installed_rules
+from kdsl.hooks.manager import PluginManager, import_plugin
+from kdsl.hooks.specs import Backoff
+from kdsl.hooks.table import HookTable, ProfileOrder, freeze
+from kdsl.lang.loader import Program, library_clashes, load_rules
+from kdsl.plan.cost.codes import CostCode
+from kdsl.plan.cost.profiles import Budget, over_budget
+from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
 from kdsl.plan.hookimpls import PredicatePlugin, QueuePlugin, ScorePlugin, compile_profile
 from kdsl.plan.overlap import check_overlaps
+from kdsl.plan.preemption import PreemptionPlugin
+from kdsl.plan.queue import check_backoffs
 from kdsl.plan.router import ForcedProfile, ProfileRouter
+from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.scalar.probe import Probe
+from kdsl.plan.standing.join import join
 from kdsl.plan.tightened import TightenedPlugin
 
-DEFAULT_PLUGINS: Mapping[str, Mapping[str, Any]] = {"default-binder": {}}
-"""The plugins that are active unless the settings say otherwise, with their arguments."""
+Plugins = Mapping[str, Mapping[str, Any]]
+"""Plugins with their arguments."""
+
+PLACED_PLUGINS: Plugins = {"VolumeBinding": {}, "DynamicResources": {}}
+"""Plugins that shipped profiles place: always active, they take part in the profiles that place them."""
+
+DEFAULT_PLUGINS: Plugins = {"default-binder": {}, **PLACED_PLUGINS}
+"""The plugins that are active unless the settings say otherwise."""
+
+RulePlugin: TypeAlias = (
+    PredicatePlugin
+    | TightenedPlugin[PredicatePlugin]
+    | ScorePlugin
+    | QueuePlugin
+    | PreemptionPlugin
+    | DevicesPlugin
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +85,9 @@ class Settings:
     """How to run.
 
     `profile` forces one profile for the pods of every scheduler; otherwise `profiles` run, or all where it is
-    empty. `plugins` are active with these arguments. A `probe` watches the rules at work.
+    empty. `plugins` are active with these arguments; those called `undeclared` may bring functions that do
+    not say what they read. A `probe` watches the rules at work, `steps` bound them. `backoff` is how long
+    pods wait between attempts, None for what each queue says.
     """
 
     profile: str | None = None
@@ -62,8 +97,14 @@ class Settings:
     parallelism: int = 1
     percentage: int = 0
     detail: Detail = Detail.SUMMARY
-    plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: DEFAULT_PLUGINS)
+    plugins: Plugins = field(default_factory=lambda: DEFAULT_PLUGINS)
+    undeclared: frozenset[str] = frozenset()
     probe: Probe | None = None
+    steps: Steps = DEFAULT_STEPS
+    backoff: Backoff | None = None
+
+
+DEFAULT_SETTINGS = Settings()
 
 
 def shipped_rules() -> Path:
@@ -78,42 +119,83 @@ def shipped_rules() -> Path:
     return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
-def check_rules(
-    paths: Sequence[Path | str], plugins: Collection[str] = DEFAULT_PLUGINS.keys()
-) -> CheckedRules:
-    """Load and check the rule files of `paths`, whose profiles may place the active `plugins`.
+def libraries() -> tuple[Path, ...]:
+    """Return the folders whose packages rules may import: the shipped rules and installed rule packages."""
+    installed = (each.folder for each in installed_rules() if each.folder is not None)
+    return tuple(dict.fromkeys((shipped_rules(), *installed)))
 
-    Packages that they import and do not hold come from the shipped rules.
+
+@dataclass(frozen=True, slots=True)
+class ActivePlugins:
+    """The active plugins with their arguments, and what they bring to rule files; with errors, not all."""
+
+    args: Mapping[str, Mapping[str, Any]]
+    externals: Externals
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def activate(settings: Settings) -> ActivePlugins:
+    """Read what the active plugins bring to rule files; they are imported, not built."""
+    return ActivePlugins(settings.plugins, *bring(settings.plugins, load_views(), settings.undeclared))
+
+
+def check_rules(
+    paths: Sequence[Path | str],
+    plugins: Collection[str] = DEFAULT_PLUGINS.keys(),
+    undeclared: Collection[str] = (),
+    read: Callable[[Path], bytes] = Path.read_bytes,
+) -> CheckedRules:
+    """Load and check the rule files of `paths`, which may use what the active `plugins` bring.
+
+    Packages that they import and do not hold come from `libraries`. Plugins called `undeclared` may bring
+    functions that do not say what they read.
     """
-    loaded = load_rules(paths, library=(shipped_rules(),))
+    loaded = load_rules(paths, read, library=libraries())
     files = len(loaded.program.files)
     if has_errors(loaded.diagnostics):
         return CheckedRules(None, loaded.diagnostics, files, loaded.program)
-    checked = check_program(loaded.program, externals=_externals(loaded.program, plugins))
-    overlaps = () if checked.rules is None else check_overlaps(checked.rules)
-    found = (*loaded.diagnostics, *checked.diagnostics, *overlaps)
-    return CheckedRules(None if has_errors(overlaps) else checked.rules, found, files, loaded.program)
+    externals, misfits = bring((*PLACED_PLUGINS, *plugins), load_views(), undeclared)
+    rules, problems = _check_once(loaded.program, externals)
+    found = (*loaded.diagnostics, *misfits, *problems)
+    return CheckedRules(None if has_errors(misfits) else rules, found, files, loaded.program)
 
 
-def _externals(program: Program, active: Collection[str]) -> ExternalRules:
-    """Return what installed plugins bring to profiles. No plugin is imported for rules that name none."""
-    if not any(f"{PLUGINS}." in file.span.source.text for file in program.files):
-        return NO_EXTERNALS
-    rules = [
-        ExternalRule(name, name in active, _kinds(name) if name in active else frozenset())
-        for name in dict.fromkeys(plugin.name for plugin in installed_plugins())
-    ]
-    # Of two plugins that rules call the same, the one that is active is meant.
-    return {rule.name: rule for rule in sorted(rules, key=lambda rule: rule.is_active)}
+_Checked: TypeAlias = tuple[RuleSet | None, tuple[Diagnostic, ...]]
+_MOST_CHECKED = 8
+_checked: OrderedDict[tuple[tuple[str, str], ...], tuple[Externals, _Checked]] = OrderedDict()
 
 
-def _kinds(plugin: str) -> frozenset[RuleKind]:
-    """Return what a plugin can be placed as: anything where only building it would tell."""
-    hooks = declared_hooks(plugin)
-    if hooks is None:
-        return frozenset(RuleKind)
-    places = ((RuleKind.PREDICATE, FILTER_HOOKS), (RuleKind.SCORE, SCORE_HOOKS))
-    return frozenset(kind for kind, wanted in places if not hooks.isdisjoint(wanted))
+def _check_once(program: Program, externals: Externals) -> _Checked:
+    """Check a program, or return what came of the same texts with the same plugins in this process."""
+    texts = tuple((file.span.source.path, file.span.source.text) for file in program.files)
+    known = _checked.get(texts)
+    if known is None or known[0] != externals:
+        checked = check_program(program, externals=externals)
+        rules = checked.rules
+        overlaps = () if rules is None else check_overlaps(rules) + check_backoffs(rules)
+        answer = (None if has_errors(overlaps) else rules, (*checked.diagnostics, *overlaps))
+        known = _checked[texts] = (externals, answer)
+    _checked.move_to_end(texts)
+    while len(_checked) > _MOST_CHECKED:
+        _checked.popitem(last=False)
+    return known[1]
+
+
+def check_text(path: Path, text: str) -> CheckedRules:
+    """Check a rule file that is not written yet as if it were at `path`, alone with the libraries."""
+    return check_rules((path,), read=lambda each: text.encode() if each == path else each.read_bytes())
+
+
+def check_configured(
+    configuration: KdslConfiguration,
+    paths: Sequence[Path] = (),
+    read: Callable[[Path], bytes] = Path.read_bytes,
+) -> CheckedRules:
+    """Check the rules of `paths`, else of the configuration, else the shipped ones, with its plugins."""
+    settings = configured(configuration)
+    chosen = paths or configuration.rules or (shipped_rules(),)
+    checked = check_rules(chosen, settings.plugins, settings.undeclared, read)
+    return replace(checked, diagnostics=locate(checked.diagnostics, configuration))
 
 
 def configured(configuration: KdslConfiguration) -> Settings:
@@ -126,13 +208,25 @@ def configured(configuration: KdslConfiguration) -> Settings:
         tie_break=TieBreak(configuration.tie_break),
         parallelism=configuration.parallelism,
         percentage=configuration.percentage,
-        plugins=DEFAULT_PLUGINS if plugins is None else {plugin.name: plugin.args for plugin in plugins},
+        plugins=DEFAULT_PLUGINS
+        if plugins is None
+        else {**PLACED_PLUGINS, **{plugin.name: plugin.args for plugin in plugins}},
+        undeclared=frozenset(plugin.name for plugin in plugins or () if plugin.allow_undeclared),
+        steps=Steps(configuration.limits.node_steps, configuration.limits.pod_steps),
+        backoff=Backoff(configuration.backoff.initial, configuration.backoff.maximum)
+        if configuration.backoff is not None
+        else None,
     )
 
 
-def check_configuration(configuration: KdslConfiguration, rules: RuleSet) -> tuple[Diagnostic, ...]:
-    """Say what the rules and the installed plugins do not have or take. Plugins are imported, not built."""
-    found: list[Diagnostic] = []
+def check_configuration(
+    configuration: KdslConfiguration, rules: RuleSet, files: int
+) -> tuple[Diagnostic, ...]:
+    """Say what the rules and the installed plugins do not have or take, and what the rules take too much of.
+
+    `files` is the number of rule files. Plugins are imported, not built.
+    """
+    found = list(_check_limits(configuration.limits, rules, files))
     profile = configuration.profile
     for name in (*configuration.profiles, *((profile,) if profile else ())):
         try:
@@ -140,10 +234,32 @@ def check_configuration(configuration: KdslConfiguration, rules: RuleSet) -> tup
         except InvalidInputError as error:
             found += [replace(problem, span=name.span) for problem in error.diagnostics]
     for plugin in configuration.plugins or ():
-        for problem in import_plugin(plugin.name, plugin.args)[1]:
-            is_about_args = problem.code == BAD_ARGUMENT
-            found.append(replace(problem, span=plugin.args_span if is_about_args else plugin.span))
-    return tuple(found)
+        found += import_plugin(plugin.name, plugin.args, plugin.place)[1]
+        found += check_version(plugin.name, plugin.requires)
+    return locate(found, configuration)
+
+
+def examine_plugins(
+    names: Collection[str], configuration: KdslConfiguration | None = None
+) -> tuple[Diagnostic, ...]:
+    """Say what is wrong with installed plugins and rule packages; plugins are imported, not built."""
+    plugins = None if configuration is None else configuration.plugins or ()
+    configured = None if plugins is None else {plugin.name: plugin for plugin in plugins}
+    found = (*examine(names, load_views(), configured), *examine_rules(), *library_clashes(libraries()))
+    return found if configuration is None else locate(found, configuration)
+
+
+def locate(found: Iterable[Diagnostic], configuration: KdslConfiguration) -> tuple[Diagnostic, ...]:
+    """Give findings about configured plugins that have no place of their own that of the plugin's name."""
+    spans = {f"{PLUGINS}.{plugin.name}": plugin.span for plugin in configuration.plugins or ()}
+    return tuple(each if each.span else replace(each, span=spans.get(each.where)) for each in found)
+
+
+def _check_limits(limits: Limits, rules: RuleSet, files: int) -> Iterator[Diagnostic]:
+    if limits.rule_files is not None and files > limits.rule_files:
+        title = f"there are {files} rule files, {limits.rule_files} are allowed"
+        yield Diagnostic(CostCode.TOO_MANY_FILES, title, where="limits.ruleFiles")
+    yield from over_budget(rules, Budget(limits.rule_cost, limits.profile_cost), load_views())
 
 
 def build_engine(
@@ -152,20 +268,59 @@ def build_engine(
     binder: Binder,
     clock: Clock,
     settings: Settings,
+    volumes: VolumeBinder = NO_VOLUMES,
+    evictor: Evictor | None = None,
+    tracer: Tracer | None = None,
+    annotator: PodAnnotator = NO_ANNOTATIONS,
 ) -> Engine:
     """Compile the profiles, activate the plugins and put both into an engine.
 
-    Pods are routed by scheduler name and team; a forced profile takes them all. Raises InvalidInputError
-    where a profile or plugin cannot be used.
+    Pods are routed by scheduler name and team; a forced profile takes them all. Without an `evictor`
+    decisions name victims, and nobody removes them. `tracer` is told of every attempt. Raises
+    InvalidInputError where a profile or plugin cannot be used.
     """
     waiting: WaitingPods[Any] = WaitingPods()
-    tables = hook_tables(rules, PluginContext(binder, clock, waiting), settings)
+    made = build_scheduler(rules, PluginContext(binder, clock, waiting, volumes, annotator), settings)
+    return Engine(
+        made.tables,
+        cluster,
+        clock,
+        made.options,
+        tracer=tracer,
+        waiting=waiting,
+        router=made.router,
+        evictor=evictor,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """What a configuration makes: profiles that are ready to run, who gets which, and how.
+
+    `context` is what its plugins were built with. `Engine.adopt` runs another one.
+    """
+
+    tables: tuple[HookTable, ...]
+    router: Router
+    options: EngineOptions
+    context: PluginContext
+    on_invalid: OnInvalid = OnInvalid.KEEP_LAST_GOOD
+
+
+def build_scheduler(rules: RuleSet, context: PluginContext, settings: Settings) -> Scheduler:
+    """Compile the profiles and build the plugins; raise InvalidInputError where one cannot be used."""
+    tables = hook_tables(rules, context, settings)
     router: Router
     if settings.profile is not None:
         router = ForcedProfile(tables[0].profile)
     else:
         router = ProfileRouter(rules, (table.profile for table in tables))
-    options = EngineOptions(
+    return Scheduler(tables, router, engine_options(rules, settings), context)
+
+
+def engine_options(rules: RuleSet, settings: Settings) -> EngineOptions:
+    """Return what settings say to the engine itself."""
+    return EngineOptions(
         seed=settings.seed,
         tie_break=settings.tie_break,
         parallelism=settings.parallelism,
@@ -173,7 +328,6 @@ def build_engine(
         detail=settings.detail,
         rules=rules.digest,
     )
-    return Engine(tables, cluster, clock, options, waiting=waiting, router=router)
 
 
 def hook_tables(rules: RuleSet, context: PluginContext, settings: Settings) -> tuple[HookTable, ...]:
@@ -183,19 +337,34 @@ def hook_tables(rules: RuleSet, context: PluginContext, settings: Settings) -> t
     """
     manager = PluginManager()
     found: list[Diagnostic] = []
-    for name, args in settings.plugins.items():
+    for name, args in {**PLACED_PLUGINS, **settings.plugins}.items():
         found.extend(manager.load(name, args, context))
-    names = settings.profiles if settings.profile is None else (settings.profile,)
-    profiles = [find_profile(rules, name) for name in names] or rules.profiles.values()
     tables: list[HookTable] = []
-    for profile in profiles:
-        table, problems = _freeze_profile(manager, rules, profile, settings)
+    for profile in _profiles_in_use(rules, settings):
+        table, problems = _freeze_profile(manager, rules, profile, context, settings)
         found.extend(problems)
         if table is not None:
-            tables.append(table)
+            own = settings.backoff
+            tables.append(table if own is None else replace(table, backoff=own))
     if has_errors(found):
         raise InvalidInputError(found)
     return tuple(tables)
+
+
+def devices_in_use(rules: RuleSet, settings: Settings, schedulers: Collection[str]) -> DevicesPlugin | None:
+    """Return the devices of the forced profile, else of the first active one of these that has some.
+
+    They are for looking at cards: they write nothing.
+    """
+    for profile in _profiles_in_use(rules, settings):
+        if profile.sharing and (settings.profile is not None or profile.scheduler in schedulers):
+            return compile_devices(rules, profile, NO_ANNOTATIONS, ManualClock(), settings.steps)
+    return None
+
+
+def _profiles_in_use(rules: RuleSet, settings: Settings) -> Collection[CheckedProfile]:
+    names = settings.profiles if settings.profile is None else (settings.profile,)
+    return [find_profile(rules, name) for name in names] or rules.profiles.values()
 
 
 def find_profile(rules: RuleSet, name: str) -> CheckedProfile:
@@ -219,24 +388,43 @@ def find_profile(rules: RuleSet, name: str) -> CheckedProfile:
 
 
 def _freeze_profile(
-    manager: PluginManager, rules: RuleSet, profile: CheckedProfile, settings: Settings
+    manager: PluginManager,
+    rules: RuleSet,
+    profile: CheckedProfile,
+    context: PluginContext,
+    settings: Settings,
 ) -> tuple[HookTable | None, tuple[Diagnostic, ...]]:
     """Register the rules of a profile like any plugin, and freeze them in the profile's order."""
-    compiled = compile_profile(rules, profile, settings.probe)
+    compiled = compile_profile(rules, profile, settings.probe, settings.steps)
     found: list[Diagnostic] = []
-    rule_plugins: tuple[PredicatePlugin | TightenedPlugin | ScorePlugin | QueuePlugin, ...]
-    rule_plugins = (*compiled.predicates, *compiled.scores, compiled.queue)
+    preemption = compiled.preemption
+    devices = compile_devices(rules, profile, context.annotator, context.clock, settings.steps)
+    rule_plugins: list[RulePlugin] = [*compiled.predicates, *compiled.scores, compiled.queue]
+    rule_plugins += [*((preemption,) if preemption else ()), *((devices,) if devices else ())]
     for plugin in rule_plugins:
         found.extend(manager.register(plugin, plugin.name, key=plugin.key))
     predicates = (plugin.key for plugin in compiled.predicates)
     scores = (plugin.key for plugin in compiled.scores)
+    placed = {rule.plugin for rule in profile.predicates}
+    placed |= {entry.score.plugin for entry in profile.scores}
     order = ProfileOrder(
         name=profile.qualified,
         scheduler=profile.scheduler,
-        predicates=tuple(rule.plugin or next(predicates) for rule in profile.predicates),
-        scores=tuple((entry.score.plugin or next(scores), entry.weight) for entry in profile.scores),
+        predicates=(
+            *(rule.plugin or next(predicates) for rule in profile.predicates),
+            # Cards come last: most nodes are out by then.
+            *((devices.key,) if devices else ()),
+        ),
+        scores=(
+            *((entry.score.plugin or next(scores), entry.weight) for entry in profile.scores),
+            *(((devices.key, devices.weight),) if devices else ()),
+        ),
         queue=compiled.queue.key,
-        plugins=tuple(settings.plugins),
+        check_all=profile.check_all,
+        preemption=preemption.key if preemption else "",
+        plugins=tuple(name for name in settings.plugins if name not in PLACED_PLUGINS or name in placed),
     )
     table, problems = freeze(manager, order)
+    if table is not None and settings.probe is None:
+        table = join(table, profile, compiled)
     return table, (*found, *problems)

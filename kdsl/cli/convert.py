@@ -1,4 +1,4 @@
-"""`kdsl convert`: rule files between their two forms, the language and YAML."""
+"""`kdsl convert`: rule files between their two forms, and configurations of other schedulers into rules."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kdsl.base.diagnostic import has_errors
 from kdsl.cli.output import emit, print_diagnostics
 
 if TYPE_CHECKING:
     from kdsl.base.diagnostic import Diagnostic
+    from kdsl.base.span import Source
+
+_DOCUMENTS = (".yaml", ".yml", ".json")
+"""The suffixes of what can hold a configuration of another scheduler."""
 
 
 @click.command("convert")
@@ -19,8 +24,9 @@ if TYPE_CHECKING:
 @click.option(
     "--to",
     "form",
-    type=click.Choice(["yaml", "kdsl"]),
-    help="The form to write (default: the other one than FILE's).",
+    type=click.Choice(["yaml", "kdsl", "config"]),
+    help="The form to write (default: the other one than FILE's). `config` is the KdslConfiguration that "
+    "goes with the rules of a scheduler configuration.",
 )
 @click.option(
     "--write", is_flag=True, help="Write each beside its FILE instead of printing it; replaces nothing."
@@ -28,16 +34,21 @@ if TYPE_CHECKING:
 def command(files: tuple[Path, ...], form: str | None, write: bool) -> None:
     """Convert rule files (`*.kdsl`) to YAML (`*.kdsl.yaml`), or back. Only comments are lost.
 
-    The result is read again and compared before anything is written. Exits with 2 if a file cannot be
-    converted, read or written; the others are converted all the same.
+    A `KubeSchedulerConfiguration` or a `Policy` (`*.yaml`, `*.json`) becomes a rule file; with --write also a
+    KdslConfiguration. HAMi's device configuration (`device-config.yaml`) becomes devices and a profile
+    `hami`.
+
+    The result is read again and compared or checked before anything is written. Exits with 2 if a file cannot
+    be converted, read or written; the others are converted all the same.
     """
     if len(files) > 1 and not write:
         raise click.UsageError("several files need --write")
-    failed: list[Diagnostic] = []
+    found: list[Diagnostic] = []
     for path in files:
-        failed.extend(_convert(path, form, write))
-    if failed:
-        print_diagnostics(failed, to_stderr=True)
+        found.extend(_convert(path, form, write))
+    if found:
+        print_diagnostics(found, to_stderr=True)
+    if has_errors(found):
         sys.exit(2)
 
 
@@ -53,6 +64,10 @@ def _convert(path: Path, form: str | None, write: bool) -> tuple[Diagnostic, ...
         return (unreadable(path, error),)
     if not isinstance(source, Source):
         return (source,)
+    if not is_twin(str(path)) and path.suffix in _DOCUMENTS:
+        return _import(source, form, write)
+    if form == "config":
+        return (_refused(path, f"`{path}` is a rule file: it holds no settings"),)
     to_twin = not is_twin(str(path)) if form is None else form == "yaml"
     text, found = convert(source, to_twin=to_twin)
     if text is None:
@@ -64,19 +79,49 @@ def _convert(path: Path, form: str | None, write: bool) -> tuple[Diagnostic, ...
     return _write(path.with_name(f"{stem}{TWIN_SUFFIX if to_twin else SUFFIX}"), text)
 
 
-def _write(path: Path, text: str) -> tuple[Diagnostic, ...]:
+def _import(source: Source, form: str | None, write: bool) -> tuple[Diagnostic, ...]:
+    """Convert a configuration of another scheduler; return what is wrong with it, and what it loses."""
+    from kdsl.app import check_text
+    from kdsl.base.span import Source
+    from kdsl.config.imports import import_configuration
+    from kdsl.lang.discovery import SUFFIX, TWIN_SUFFIX
+    from kdsl.lang.twin import convert
+
+    path = Path(source.path)
+    result = import_configuration(source)
+    if result.converted is None:
+        return result.diagnostics
+    rules = path.with_name(path.stem + (TWIN_SUFFIX if form == "yaml" else SUFFIX))
+    text: str | None = result.converted.text
+    written_as = path.with_name(path.stem + SUFFIX)
+    found = check_text(written_as, result.converted.text).diagnostics
+    if form == "yaml" and not has_errors(found):
+        text, found = convert(Source(str(written_as), result.converted.text), to_twin=True)
+    if text is None or has_errors(found):
+        return (*result.diagnostics, *found)
+    settings = result.converted.settings_text(rules.name)
+    if not write:
+        emit(settings if form == "config" else text, nl=False)
+        return result.diagnostics
+    written = _write(path.with_name(f"{path.stem}.config.yaml"), settings)
+    return (*result.diagnostics, *(() if form == "config" else _write(rules, text)), *written)
+
+
+def _refused(path: Path, title: str) -> Diagnostic:
     from kdsl.base.diagnostic import Diagnostic
     from kdsl.lang.codes import LangCode
 
+    return Diagnostic(LangCode.CONVERT_REFUSED, title, where=str(path))
+
+
+def _write(path: Path, text: str) -> tuple[Diagnostic, ...]:
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError:
-        title = f"`{path}` exists already: it was not replaced"
-        return (Diagnostic(LangCode.CONVERT_REFUSED, title, where=str(path)),)
+        return (_refused(path, f"`{path}` exists already: it was not replaced"),)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        title = f"cannot write `{path}`: {reason}"
-        return (Diagnostic(LangCode.CONVERT_REFUSED, title, where=str(path)),)
+        return (_refused(path, f"cannot write `{path}`: {reason}"),)
     emit(f"wrote {path}", to_stderr=True)
     return ()

@@ -5,17 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.errors import KdslError
+from kdsl.cli.inputs import config_option, read_config
 from kdsl.cli.output import emit, print_diagnostics, print_document
 
 if TYPE_CHECKING:
-    from kdsl.cluster.node import NodeInfo
+    from kdsl.check.externals import Externals
+    from kdsl.cluster.node import NodeFacts
     from kdsl.cluster.read import ReadResult
+    from kdsl.cluster.snapshot import Snapshot
     from kdsl.plan.values import Value
 
 _SCOPE = "predicate"
@@ -30,6 +34,7 @@ _SCOPE = "predicate"
     metavar="FILE",
     help="What `cluster` is: nodes and pods; those that run on the node of --node are its pods.",
 )
+@config_option
 @click.option("--dynamic", is_flag=True, help="CEL's dynamic typing, without the strict rules of rule files.")
 @click.option(
     "-o",
@@ -40,15 +45,22 @@ _SCOPE = "predicate"
     help="A CEL expression, or typed JSON as in CEL's conformance suite.",
 )
 def command(
-    expression: str, pod: str | None, node: str | None, cluster: str | None, dynamic: bool, output: str
+    expression: str,
+    pod: str | None,
+    node: str | None,
+    cluster: str | None,
+    config: Path | None,
+    dynamic: bool,
+    output: str,
 ) -> None:
     """Evaluate EXPR, typed as in a predicate, and print its value.
 
-    Only the objects that are given have a name. Exits with 1 where the evaluation is an error, with 2 where
-    EXPR does not parse or check.
+    Only the objects that are given have a name. With --config EXPR may use what its plugins bring.
+    Exits with 1 where the evaluation is an error, with 2 where EXPR does not parse or check.
     """
     from kdsl.base.span import Source
     from kdsl.check.environment import Environment
+    from kdsl.check.externals import signatures_of
     from kdsl.check.infer import check_expression
     from kdsl.check.views import load_views
     from kdsl.lang.parser import parse_expression
@@ -56,17 +68,19 @@ def command(
     from kdsl.plan.values import EvalError
     from kdsl.report.values import ValuePrinter
 
-    views = load_views()
+    externals = _externals(config)
+    views = load_views().with_fields(externals.fields)
     values = _Inputs().values(pod, node, cluster)
     types = {name: views.scopes[_SCOPE][name] for name in values}
     expr, problems = parse_expression(Source("<expression>", expression))
     if expr is None or problems:
         _refuse(problems)
-    typed, found = check_expression(expr, Environment(types, strict=not dynamic), views)
+    environment = Environment(types, strict=not dynamic, fns=signatures_of(externals))
+    typed, found = check_expression(expr, environment, views)
     if typed is None:
         _refuse([_with_help(diagnostic, values) for diagnostic in found])
     try:
-        value = compile_expression(typed)(tuple(values.values()))
+        value = compile_expression(typed, externals.compiled)(tuple(values.values()))
     except EvalError as error:
         if output == "json":
             print_document({"evalError": {"errors": [{"message": error.message}]}}, output)
@@ -79,6 +93,20 @@ def command(
         emit(printer.text(value, typed.type))
 
 
+def _externals(config: Path | None) -> Externals:
+    """Return what the plugins of a configuration bring; one that cannot be used ends the command."""
+    from kdsl.app import activate, configured, locate
+    from kdsl.check.externals import NO_EXTERNALS
+
+    if config is None:
+        return NO_EXTERNALS
+    configuration = read_config(config)
+    active = activate(configured(configuration))
+    if active.diagnostics:
+        _refuse(locate(active.diagnostics, configuration))
+    return active.externals
+
+
 @dataclass(frozen=True, slots=True)
 class _Inputs:
     """Reads the files of the options; standard input once, whichever of them names it."""
@@ -87,6 +115,7 @@ class _Inputs:
 
     def values(self, pod: str | None, node: str | None, cluster: str | None) -> Mapping[str, Value]:
         """Return the objects by the names they have in expressions."""
+        from kdsl.cluster.node import NodeFacts, NodeInfo
         from kdsl.cluster.pod import PodInfo
         from kdsl.plan.views import ClusterView
 
@@ -96,35 +125,40 @@ class _Inputs:
         around = None if cluster is None else self._read(cluster)
         if pod is not None:
             values["pod"] = PodInfo.of(self._only(self._read(pod).pods, "pod", pod))
+        facts = None
         if node is not None:
-            values["node"] = self._node(node, around)
-        if around is not None:
-            names = {each.metadata.name for each in around.nodes}
-            if "node" in values:
-                names.add(values["node"].name)
-            values["cluster"] = ClusterView(len(names))
+            facts = NodeFacts.of(self._only(self._read(node).nodes, "node", node))
+        if around is None:
+            if facts is not None:
+                values["node"] = NodeInfo.of(facts)
+        else:
+            snapshot = self._snapshot(around, facts)
+            if facts is not None:
+                values["node"] = snapshot.node(facts.name)
+            values["cluster"] = ClusterView(snapshot)
+            if isinstance(of := values.get("pod"), PodInfo):
+                values["pod"] = snapshot.catalog.complete(of)
         self._complain()
         return values
 
-    def _node(self, path: str, around: ReadResult | None) -> NodeInfo:
-        """Return the node as it is in the cluster, with the pods on it and what the others tell of images."""
+    def _snapshot(self, around: ReadResult, facts: NodeFacts | None) -> Snapshot:
+        """Return the cluster of these objects, with the node of --node as it is given there."""
         from kdsl.cluster.cache import ClusterCache
-        from kdsl.cluster.node import NodeFacts, NodeInfo
+        from kdsl.cluster.node import NodeFacts
         from kdsl.cluster.pod import PodInfo
 
-        facts = NodeFacts.of(self._only(self._read(path).nodes, "node", path))
-        if around is None:
-            return NodeInfo.of(facts)
         cache = ClusterCache()
         for each in around.nodes:
-            if each.metadata.name != facts.name:
+            if facts is None or each.metadata.name != facts.name:
                 cache.add_node(NodeFacts.of(each))
-        cache.add_node(facts)
+        if facts is not None:
+            cache.add_node(facts)
         for pod in map(PodInfo.of, around.pods):
             if pod.node_name and not pod.is_finished:
                 cache.add_pod(pod)
-        snapshot = cache.snapshot()
-        return snapshot.info(snapshot.names.index(facts.name))
+        for thing in around.catalog:
+            cache.put(thing)
+        return cache.snapshot()
 
     def _read(self, path: str) -> ReadResult:
         from kdsl.cluster.read import read_objects

@@ -80,12 +80,14 @@ def session_options(command: Command) -> Command:
     return command
 
 
-def read_workload(cluster: tuple[str, ...], pods: tuple[str, ...], form: str) -> tuple[Workload, bool]:
+def read_workload(
+    cluster: tuple[str, ...], pods: tuple[str, ...], form: str, *, keeps_manifests: bool = False
+) -> tuple[Workload, bool]:
     """Read the inputs, print what is wrong with them to stderr, and tell whether anything was."""
     from kdsl.sim.workload import read_kubernetes, read_openb_trace
 
     read = read_openb_trace if form == "openb" else read_kubernetes
-    workload, diagnostics = read(cluster, pods)
+    workload, diagnostics = read(cluster, pods, keeps_manifests=keeps_manifests)
     return workload, _complain(diagnostics)
 
 
@@ -99,14 +101,16 @@ def read_session(
     parallelism: int | None,
 ) -> tuple[RuleSet, Settings]:
     """Read the configuration and the rules, and put the options on top; mistakes end with exit code 2."""
-    from kdsl.app import check_configuration, check_rules, configured, shipped_rules
+    from kdsl.app import check_configuration, check_configured, configured
     from kdsl.cycle.decision import TieBreak
 
     configuration = read_config(config)
     settings = configured(configuration)
-    checked = check_rules(paths or configuration.rules or (shipped_rules(),), settings.plugins)
+    checked = check_configured(configuration, paths)
     broken = _complain(checked.diagnostics)
-    if checked.rules is None or broken or _complain(check_configuration(configuration, checked.rules)):
+    if checked.rules is None or broken:
+        sys.exit(2)
+    if _complain(check_configuration(configuration, checked.rules, checked.files)):
         sys.exit(2)
     options = {
         "profile": profile,

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from kdsl.base.diagnostic import did_you_mean, has_errors
+from kdsl.cli.fixing import fix_options, settle_fixes
+from kdsl.cli.inputs import config_option, read_config
 from kdsl.cli.output import emit, wants_colour
+
+if TYPE_CHECKING:
+    from kdsl.app import CheckedRules
+    from kdsl.base.diagnostic import Diagnostic
+    from kdsl.cli.fixing import Read
 
 
 @click.command("lint")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@config_option
 @click.option(
     "--format",
     "style",
@@ -22,29 +31,38 @@ from kdsl.cli.output import emit, wants_colour
     help="How findings are printed.",
 )
 @click.option("--strict", is_flag=True, help="Take warnings for errors.")
+@fix_options
 @click.option("--explain", metavar="CODE", help="Print the page of a lint, and look at no rules.")
-def command(paths: tuple[Path, ...], style: str, strict: bool, explain: str | None) -> None:
-    """Look for slips in rule files that `kdsl check` finds no error in. PATHS default to rules.
+def command(
+    paths: tuple[Path, ...],
+    config: Path | None,
+    style: str,
+    strict: bool,
+    fix: bool,
+    diff: bool,
+    explain: str | None,
+) -> None:
+    """Look for slips in rule files that `kdsl check` finds no error in. PATHS default to those of --config,
+    or to rules.
 
     A comment `// kdsl: ignore[CODE] reason` silences a finding in the statement below it or in front of it.
     Exits with 1 if there are findings and --strict, with 2 if the rules have errors.
     """
     from dataclasses import replace
 
-    from kdsl.app import check_rules
     from kdsl.base.diagnostic import Severity
-    from kdsl.check.lints import lint
     from kdsl.report.findings import render_findings
     from kdsl.report.tables import plural
 
     if explain is not None:
         emit(_page(explain), nl=False)
         return
-    checked = check_rules(paths or (Path("rules"),))
+    if fix or diff:
+        fixed = settle_fixes(lambda read: _lint(paths, config, read)[1], diff)
+        if diff:
+            sys.exit(1 if fixed.changes else 0)
+    checked, findings = _lint(paths, config)
     broken = checked.rules is None or has_errors(checked.diagnostics)
-    findings = checked.diagnostics
-    if checked.rules is not None and not broken:
-        findings = lint(checked.program, checked.rules)
     if strict:
         findings = tuple(replace(finding, severity=Severity.ERROR) for finding in findings)
     text = render_findings(findings, style, wants_colour(sys.stdout))
@@ -53,6 +71,22 @@ def command(paths: tuple[Path, ...], style: str, strict: bool, explain: str | No
     if broken or has_errors(findings):
         sys.exit(2 if broken else 1)
     emit(f"{plural(checked.files, 'file')} linted, {plural(len(findings), 'finding')}", to_stderr=True)
+
+
+def _lint(
+    paths: tuple[Path, ...], config: Path | None, read: Read = Path.read_bytes
+) -> tuple[CheckedRules, tuple[Diagnostic, ...]]:
+    """Return what lints find, or what is wrong with rules that have errors."""
+    from kdsl.app import check_configured, check_rules
+    from kdsl.check.lints import lint
+
+    if config is None:
+        checked = check_rules(paths or (Path("rules"),), read=read)
+    else:
+        checked = check_configured(read_config(config), paths, read)
+    if checked.rules is None or has_errors(checked.diagnostics):
+        return checked, checked.diagnostics
+    return checked, lint(checked.program, checked.rules)
 
 
 def _page(code: str) -> str:

@@ -26,7 +26,7 @@ COMMANDS = {
     "explain": "say why a pod is pending, or why it is where it is",
     "fmt": "format rule files",
     "lint": "look for slips in rule files that are no errors",
-    "plugins": "list installed plugins",
+    "plugins": "list, describe and examine installed plugins",
     "rules": "print the folder of the shipped rules",
     "schema": "print the JSON Schema of a kind of document",
     "show": "print a profile as it takes effect, with the origin of each line",

@@ -1,10 +1,26 @@
-"""`kdsl plugins`: what is installed in the entry-point group `kdsl`."""
+"""`kdsl plugins`: what is installed in the entry-point groups `kdsl` and `kdsl.rules`, and what it brings."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 import click
 
-from kdsl.cli.output import emit, print_document
+from kdsl.base.diagnostic import did_you_mean, has_errors
+from kdsl.cli.inputs import config_option, read_config
+from kdsl.cli.output import emit, print_diagnostics, print_document, wants_colour
+
+_output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml"]),
+    default="text",
+    show_default=True,
+    help="The form of the result.",
+)
 
 
 @click.group("plugins")
@@ -13,42 +29,102 @@ def command() -> None:
 
 
 @command.command("list")
+@config_option
+@_output_option
+def list_command(config: Path | None, output: str) -> None:
+    """List the plugins and rule packages of installed distributions. Nothing of theirs is imported.
+
+    ACTIVE is what the file of --config lists, without one the default plugins.
+    """
+    from kdsl.app import configured
+    from kdsl.hooks.installed import installed_plugins, installed_rules
+    from kdsl.report.plugins import plugins_document, plugins_text
+
+    active = configured(read_config(config)).plugins
+    found = installed_plugins(), installed_rules(), active
+    if output == "text":
+        emit(plugins_text(*found))
+    else:
+        print_document(plugins_document(*found), output)
+
+
+@command.command("describe")
+@click.argument("name")
+@config_option
+@_output_option
+def describe_command(name: str, config: Path | None, output: str) -> None:
+    """Say what the plugin NAME brings and which arguments it takes. Nothing of it is imported.
+
+    Exits with 2 where no plugin of this name is installed.
+    """
+    from kdsl.app import configured
+    from kdsl.check.views import load_views
+    from kdsl.hooks.installed import installed_plugins
+    from kdsl.hooks.manifest import read_manifest
+    from kdsl.report.plugins import description_document, description_text
+
+    active = configured(read_config(config)).plugins
+    installed = {plugin.name: plugin for plugin in installed_plugins()}
+    if name not in installed:
+        known = did_you_mean(name, installed) or ("`kdsl plugins list` shows what is installed",)
+        raise click.UsageError("; ".join((f"plugin `{name}` is not installed", *known)))
+    manifest, problems = read_manifest(installed[name], load_views())
+    if problems:
+        print_diagnostics(problems, to_stderr=True)
+    described = installed[name], manifest, _schema(name), name in active
+    if output == "text":
+        emit(description_text(*described))
+    else:
+        print_document(description_document(*described), output)
+    if has_errors(problems):
+        sys.exit(1)
+
+
+@command.command("doctor")
+@click.argument("names", nargs=-1)
+@config_option
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(["text", "json", "yaml"]),
+    type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="The form of the result.",
+    help="The form of the findings; `json` is what `kdsl schema findings` describes.",
 )
-def list_command(output: str) -> None:
-    """List the plugins that installed distributions offer. Nothing of theirs is imported."""
-    from kdsl.app import DEFAULT_PLUGINS
-    from kdsl.hooks.installed import installed_plugins
-    from kdsl.report.decisions import API_VERSION
-    from kdsl.report.tables import table
+def doctor_command(names: tuple[str, ...], config: Path | None, output: str) -> None:
+    """Import the plugins NAMES (default: all that are installed) and say what is wrong with them.
 
-    plugins = installed_plugins()
+    Looks at the import, the manifest and what it declares, the schema of the arguments, the hooks and their
+    arguments, versions, and names that two bring. With --config the arguments are looked at as well. Exits
+    with 1 if anything is wrong, with 2 where a plugin is not installed.
+    """
+    from kdsl.app import examine_plugins
+    from kdsl.hooks.installed import installed_plugins
+    from kdsl.report.findings import render_findings
+    from kdsl.report.tables import plural
+
+    installed = {plugin.name for plugin in installed_plugins()}
+    for name in names:
+        if name not in installed:
+            known = did_you_mean(name, installed)
+            raise click.UsageError("; ".join((f"plugin `{name}` is not installed", *known)))
+    chosen = names or tuple(sorted(installed))
+    found = examine_plugins(chosen, None if config is None else read_config(config))
+    text = render_findings(found, "full" if output == "text" else output, wants_colour(sys.stdout))
+    if text:
+        emit(text)
     if output == "text":
-        rows = [
-            [
-                plugin.name,
-                "yes" if plugin.name in DEFAULT_PLUGINS else "no",
-                f"{plugin.distribution} {plugin.version}",
-                plugin.target,
-            ]
-            for plugin in plugins
-        ]
-        emit("\n".join(table(["NAME", "ACTIVE", "FROM", "ENTRY POINT"], rows)))
-        return
-    documents = [
-        {
-            "name": plugin.name,
-            "active": plugin.name in DEFAULT_PLUGINS,
-            "distribution": plugin.distribution,
-            "version": plugin.version,
-            "target": plugin.target,
-        }
-        for plugin in plugins
-    ]
-    print_document({"apiVersion": API_VERSION, "kind": "PluginList", "plugins": documents}, output)
+        emit(f"{plural(len(chosen), 'plugin')} examined, {plural(len(found), 'finding')}", to_stderr=True)
+    if has_errors(found):
+        sys.exit(1)
+
+
+def _schema(name: str) -> Mapping[str, Any] | str:
+    """Return the schema of a plugin's arguments, or why there is none."""
+    from kdsl.hooks.installed import args_schema, installed_plugins
+
+    plugin = next(plugin for plugin in installed_plugins() if plugin.name == name)
+    try:
+        return args_schema(plugin)
+    except (OSError, ValueError) as error:
+        return str(error)

@@ -7,25 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdsl.base.diagnostic import has_errors
+from kdsl.cli.inputs import read_config
 from kdsl.cli.output import print_diagnostics
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from kdsl.app import CheckedRules
     from kdsl.check.model import RuleSet
 
 
-def read_rule_set(
-    paths: tuple[Path, ...], plugins: Collection[str] | None = None
-) -> tuple[CheckedRules, RuleSet]:
-    """Read and check rules; broken ones end the command with exit code 2.
+def read_rule_set(paths: tuple[Path, ...], config: Path | None = None) -> tuple[CheckedRules, RuleSet]:
+    """Read and check rules with the plugins of a configuration; broken ones end the command with exit code 2.
 
-    Without `paths` they are the shipped ones, without `plugins` the default ones are active.
+    Without `paths` they are those of the configuration, or the shipped ones.
     """
-    from kdsl.app import DEFAULT_PLUGINS, check_rules, shipped_rules
+    from kdsl.app import check_configured
 
-    checked = check_rules(paths or (shipped_rules(),), DEFAULT_PLUGINS if plugins is None else plugins)
+    checked = check_configured(read_config(config), paths)
     if checked.diagnostics:
         print_diagnostics(checked.diagnostics, to_stderr=True)
     if checked.rules is None or has_errors(checked.diagnostics):

@@ -17,16 +17,22 @@ def _config() -> Mapping[str, Any]:
     return configuration_schema()
 
 
-def _decision() -> Mapping[str, Any]:
+def _explanation() -> Mapping[str, Any]:
     from kdsl.report.schemas import output_schema
 
-    return output_schema("Decision")
+    return output_schema("Explanation")
 
 
 def _findings() -> Mapping[str, Any]:
     from kdsl.report.schemas import output_schema
 
     return output_schema("Findings")
+
+
+def _plugin() -> Mapping[str, Any]:
+    from kdsl.hooks.manifest import manifest_schema
+
+    return manifest_schema()
 
 
 def _rules() -> Mapping[str, Any]:
@@ -47,13 +53,21 @@ def _test() -> Mapping[str, Any]:
     return schema()
 
 
+def _trace() -> Mapping[str, Any]:
+    from kdsl.report.schemas import output_schema
+
+    return output_schema("Trace")
+
+
 SCHEMAS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "config": _config,
-    "decision": _decision,
+    "explanation": _explanation,
     "findings": _findings,
+    "plugin": _plugin,
     "rules": _rules,
     "simulation": _simulation,
     "test": _test,
+    "trace": _trace,
 }
 
 

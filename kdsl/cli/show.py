@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kdsl.cli.inputs import config_option, read_config
+from kdsl.cli.inputs import config_option
 from kdsl.cli.output import emit, print_document
 from kdsl.cli.rule_sets import read_rule_set
 
@@ -34,11 +34,10 @@ def command(profile: str, config: Path | None, rules: tuple[Path, ...], output: 
 
     Everything that it inherits and changes is written out, in order, and behind each line stands its origin.
     """
-    from kdsl.app import configured, find_profile
+    from kdsl.app import find_profile
     from kdsl.report.profile import profile_document, profile_text
 
-    configuration = read_config(config)
-    _, checked = read_rule_set(rules or configuration.rules, configured(configuration).plugins)
+    _, checked = read_rule_set(rules, config)
     found = find_profile(checked, profile)
     if output == "text":
         emit(profile_text(found))

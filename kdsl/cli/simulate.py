@@ -7,6 +7,7 @@ from typing import TextIO
 
 import click
 
+from kdsl.base.errors import KdslError
 from kdsl.cli.inputs import read_session, read_workload, session_options, settle
 from kdsl.cli.output import emit, print_document
 
@@ -18,6 +19,17 @@ from kdsl.cli.output import emit, print_document
     type=click.File("w", encoding="utf-8", lazy=False),
     metavar="FILE",
     help="Write a line `pod node evaluated feasible` for every pod; `-` is stdout.",
+)
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write a trace: all it takes to decide each pod again, in rule tests. Packed where it ends in .gz.",
+)
+@click.option(
+    "--show",
+    type=click.Choice(["cards"]),
+    help="`cards`: a map of all cards and who has which, in place of the list of pods.",
 )
 @click.option(
     "-o",
@@ -38,6 +50,8 @@ def command(
     tie_break: str | None,
     parallelism: int | None,
     placements: TextIO | None,
+    record: Path | None,
+    show: str | None,
     output: str,
 ) -> None:
     """Schedule pods on a recorded cluster, without touching one.
@@ -45,18 +59,24 @@ def command(
     Each pod gets one attempt, in the order of its profile's queue; a placed pod counts at once. Exits with 2
     where some of the input could not be read; the rest is scheduled all the same.
     """
+    from kdsl.report.cards import cards_text
     from kdsl.report.progress import progress
     from kdsl.report.simulation import placement_lines, simulation_document, simulation_text
     from kdsl.sim.run import simulate
+    from kdsl.trace.writing import open_trace
 
     checked, settings = read_session(
         config, rules, profile=profile, seed=seed, tie_break=tie_break, parallelism=parallelism
     )
-    workload, broken = read_workload(cluster, pods, form)
-    with progress("scheduling", len(workload.pending)) as advance:
-        simulation = simulate(checked, workload, settings, on_decision=advance)
+    workload, broken = read_workload(cluster, pods, form, keeps_manifests=record is not None)
+    with progress("scheduling", len(workload.pending)) as advance, open_trace(record) as write:
+        simulation = simulate(checked, workload, settings, on_decision=advance, record=write)
     if output in ("json", "yaml"):
         print_document(simulation_document(simulation), output)
+    elif show == "cards":
+        if simulation.cards is None:
+            raise KdslError("no pod of the input asks for cards of the profile's devices")
+        emit(cards_text(simulation.cards, wide=output == "wide"))
     else:
         emit(simulation_text(simulation, wide=output == "wide"))
     if placements is not None:

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import click
 
+from kdsl.cli.inputs import config_option, read_config
 from kdsl.cli.output import emit, print_diagnostics, print_document
 
 
 @click.command("test")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@config_option
 @click.option("-k", "word", default="", metavar="WORD", help="Run the cases with WORD in their name or file.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of what properties generate.")
 @click.option(
@@ -46,6 +48,7 @@ from kdsl.cli.output import emit, print_diagnostics, print_document
 @click.option("-v", "--verbose", is_flag=True, help="List the cases that pass as well.")
 def command(
     paths: tuple[Path, ...],
+    config: Path | None,
     word: str,
     seed: int,
     rules: tuple[Path, ...],
@@ -56,11 +59,12 @@ def command(
 ) -> None:
     """Run rule tests. PATHS are files and folders (default: this folder).
 
-    Tests are files whose names end in `.test.yaml` or `_test.yaml`.
+    Tests are files whose names end in `.test.yaml` or `_test.yaml`. Of --config only the plugins count.
 
     Exits with 1 if a case fails or too little is covered or noticed, with 2 if a test file or the rules are
     broken, or if there is no test.
     """
+    from kdsl.app import configured
     from kdsl.report.progress import progress
     from kdsl.testing.coverage import coverage_document, coverage_text
     from kdsl.testing.mutants import mutants_document, mutants_of, mutants_text, run_mutants
@@ -69,7 +73,7 @@ def command(
 
     percent, paths = _threshold("--cover", cover, paths)
     wanted, paths = _threshold("--mutate", mutate, paths)
-    suite = read_suite(paths or (Path(),), rules)
+    suite = read_suite(paths or (Path(),), rules, configured(read_config(config)))
     if suite.diagnostics:
         print_diagnostics(suite.diagnostics, to_stderr=True)
     if suite.is_broken:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from kdsl.cycle.decision import Decision, NodeVerdict, PreFilter, ScoreCell
+from kdsl.cycle.decision import Decision, NodeVerdict, PreFilter, ScoreCell, Victim
 from kdsl.hooks.status import Status
 
 API_VERSION = "kdsl.dev/v1alpha1"
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """What JSON can say."""
-
-
-def decision_envelope(decision: Decision) -> dict[str, Json]:
-    """Return one decision as a versioned document of its own."""
-    return {"apiVersion": API_VERSION, "kind": "Decision", "decision": decision_document(decision)}
 
 
 def decision_document(decision: Decision) -> dict[str, Json]:
@@ -43,8 +38,9 @@ def decision_document(decision: Decision) -> dict[str, Json]:
         "total": decision.total,
         "tied": decision.tied,
         "tieBreak": decision.tie_break.value,
+        "postFilter": None if decision.postfilter is None else _status(decision.postfilter),
         "nominatedNode": decision.nominated,
-        "victims": list(decision.victims),
+        "victims": [_victim(victim) for victim in decision.victims],
         "rules": decision.rules,
         "snapshot": decision.snapshot,
     }
@@ -68,6 +64,19 @@ def _status(status: Status) -> dict[str, Json]:
         "plugin": status.plugin,
         "reasons": list(status.reasons),
         "sites": list(status.sites),
+    }
+
+
+def _victim(victim: Victim) -> dict[str, Json]:
+    condition = victim.condition
+    return {
+        "pod": victim.pod,
+        "condition": {
+            "type": condition.type,
+            "status": condition.status,
+            "reason": condition.reason,
+            "message": condition.message,
+        },
     }
 
 

@@ -1,32 +1,145 @@
-"""One decision told in full: the rule that rejected each node, and the scores of those that were left."""
+"""One decision told in full: what rejects which node and why, what would have to change, and the scores of
+those that were left.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
+from kdsl.check.views import load_views
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
+from kdsl.explain.explanation import Explanation
+from kdsl.explain.findings import SHOWN, Findings, JudgedNode, Rejected
+from kdsl.explain.placement import Placement
+from kdsl.hooks.status import Code
+from kdsl.report.atoms import AtomPrinter, steps_text
 from kdsl.report.tables import plural, table
+from kdsl.report.values import ValuePrinter
+
+_WHEN = {
+    Code.UNRESOLVABLE: "never",
+    Code.UNSCHEDULABLE: "not now",
+    Code.PENDING: "pending",
+    Code.ERROR: "error",
+}
 
 
-def explanation_text(decision: Decision) -> str:
-    """Return the explanation of a `full` decision as text."""
-    sections = [
-        _head(decision),
-        _prefilter(decision),
-        _scores(decision),
-        _rejected(decision.verdicts),
-        _unvisited(decision),
-    ]
+def explanation_text(explanation: Explanation, everything: bool = False) -> str:
+    """Return an explanation as text; at most `SHOWN` nodes of a kind one by one, unless `everything`."""
+    decision, findings = explanation.decision, explanation.findings
+    report = _Report(AtomPrinter(ValuePrinter(load_views())), None if everything else SHOWN)
+    sections: list[list[str]] = [_head(explanation), _prefilter(decision)]
+    if findings is not None and findings.asked is not None:
+        sections += [report.asked(findings, findings.asked), _help(findings)]
+    else:
+        sections += [
+            report.scores(decision),
+            _mattered(decision, explanation.placement),
+        ]
+        if findings is not None:
+            sections += [_overview(findings), _groups(findings), report.nodes(findings), _help(findings)]
+        sections += [_unvisited(decision)]
+    sections.append(_wakes(explanation.wakes))
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
 
-def _head(decision: Decision) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """What is told node by node, `most` of them."""
+
+    atoms: AtomPrinter
+    most: int | None
+
+    def scores(self, decision: Decision) -> list[str]:
+        """Return the score table, the chosen node first."""
+        scored = sorted(
+            (verdict for verdict in decision.verdicts if verdict.scores),
+            key=lambda verdict: (verdict.node != decision.node, -(verdict.total or 0), verdict.node),
+        )
+        if not scored:
+            feasible = [verdict.node for verdict in decision.verdicts if verdict.feasible]
+            shown = feasible if self.most is None else feasible[: self.most]
+            more = f", and {len(feasible) - len(shown):,} more" if len(shown) < len(feasible) else ""
+            return [f"feasible: {', '.join(shown)}{more}"] if feasible else []
+        header = ["FEASIBLE", "TOTAL", *(f"{cell.plugin} x{cell.weight}" for cell in scored[0].scores)]
+        rows = [_score_row(verdict, decision.node) for verdict in scored[: self.most]]
+        return [*table(header, rows, right=range(1, len(header))), *self._more(len(scored), "feasible node")]
+
+    def nodes(self, findings: Findings) -> list[str]:
+        """Return the rejected nodes, the nearest first, each with all rules that reject it."""
+        nodes = findings.nodes[: self.most]
+        rows = [row for node in nodes for row in self._rows(node)]
+        if not rows:
+            return []
+        title = "REJECTED" if findings.passing else "NEAREST"
+        header = [title, "RULE", "WHEN", "REASON", "DECIDED BY", "AT"]
+        return [*table(header, rows), *self._more(findings.total - findings.passing, "rejected node")]
+
+    def asked(self, findings: Findings, node: JudgedNode) -> list[str]:
+        """Return what every rule says of the node that was asked for."""
+        rejected = {each.rule: each for each in node.rejected}
+        rows: list[list[str]] = []
+        for rule in findings.rules:
+            if rule in rejected:
+                rows += self._rows(JudgedNode(node.node, (rejected[rule],), node.shortage))
+            else:
+                rows.append(["", rule, "passes", "", "", ""])
+        for row in rows:
+            row[0] = ""
+        rows[0][0] = node.node
+        return table(["NODE", "RULE", "WHEN", "REASON", "DECIDED BY", "AT"], rows)
+
+    def _rows(self, node: JudgedNode) -> Iterator[list[str]]:
+        name = node.node
+        for each in node.rejected:
+            first = [each.rule, _when(each)]
+            for reason, decided, site in self._causes(each):
+                yield [name, *first, reason, decided, site]
+                name, first = "", ["", ""]
+
+    def _causes(self, rejected: Rejected) -> Iterator[tuple[str, str, str]]:
+        sites = rejected.sites or ("",) * len(rejected.reasons)
+        for reason, site in zip(rejected.reasons or ("",), sites or ("",), strict=True):
+            known = [each for each in rejected.failed if (each.reason, each.site) == (reason, site)]
+            atoms = [self.atoms.text(atom) for failed in known for atom in failed.atoms]
+            decided = list(dict.fromkeys(atoms)) or [""]
+            yield reason, decided[0], site
+            for atom in decided[1:]:
+                yield "", atom, ""
+
+    def _more(self, count: int, noun: str) -> list[str]:
+        if self.most is None or count <= self.most:
+            return []
+        return [f"… and {plural(count - self.most, noun)} more: --all lists them"]
+
+
+def _head(explanation: Explanation) -> list[str]:
+    decision = explanation.decision
     profile = f"profile {decision.profile}" if decision.profile else "no profile"
     lines = [f"pod {decision.pod}  {profile}  rules {decision.rules[:12]}"]
+    if explanation.before is not None:
+        lines += [f"what if {change}" for change in explanation.changes]
+        lines.append(f"before: {_outcome(explanation.before)}")
+    lines.append(_outcome(decision))
+    return [*lines, *_room(decision)]
+
+
+def _outcome(decision: Decision) -> str:
     if decision.outcome is not Outcome.PLACED:
-        return [*lines, f"{decision.outcome.value}: {decision.message}"]
-    lines.append(f"placed on {decision.node}: {_choice(decision)}")
-    return lines
+        return f"{decision.outcome.value}: {decision.message}"
+    return f"placed on {decision.node}: {_choice(decision)}"
+
+
+def _room(decision: Decision) -> list[str]:
+    """Say where the pod can run, and once which pods are gone."""
+    if not decision.nominated:
+        return []
+    victims = ", ".join(victim.pod for victim in decision.victims)
+    return [
+        f"nominated to {decision.nominated}" + (f", once these pods are gone: {victims}" if victims else "")
+    ]
 
 
 def _choice(decision: Decision) -> str:
@@ -61,42 +174,77 @@ def _prefilter(decision: Decision) -> list[str]:
     return lines
 
 
-def _scores(decision: Decision) -> list[str]:
-    scored = sorted(
-        (verdict for verdict in decision.verdicts if verdict.scores),
-        key=lambda verdict: (verdict.node != decision.node, -(verdict.total or 0), verdict.node),
-    )
-    if not scored:
-        feasible = [verdict.node for verdict in decision.verdicts if verdict.feasible]
-        return [f"feasible: {', '.join(feasible)}"] if feasible else []
-    cells = scored[0].scores
-    header = ["FEASIBLE", "TOTAL", *(f"{cell.plugin} x{cell.weight}" for cell in cells)]
-    rows = [
-        [
-            verdict.node + (" *" if verdict.node == decision.node else ""),
-            str(verdict.total),
-            *(_cell(cell.raw, cell.normalized) for cell in verdict.scores),
-        ]
-        for verdict in scored
-    ]
-    return table(header, rows, right=range(1, len(header)))
+def _score_row(verdict: NodeVerdict, chosen: str) -> list[str]:
+    name = verdict.node + (" *" if verdict.node == chosen else "")
+    cells = (_cell(cell.raw, cell.normalized) for cell in verdict.scores)
+    return [name, str(verdict.total), *cells]
 
 
 def _cell(raw: int | float, normalized: int) -> str:
     return str(normalized) if raw == normalized else f"{normalized} (raw {raw:g})"
 
 
-def _rejected(verdicts: Sequence[NodeVerdict]) -> list[str]:
-    rows = []
-    for verdict in verdicts:
-        status = verdict.status
-        if status is None:
-            continue
-        sites = status.sites or ("",) * len(status.reasons)
-        for index, (reason, site) in enumerate(zip(status.reasons, sites, strict=True)):
-            first = [verdict.node, status.plugin, status.code.label] if index == 0 else ["", "", ""]
-            rows.append([*first, reason, site])
-    return table(["REJECTED", "RULE", "CODE", "REASON", "AT"], rows) if rows else []
+def _mattered(decision: Decision, placement: Placement | None) -> list[str]:
+    """Say which scores made the choice: without which the pod would be elsewhere."""
+    if placement is None or not placement.without:
+        return []
+    lines = [
+        f"without {each.score} it would be {each.node}, {_lead(each.margin)}"
+        for each in placement.without
+        if each.node
+    ]
+    return lines or [f"no single score mattered: without any one of them it is {decision.node} as well"]
+
+
+def _lead(margin: int) -> str:
+    return f"{margin} ahead" if margin else "after a tie"
+
+
+def _overview(findings: Findings) -> list[str]:
+    rejected = findings.total - findings.passing
+    if not rejected:
+        return []
+    nodes: Counter[tuple[str, str]] = Counter()
+    for group in findings.groups:
+        nodes[group.rule, group.reason] += group.nodes
+    (rule, reason), most = nodes.most_common(1)[0]
+    now = rejected - findings.never
+    return [
+        f"{plural(rejected, 'node')} of {findings.total:,} rejected: {findings.never:,} never,"
+        f" {now:,} not now (never: no eviction helps, the node or the pod has to change)",
+        f"mostly by {rule}: {reason}, on {most:,} of them",
+    ]
+
+
+def _groups(findings: Findings) -> list[str]:
+    rows = [
+        [group.rule, f"{group.nodes:,}", f"{group.alone:,}", _WHEN[group.code], group.reason, group.site]
+        for group in findings.groups
+    ]
+    header = ["RULE", "NODES", "ALONE", "WHEN", "REASON", "AT"]
+    return table(header, rows, right=(1, 2)) if rows else []
+
+
+def _when(rejected: Rejected) -> str:
+    when = _WHEN[rejected.code]
+    return f"{when} (room is promised)" if rejected.promised else when
+
+
+def _help(findings: Findings) -> list[str]:
+    """Say what would make single rules pass, and what all of them."""
+    rows: list[Sequence[str]] = []
+    before = ("", "")
+    for cure in findings.cures:
+        place = cure.rule, cure.node
+        shown = ("", "") if place == before else place
+        rows.append([*shown, steps_text(cure.steps)])
+        before = place
+    lines = table(["TO PASS", "ON", "SMALLEST CHANGE"], rows) if rows else []
+    fits = [f"it fits on {fit.node} with {steps_text(fit.steps)}" for fit in findings.fits]
+    if fits:
+        return [*lines, "", *fits] if lines else fits
+    is_stuck = findings.total > 0 and not findings.passing
+    return [*lines, *(["no small change was found that makes it fit"] if is_stuck else [])]
 
 
 def _unvisited(decision: Decision) -> list[str]:
@@ -104,3 +252,8 @@ def _unvisited(decision: Decision) -> list[str]:
     if count == 0:
         return []
     return [f"{plural(count, 'node')} not looked at: {decision.sampled} feasible nodes were enough"]
+
+
+def _wakes(events: Iterable[str]) -> list[str]:
+    listed = list(events)
+    return [f"wakes on: {', '.join(listed)}"] if listed else []

@@ -7,9 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kdsl.check.model import CheckedPredicate, CheckedProfile, CheckedQueue, CheckedScore, RuleSet
+from kdsl.check.model import (
+    CheckedPreemption,
+    CheckedProfile,
+    CheckedQueue,
+    RuleSet,
+    WrittenRule,
+)
 from kdsl.check.views import time_of
-from kdsl.plan.memo import Dependencies
+from kdsl.plan.standing.dependencies import Dependencies
 from kdsl.report.tables import table
 
 _HEADER = ("KIND", "RULE", "WEIGHT", "KNOWN WITH", "MEMO", "READS")
@@ -30,6 +36,8 @@ def plan_text(rules: RuleSet) -> str:
 
 def _rows(profile: CheckedProfile) -> Iterator[Row]:
     yield _row("queue", profile.queue)
+    if profile.preemption is not None:
+        yield _row("preemption", profile.preemption)
     for predicate in profile.predicates:
         yield _row("predicate", predicate)
         # Each tightening is a program of its own, with a memo of its own.
@@ -38,9 +46,9 @@ def _rows(profile: CheckedProfile) -> Iterator[Row]:
         yield _row("score", entry.score, str(entry.weight))
 
 
-def _row(kind: str, rule: CheckedQueue | CheckedPredicate | CheckedScore, weight: str = _NONE) -> Row:
-    if isinstance(rule, CheckedQueue):
-        has_memo = False  # it is asked once per pod
+def _row(kind: str, rule: WrittenRule, weight: str = _NONE) -> Row:
+    if isinstance(rule, CheckedQueue | CheckedPreemption):
+        has_memo = False  # it is asked once per pod, or for other pods every time
     elif rule.plugin:
         return kind, rule.qualified, weight, _NONE, _NONE, f"plugin {rule.plugin}: not known"
     else:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kdsl.base.span import Span
-from kdsl.check.model import CheckedParam, CheckedPredicate, CheckedProfile, CheckedScore
+from kdsl.check.devices.sharing import DEVICES
+from kdsl.check.model import (
+    CheckedParam,
+    CheckedPredicate,
+    CheckedPreemption,
+    CheckedProfile,
+    CheckedScore,
+)
 from kdsl.lang.printer import format_declaration
 from kdsl.lang.tree import Require, Tighten
 from kdsl.report.decisions import API_VERSION, Json
@@ -34,7 +41,12 @@ def profile_document(profile: CheckedProfile) -> dict[str, Json]:
         "extends": profile.extends,
         "team": profile.team,
         "scheduler": {"name": profile.scheduler, "origin": origins.scheduler.site},
+        "check": {
+            "predicates": "all" if profile.check_all else "first",
+            "origin": "" if origins.check is None else origins.check.site,
+        },
         "queue": {"name": profile.queue.qualified, "origin": origins.queue.site},
+        "preemption": _preemption_document(profile),
         "predicates": [
             {
                 **_rule_document(rule, span),
@@ -54,10 +66,30 @@ def profile_document(profile: CheckedProfile) -> dict[str, Json]:
             }
             for entry, span, weighed in zip(profile.scores, origins.scores, origins.weights, strict=True)
         ],
+        **_devices_document(profile),
     }
 
 
-def _rule_document(rule: CheckedPredicate | CheckedScore, used: Span) -> dict[str, Json]:
+def _devices_document(profile: CheckedProfile) -> dict[str, Json]:
+    sharing = profile.sharing
+    if sharing is None:
+        return {}
+    return {
+        "devices": [
+            {"device": device.qualified, "origin": used.site}
+            for device, used in zip(sharing.devices, sharing.origins, strict=True)
+        ],
+        "deviceSettings": dict(sharing.values),
+    }
+
+
+def _preemption_document(profile: CheckedProfile) -> Json:
+    if profile.preemption is None or profile.origins.preemption is None:
+        return None
+    return _rule_document(profile.preemption, profile.origins.preemption)
+
+
+def _rule_document(rule: CheckedPredicate | CheckedScore | CheckedPreemption, used: Span) -> dict[str, Json]:
     return {
         "name": rule.name,
         "rule": rule.qualified,
@@ -79,7 +111,11 @@ def _lines(profile: CheckedProfile) -> Iterator[Line]:
         yield f"// {', '.join(notes)}", ""
     yield f"profile {profile.qualified} {{", profile.span.site
     yield f'  scheduler "{profile.scheduler}"', origins.scheduler.site
+    if origins.check is not None:
+        yield f"  check {'all' if profile.check_all else 'first'}", origins.check.site
     yield f"  queue {profile.queue.qualified}", origins.queue.site
+    if profile.preemption is not None and origins.preemption is not None:
+        yield f"  preemption {profile.preemption.qualified}", origins.preemption.site
     yield "  predicates {", ""
     for predicate, used in zip(profile.predicates, origins.predicates, strict=True):
         yield f"    {predicate.qualified}", used.site
@@ -90,6 +126,7 @@ def _lines(profile: CheckedProfile) -> Iterator[Line]:
         site = places[0] if len(places) == 1 else f"{places[0]}, weight {places[1]}"
         yield f"    {entry.score.qualified} weight {entry.weight}", site
     yield "  }", ""
+    yield from _devices(profile)
     for predicate, tightenings in zip(profile.predicates, origins.tightenings, strict=True):
         for tightening in tightenings:
             yield from _tightening(predicate.name, tightening)
@@ -97,7 +134,22 @@ def _lines(profile: CheckedProfile) -> Iterator[Line]:
         yield from _params(predicate.name, predicate.params)
     for entry in profile.scores:
         yield from _params(entry.score.name, entry.score.params)
+    if profile.preemption is not None:
+        yield from _params(profile.preemption.name, profile.preemption.params)
+    if profile.sharing is not None:
+        yield from _params(DEVICES, profile.sharing.settings)
     yield "}", ""
+
+
+def _devices(profile: CheckedProfile) -> Iterator[Line]:
+    """Write the devices, one on a line: they come from places of their own."""
+    sharing = profile.sharing
+    if sharing is None or not sharing.devices:
+        return
+    last = len(sharing.devices) - 1
+    for at, (device, used) in enumerate(zip(sharing.devices, sharing.origins, strict=True)):
+        word = "devices" if at == 0 else " " * len("devices")
+        yield f"  {word} {device.qualified}{',' if at < last else ''}", used.site
 
 
 def _tightening(name: str, tightening: Tighten) -> Iterator[Line]:

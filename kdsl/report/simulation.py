@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.report.amounts import amount_text, bytes_text
+from kdsl.report.cards import CardReport, summary_lines
 from kdsl.report.decisions import API_VERSION, Json, decision_document
 from kdsl.report.summary import Summary
 from kdsl.report.tables import plural, table
@@ -17,10 +18,14 @@ SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """A finished run: its decisions in the order they were made, and what they came to."""
+    """A finished run: its decisions in the order they were made, and what they came to.
+
+    `cards` are those of the cluster at the end, where the profile has devices and some pod asked for them.
+    """
 
     decisions: Sequence[Decision]
     summary: Summary
+    cards: CardReport | None = None
 
 
 def simulation_document(simulation: Simulation) -> dict[str, Json]:
@@ -30,19 +35,46 @@ def simulation_document(simulation: Simulation) -> dict[str, Json]:
         "kind": "Simulation",
         "decisions": [decision_document(decision) for decision in simulation.decisions],
         "summary": simulation.summary.document(),
+        **({} if simulation.cards is None else {"cards": simulation.cards.document()}),
     }
 
 
 def simulation_text(simulation: Simulation, wide: bool = False) -> str:
     """Return the run as text: who went where, why the rest waits, and the summary."""
-    placed = [decision for decision in simulation.decisions if decision.outcome is Outcome.PLACED]
-    pending = [decision for decision in simulation.decisions if decision.outcome is not Outcome.PLACED]
+    evictions = [decision for decision in simulation.decisions if decision.victims]
+    last = _last_decisions(simulation.decisions)
+    placed = [decision for decision in last if decision.outcome is Outcome.PLACED]
+    pending = [decision for decision in last if decision.outcome is not Outcome.PLACED]
     sections = [
+        _evictions(evictions, wide),
         _placements(placed, wide),
         _pending(pending, wide),
         summary_text(simulation.summary),
+        [] if simulation.cards is None else summary_lines(simulation.cards),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def _last_decisions(decisions: Sequence[Decision]) -> list[Decision]:
+    """Return what became of each pod in the end; one that was evicted and stayed away is left out."""
+    last: dict[str, Decision] = {}
+    for decision in decisions:
+        last.pop(decision.pod, None)
+        last[decision.pod] = decision
+        for victim in decision.victims:
+            last.pop(victim.pod, None)
+    return list(last.values())
+
+
+def _evictions(decisions: Sequence[Decision], wide: bool) -> list[str]:
+    """List who made room for whom."""
+    rows = [
+        [victim.pod, decision.pod, decision.nominated]
+        for decision in decisions
+        for victim in decision.victims
+    ]
+    shown = rows if wide else rows[:SHOWN]
+    return table(["EVICTED", "FOR", "ON"], shown) + _more(len(rows) - len(shown)) if rows else []
 
 
 def _placements(placed: Sequence[Decision], wide: bool) -> list[str]:
@@ -73,7 +105,8 @@ def _more(count: int) -> list[str]:
 
 def summary_text(summary: Summary) -> list[str]:
     """Return the lines of the summary."""
-    lines = [f"{plural(summary.placed, 'pod')} placed, {summary.pending:,} pending"]
+    evicted = f", {plural(summary.evicted, 'pod')} evicted" if summary.evicted else ""
+    lines = [f"{plural(summary.placed, 'pod')} placed, {summary.pending:,} pending{evicted}"]
     if summary.reasons:
         reasons = [[reason, f"{count:,}"] for reason, count in summary.reasons.items()]
         lines += ["", *table(["PENDING BY REASON", "PODS"], reasons, right={1})]
@@ -104,8 +137,12 @@ def summary_text(summary: Summary) -> list[str]:
 def placement_lines(decisions: Iterable[Decision]) -> Iterable[str]:
     """Return a line `pod node evaluated feasible` per decision, `-` where the pod did not fit.
 
-    The pod is named as in the reference sequences: without its namespace.
+    The form is that of the reference sequences: pods without their namespace, and no numbers for a pod that
+    did not fit, as kube-scheduler returns none with its error.
     """
     for decision in decisions:
         name = decision.pod.split("/", 1)[1]
-        yield f"{name} {decision.node or '-'} {decision.evaluated} {decision.feasible}"
+        if decision.node:
+            yield f"{name} {decision.node} {decision.evaluated} {decision.feasible}"
+        else:
+            yield f"{name} - 0 0"

@@ -30,10 +30,14 @@ class Utilisation:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The figures of one run. `reasons` counts a pending pod once, under the reason that most nodes gave."""
+    """The figures of one run. `reasons` counts a pending pod once, under the reason that most nodes gave.
+
+    `evicted` counts how often a pod was removed to make room for another.
+    """
 
     placed: int
     pending: int
+    evicted: int
     reasons: Mapping[str, int]
     utilisation: Mapping[str, Utilisation]
     pods_per_second: float
@@ -46,6 +50,7 @@ class Summary:
         return {
             "placed": self.placed,
             "pending": self.pending,
+            "evicted": self.evicted,
             "reasons": dict(self.reasons),
             "utilisation": {
                 name: {
@@ -66,22 +71,27 @@ class Summary:
 
 @dataclass(slots=True)
 class SummaryBuilder:
-    """Collects decisions with the time each took (ns), and the cluster's usage before and after."""
+    """Collects decisions with the time each took (ns), and the cluster's usage before and after.
+
+    Of a pod that was decided more than once the last decision counts.
+    """
 
     before: Mapping[str, int]
-    placed: int = 0
-    pending: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
+    evicted: int = 0
+    pending: dict[str, str] = field(default_factory=dict)  # the reason by pod
+    placed: set[str] = field(default_factory=set)
     latencies: list[int] = field(default_factory=list)
 
     def observe(self, decision: Decision, nanoseconds: int) -> None:
         """Count one decision."""
         self.latencies.append(nanoseconds)
+        self.evicted += len(decision.victims)
+        self.placed.difference_update(victim.pod for victim in decision.victims)
         if decision.outcome is Outcome.PLACED:
-            self.placed += 1
+            self.placed.add(decision.pod)
+            self.pending.pop(decision.pod, None)
         else:
-            self.pending += 1
-            self.reasons[dominant_reason(decision)] += 1
+            self.pending[decision.pod] = dominant_reason(decision)
 
     def build(self, after: Snapshot) -> Summary:
         """Return the figures, with the utilisation that `after` shows."""
@@ -90,9 +100,12 @@ class SummaryBuilder:
         p50, p99 = (float(value) for value in np.percentile(latencies, (50, 99)))
         requested = requested_totals(after)
         return Summary(
-            placed=self.placed,
-            pending=self.pending,
-            reasons=dict(sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))),
+            placed=len(self.placed),
+            pending=len(self.pending),
+            evicted=self.evicted,
+            reasons=dict(
+                sorted(Counter(self.pending.values()).items(), key=lambda item: (-item[1], item[0]))
+            ),
             utilisation={
                 name: Utilisation(allocatable, self.before.get(name, 0), requested[name])
                 for name, allocatable in allocatable_totals(after).items()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kdsl.check.types import DYN, QUANTITY, STRING, Type
-from kdsl.check.views import Views
+from kdsl.check.views import Part, Views
 from kdsl.plan.functions.conversions import text_of
 from kdsl.plan.functions.formatting import QUALIFIED_NAMES
 from kdsl.plan.functions.strings import quote
@@ -86,11 +86,17 @@ class ValuePrinter:
         return _object_json(str(type_), {"value": fields})
 
     def _fields(self, value: Value, type_: Type) -> Iterator[tuple[str, Value, Type]]:
-        """Yield name, value and type of the fields of a view; opaque views have none."""
+        """Yield name, value and type of the fields of a view, without the paths to them, or of a part of one;
+        opaque views have none.
+        """
         view = self.views.types.get(type_.name)
-        for name, field in view.fields.items() if view is not None else ():
-            attribute, wrap = getattr(value, attribute_of(name)), wrapper_of(field.type)
-            yield name, attribute if wrap is None else wrap(attribute), field.type
+        members = self.views.members(type_) if view is None else view.fields
+        for name, member in members.items():
+            if isinstance(member, Part):
+                yield name, value, member.type
+                continue
+            attribute, wrap = getattr(value, attribute_of(member.name)), wrapper_of(member.type)
+            yield name, attribute if wrap is None else wrap(attribute), member.type
 
 
 def _argument(type_: Type, index: int) -> Type:

@@ -17,9 +17,13 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.quantity import Quantity
 from kdsl.base.resources import CPU, MEMORY, PODS, Resources
+from kdsl.cluster.containers import Container
+from kdsl.cluster.devices.pods import DeviceContainer
 from kdsl.cluster.files import read_file
 from kdsl.cluster.frozen_map import FrozenMap, freeze
+from kdsl.cluster.images import NO_SIZES
 from kdsl.cluster.names import is_dns_subdomain, is_label_value
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.objects import NodeSelectorRequirement, NodeSelectorSpec, NodeSelectorTerm
@@ -30,12 +34,11 @@ from kdsl.cluster.selectors import NodeSelector, Operator
 GPU_MILLI: Final = "nvidia.com/gpu-milli"
 MODEL_LABEL: Final = "openb.kdsl.dev/gpu-model"
 QOS_LABEL: Final = "openb.kdsl.dev/qos"
-DELETION_ANNOTATION: Final = "openb.kdsl.dev/deletion-time"
-"""When the pod went away in the trace, in seconds of its clock."""
 MAX_PODS: Final = 1000
 """How many pods a node takes: more than any node of the trace can hold by its resources."""
 
 NAMESPACE: Final = "openb"
+CONTAINER: Final = "main"
 
 _MIB: Final = 2**20
 _SECOND: Final = 10**9
@@ -146,29 +149,28 @@ def _fields(lines: Iterator[list[str]], name: str, found: list[Diagnostic]) -> I
 
 def _node(row: _Row) -> NodeFacts:
     model = row.label("model", row.text("model"))
+    cards = row.number("gpu", 1024) * _CARD
     return NodeFacts(
         name=row.name("sn"),
         labels=freeze({MODEL_LABEL: model} if model else {}),
-        allocatable=_amounts(
-            row.number("cpu_milli"), row.number("memory_mib"), row.number("gpu", 1024) * _CARD, MAX_PODS
-        ),
+        allocatable=_amounts(row.number("cpu_milli"), row.number("memory_mib"), cards, MAX_PODS),
+        capacity=Resources({GPU_MILLI: cards}),
+        device_capacity=FrozenMap({GPU_MILLI: cards}) if cards else NO_SIZES,
     )
 
 
 def _pod(row: _Row) -> PodInfo:
     name, qos = row.name("name"), row.label("qos", row.text("qos"))
     cards = row.number("num_gpu", 1024)
-    requests = _amounts(
-        row.number("cpu_milli"), row.number("memory_mib"), cards * row.number("gpu_milli", _CARD), 0
-    )
+    share = cards * row.number("gpu_milli", _CARD)
+    requests = _amounts(row.number("cpu_milli"), row.number("memory_mib"), share, 0)
     models = tuple(row.label("gpu_spec", model) for model in row.text("gpu_spec").split("|") if model)
-    deleted = row.text("deletion_time")
     return PodInfo(
         name=name,
         namespace=NAMESPACE,
+        containers=(Container("main", requests=requests),),
         uid=f"{NAMESPACE}/{name}",
         labels=_labels(QOS_LABEL, qos),
-        annotations=freeze({DELETION_ANNOTATION: deleted} if deleted else {}),
         created_at=row.number("creation_time") * _SECOND,
         required_node_affinity=_affinity(models),
         requests=requests,
@@ -176,12 +178,20 @@ def _pod(row: _Row) -> PodInfo:
         usage=requests,
         scored_usage=requests,
         container_count=1,
+        device_containers=_containers(share),
     )
 
 
 @lru_cache(maxsize=4096)
 def _amounts(cpu_milli: int, memory_mib: int, gpu_milli: int, pods: int) -> Resources:
     return Resources({CPU: cpu_milli, MEMORY: memory_mib * _MIB, GPU_MILLI: gpu_milli, PODS: pods})
+
+
+@lru_cache(maxsize=4096)
+def _containers(gpu_milli: int) -> tuple[DeviceContainer, ...]:
+    if not gpu_milli:
+        return ()
+    return (DeviceContainer(CONTAINER, requests=FrozenMap({GPU_MILLI: Quantity.of(gpu_milli)})),)
 
 
 @lru_cache(maxsize=256)

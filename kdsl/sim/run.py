@@ -7,21 +7,33 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from kdsl.app import Settings, build_engine
+from kdsl.app import Settings, build_engine, devices_in_use, engine_options
 from kdsl.base.clock import ManualClock
 from kdsl.base.errors import KdslError
 from kdsl.check.model import RuleSet
 from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.memory_annotations import MemoryAnnotations
+from kdsl.cluster.memory_volumes import MemoryVolumes
 from kdsl.cluster.pod import PodInfo
-from kdsl.cycle.decision import Decision, Detail
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.cycle.decision import Condition, Decision, Detail
 from kdsl.cycle.engine import Engine
+from kdsl.explain.explanation import Explanation
+from kdsl.explain.findings import Findings, Inspection, inspect
+from kdsl.explain.placement import placement_of
 from kdsl.hooks.status import Status
+from kdsl.plan.devices.demand import Demand
+from kdsl.report.cards import CardReport, count_demands
 from kdsl.report.simulation import Simulation
 from kdsl.report.summary import SummaryBuilder, requested_totals
 from kdsl.sim.workload import Workload
+from kdsl.trace.recorder import Recorder
 
 Stopwatch = Callable[[], int]
 """Tells nanoseconds from any start: measures decisions, never takes part in them."""
+
+
+PLAIN_INSPECTION = Inspection()
 
 
 class SimulatedBinder:
@@ -31,8 +43,34 @@ class SimulatedBinder:
         self._cluster = cluster
 
     def bind(self, pod: PodInfo, node: str) -> Status | None:
-        self._cluster.add_pod(pod.on(node))
+        assumed = self._cluster.pod(pod.key)
+        self._cluster.add_pod(assumed if assumed and assumed.node_name == node else pod.on(node))
         return None
+
+
+class SimulatedEvictor:
+    """Takes victims off the simulated cluster at once.
+
+    A victim comes back as a new pod, as the workload that owns it would make one; `returned` are those that
+    nobody has queued yet. One that has come back before stays away: rules under which pods evict each other
+    without end must not keep a run from ending.
+    """
+
+    def __init__(self, cluster: ClusterCache) -> None:
+        self._cluster = cluster
+        self._seen: set[str] = set()
+        self._returned: list[PodInfo] = []
+
+    def evict(self, victim: PodInfo, condition: Condition, preemptor: PodInfo) -> None:
+        self._cluster.remove_pod(victim.key)
+        if victim.key not in self._seen:
+            self._seen.add(victim.key)
+            self._returned.append(replace(victim, node_name="", nominated_node_name="", start_time=0))
+
+    def take_returned(self) -> list[PodInfo]:
+        """Return the pods that came back since the last call, in the order of their eviction."""
+        returned, self._returned = self._returned, []
+        return returned
 
 
 def simulate(
@@ -41,34 +79,105 @@ def simulate(
     settings: Settings,
     on_decision: Callable[[], None] = lambda: None,
     stopwatch: Stopwatch = time.perf_counter_ns,
+    record: Callable[[str], object] | None = None,
 ) -> Simulation:
-    """Give every pending pod one attempt in queue order and return the decisions with their summary.
+    """Give every pending pod an attempt in queue order and return the decisions with their summary.
 
-    `on_decision` is called after each. The decisions depend on nothing but the arguments before it.
+    A pod for which others were evicted has another attempt, and so have those that come back.
+
+    `on_decision` is called after each. The decisions depend on nothing but the arguments before it. `record`
+    gets the lines of a trace, for which the workload must have its manifests.
     """
     decisions: list[Decision] = []
-    with _engine(rules, workload, settings) as (engine, cluster):
+    pods = {pod.key: pod for pod in workload.pending}
+    with _engine(rules, workload, settings, record) as (engine, cluster, evictor):
         summary = SummaryBuilder(requested_totals(cluster.snapshot()))
         started = stopwatch()
         for decision in engine.decisions(workload.pending):
             summary.observe(decision, stopwatch() - started)
             decisions.append(decision)
             on_decision()
+            if decision.victims:
+                engine.queue.add(pods[decision.pod])
+            for pod in evictor.take_returned():
+                pods[pod.key] = pod
+                engine.queue.add(pod)
             started = stopwatch()
-        return Simulation(decisions, summary.build(cluster.snapshot()))
+        cards = _cards(rules, workload, settings, cluster.snapshot())
+        return Simulation(decisions, summary.build(cluster.snapshot()), cards)
 
 
-def explain(rules: RuleSet, workload: Workload, settings: Settings, pod: PodInfo) -> Decision:
-    """Return the decision for `pod` in full, on the cluster as it finds it when its turn comes."""
-    with _engine(rules, workload, replace(settings, detail=Detail.FULL)) as (engine, _):
-        for decision in engine.decisions(workload.pending):
+def _cards(rules: RuleSet, workload: Workload, settings: Settings, snapshot: Snapshot) -> CardReport | None:
+    """Return the cards as the devices of the first profile see them that a pod of the workload asks for."""
+    wanting = [pod for pod in (*workload.placed, *workload.pending) if pod.device_containers]
+    devices = devices_in_use(rules, settings, {pod.scheduler_name for pod in wanting}) if wanting else None
+    if devices is None:
+        return None
+    infos = [snapshot.info(row) for row in snapshot.order.tolist()]
+    cards = {info.name: devices.stock.cards(info) for info in infos}
+    demands = (devices.demand(pod, snapshot) for pod in wanting)
+    requests = (
+        request
+        for demand in demands
+        if isinstance(demand, Demand)
+        for asked in demand.requests
+        for request in asked.values()
+    )
+    return CardReport({name: of_node for name, of_node in cards.items() if of_node}, count_demands(requests))
+
+
+def explain(
+    rules: RuleSet,
+    workload: Workload,
+    settings: Settings,
+    pod: PodInfo,
+    inspection: Inspection = PLAIN_INSPECTION,
+) -> Explanation:
+    """Explain the decision for `pod`, on the cluster as it finds it when its turn comes."""
+    with _engine(rules, workload, replace(settings, detail=Detail.FULL)) as (engine, _, _):
+        found: list[Findings] = []
+
+        def look(turn: PodInfo) -> None:
+            is_wanted = inspection.is_needed and turn.key == pod.key and not found
+            known = engine.attempt(turn) if is_wanted else None
+            if known is not None:
+                attempt, contested = known
+                found.append(
+                    inspect(
+                        rules,
+                        attempt.table,
+                        attempt.pod,
+                        attempt.snapshot,
+                        contested,
+                        settings.steps,
+                        inspection,
+                    )
+                )
+
+        for decision in engine.decisions(workload.pending, on_turn=look):
             if decision.pod == pod.key:
-                return decision
+                findings = found[0] if found else None
+                wakes = engine.waking_events(pod.key)
+                return Explanation(decision, findings, placement_of(decision), wakes)
     raise KdslError(f"pod `{pod.key}` got no decision")
 
 
 @contextmanager
-def _engine(rules: RuleSet, workload: Workload, settings: Settings) -> Iterator[tuple[Engine, ClusterCache]]:
+def _engine(
+    rules: RuleSet,
+    workload: Workload,
+    settings: Settings,
+    record: Callable[[str], object] | None = None,
+) -> Iterator[tuple[Engine, ClusterCache, SimulatedEvictor]]:
     cluster = workload.cluster()
-    with build_engine(rules, cluster, SimulatedBinder(cluster), ManualClock(), settings) as engine:
-        yield engine, cluster
+    evictor = SimulatedEvictor(cluster)
+    ports = SimulatedBinder(cluster), ManualClock()
+    recorder = None
+    if record is not None:
+        recorder = Recorder(record, workload.manifests, engine_options(rules, settings))
+        recorder.start(workload.cluster_ids())
+        cluster.observe(recorder.notice)
+    volumes = MemoryVolumes(cluster)
+    annotations = MemoryAnnotations(cluster)
+    with build_engine(rules, cluster, *ports, settings, volumes, evictor, recorder, annotations) as engine:
+        yield engine, cluster, evictor

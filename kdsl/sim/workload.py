@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean
 from kdsl.base.errors import InvalidInputError, KdslError
 from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.kinds import CatalogObject
 from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.objects import Node, Pod
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.problems import InputCode
-from kdsl.cluster.read import read_objects
+from kdsl.cluster.read import Manifest, read_objects
 from kdsl.sim.openb import read_openb
+from kdsl.sim.openb_manifests import openb_manifests
+from kdsl.trace.manifests import ObjectId, object_id
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Nodes and the `placed` pods, those that have finished among them, make the cluster.
+    """Nodes, the `placed` pods, those that have finished among them, and the `catalog` make the cluster.
 
-    `pending` are the pods that want a node, in order of arrival.
+    `pending` are the pods that want a node, in order of arrival. `manifests` are all of these objects as they
+    were written, by kind and `key_of`; none where nobody asked for them.
     """
 
     nodes: Sequence[NodeFacts]
     placed: Sequence[PodInfo]
     pending: Sequence[PodInfo]
+    catalog: Sequence[CatalogObject] = ()
+    manifests: Mapping[ObjectId, Manifest] = field(default_factory=dict)
 
     def cluster(self) -> ClusterCache:
         """Return a cache that holds the cluster."""
@@ -35,7 +42,15 @@ class Workload:
             cache.add_node(node)
         for pod in self.placed:
             cache.add_pod(pod)
+        for thing in self.catalog:
+            cache.put(thing)
         return cache
+
+    def cluster_ids(self) -> Iterator[ObjectId]:
+        """Yield what the objects of the cluster are known by, in the order in which `cluster` adds them."""
+        yield from ((Node.KIND, node.name) for node in self.nodes)
+        yield from ((Pod.KIND, pod.key) for pod in self.placed)
+        yield from map(object_id, self.catalog)
 
     def find(self, name: str) -> PodInfo:
         """Return the pending pod called `name`, with or without its namespace.
@@ -46,6 +61,14 @@ class Workload:
         if len(found) == 1:
             return found[0]
         raise InvalidInputError([self._not_found(name, found)])
+
+    def check_node(self, name: str) -> None:
+        """Raise InvalidInputError where no node is called `name`."""
+        names = [node.name for node in self.nodes]
+        if name not in names:
+            title = f"no node in the input is called `{name}`"
+            help = did_you_mean(name, names)
+            raise InvalidInputError([Diagnostic(InputCode.INCOMPLETE, title, where="--node", help=help)])
 
     def _not_found(self, name: str, found: Sequence[PodInfo]) -> Diagnostic:
         help: tuple[str, ...] = ()
@@ -65,26 +88,35 @@ class Workload:
         return Diagnostic(InputCode.INCOMPLETE, title, where="POD", help=help)
 
 
-def read_kubernetes(cluster: Sequence[str], pods: Sequence[str]) -> tuple[Workload, tuple[Diagnostic, ...]]:
+def read_kubernetes(
+    cluster: Sequence[str], pods: Sequence[str], *, keeps_manifests: bool = False
+) -> tuple[Workload, tuple[Diagnostic, ...]]:
     """Read Kubernetes objects; a pod is placed or pending by its own account, whichever path it came from."""
     # Not annotated as such, but None where the process was started without one.
     stdin: BinaryIO | None = getattr(sys.stdin, "buffer", None)
-    read = read_objects([*cluster, *pods], stdin)
+    read = read_objects([*cluster, *pods], stdin, keeps_sources=keeps_manifests)
     infos = [PodInfo.of(pod) for pod in read.pods]
     workload = Workload(
         nodes=[NodeFacts.of(node) for node in read.nodes],
         placed=[pod for pod in infos if pod.node_name or pod.is_finished],
         pending=[pod for pod in infos if not pod.node_name and not pod.is_finished],
+        catalog=read.catalog,
+        manifests={
+            object_id(thing): source for thing, source in zip(read.objects, read.sources, strict=False)
+        },
     )
     return workload, (*read.diagnostics, *_gaps(workload, read.unread))
 
 
-def read_openb_trace(cluster: Sequence[str], pods: Sequence[str]) -> tuple[Workload, tuple[Diagnostic, ...]]:
+def read_openb_trace(
+    cluster: Sequence[str], pods: Sequence[str], *, keeps_manifests: bool = False
+) -> tuple[Workload, tuple[Diagnostic, ...]]:
     """Read one node and one pod table of the openb trace; raises KdslError for any other number of them."""
     if len(cluster) != 1 or len(pods) != 1:
         raise KdslError("--format openb takes one --cluster table and one --pods table")
     trace = read_openb(cluster[0], pods[0])
-    workload = Workload(trace.nodes, (), trace.pods)
+    manifests = openb_manifests(trace.nodes, trace.pods) if keeps_manifests else {}
+    workload = Workload(trace.nodes, (), trace.pods, manifests=manifests)
     return workload, (*trace.diagnostics, *_gaps(workload))
 
 

@@ -10,6 +10,7 @@ from kdsl.base.span import Span
 from kdsl.lang.loader import LoadResult
 from kdsl.testing.document import Place
 from kdsl.testing.fixtures import Fixtures
+from kdsl.testing.recorded import Recorded
 from kdsl.testing.session import Cluster
 from kdsl.testing.subject import Checked, Subject
 
@@ -23,10 +24,16 @@ class Setting:
     fixtures: Fixtures = field(repr=False)
     nodes: tuple[str, ...]
 
+    def recorded_for(self, pod: str) -> Recorded | None:
+        """Return the recorded decision where it is about `pod`."""
+        recorded = self.fixtures.recorded
+        return recorded if recorded is not None and recorded.pod == pod else None
+
     def cluster(self) -> Cluster:
-        """Build the nodes and the pods that run on them."""
+        """Build the nodes, the pods that run on them and the catalog."""
         nodes = [self.fixtures.node(name) for name in self.nodes]
-        return Cluster(nodes, tuple(self.fixtures.bound(self.nodes)))
+        bound = tuple(self.fixtures.bound(self.nodes))
+        return Cluster(nodes, bound, tuple(self.fixtures.catalog.values()))
 
 
 @dataclass(frozen=True, slots=True)

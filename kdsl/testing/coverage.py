@@ -19,13 +19,18 @@ from kdsl.lang.tree import (
     AppliesWhen,
     Binary,
     Call,
+    Candidates,
+    ChooseBy,
     Conditional,
+    EligibleWhen,
     Expr,
     File,
     ForEach,
+    IgnoreWhen,
     Narrow,
     OrderBy,
     Predicate,
+    Preemption,
     Profile,
     Queue,
     Require,
@@ -33,6 +38,7 @@ from kdsl.lang.tree import (
     Statement,
     Tighten,
     Value,
+    VictimWhen,
 )
 from kdsl.plan.scalar.frame import Closure, Frame
 from kdsl.plan.values import Value as RuntimeValue
@@ -81,7 +87,7 @@ class Point:
 def points_of(file: File) -> Iterator[Point]:
     """List what there is to cover in a rule file, in the order of the text."""
     for declaration in file.declarations:
-        if isinstance(declaration, Predicate | Score | Queue):
+        if isinstance(declaration, Predicate | Score | Queue | Preemption):
             rule = f"{type(declaration).__name__.lower()} {declaration.name.text}"
             for statement in declaration.body:
                 yield from _of_statement(rule, statement)
@@ -99,8 +105,18 @@ def _of_statement(rule: str, statement: Statement) -> Iterator[Point]:
             yield from _condition(rule, "require", condition)
         case AppliesWhen(condition=condition):
             yield from _condition(rule, "applies when", condition)
+        case IgnoreWhen(condition=condition):
+            yield from _condition(rule, "ignore when", condition)
         case AdmitWhen(condition=condition):
             yield from _condition(rule, "admit when", condition)
+        case EligibleWhen(condition=condition):
+            yield from _condition(rule, "eligible when", condition)
+        case VictimWhen(condition=condition):
+            yield from _condition(rule, "victim when", condition)
+        case Candidates(count=count):
+            yield Point(rule, "candidates", count, (Seen.REACHED,))
+        case ChooseBy(keys=keys):
+            yield from (Point(rule, "choose by", key.value, (Seen.REACHED,)) for key in keys)
         case ForEach(where=where, body=body):
             if where is not None:
                 yield from _condition(rule, "where", where)

@@ -1,4 +1,4 @@
-"""The nodes and pods of a test file: read, resolved, and built anew for every case.
+"""The nodes, the pods and the catalog of a test file: read, resolved, and built anew for every case.
 
 `reading` asks for them by name; a `matrix` changes one key of a fixture before it is built.
 """
@@ -14,7 +14,9 @@ from typing import Any
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.span import Span
+from kdsl.cluster.catalog import key_of
 from kdsl.cluster.documents import read_documents
+from kdsl.cluster.kinds import KINDS, CatalogObject
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.objects import Node, Pod
 from kdsl.cluster.pod import PodInfo
@@ -22,6 +24,7 @@ from kdsl.cluster.read import read_values
 from kdsl.testing.codes import TestCode
 from kdsl.testing.document import Place
 from kdsl.testing.manifest import NODE_EDITS, POD_EDITS, Edit, Manifest, blank_node, blank_pod, manifest_of
+from kdsl.testing.recorded import Recorded, find_cycle, is_cycle, name_objects
 
 
 class Kind(StrEnum):
@@ -61,10 +64,16 @@ Change = tuple[Kind, str, str, Any]
 
 @dataclass(slots=True)
 class Fixtures:
-    """All fixtures of a test file by kind and name. `broken` are those that something was said about."""
+    """All fixtures of a test file by kind and name. `broken` are those that something was said about.
+
+    `catalog` are the objects that are neither node nor pod; they have no short form, and every case has them.
+    `recorded` is the decision that was recorded on this cluster, if any.
+    """
 
     of: dict[Kind, dict[str, Fixture]] = field(default_factory=lambda: {kind: {} for kind in Kind})
     broken: set[str] = field(default_factory=set)
+    catalog: dict[tuple[str, str], CatalogObject] = field(default_factory=dict)
+    recorded: Recorded | None = None
 
     def find(self, kind: Kind, place: Place, found: list[Diagnostic]) -> str | None:
         """Return the name that stands at a place, if there is such a fixture."""
@@ -81,7 +90,7 @@ class Fixtures:
 
     def with_changes(self, changes: Iterable[Change]) -> Fixtures:
         """Return the fixtures with some keys changed; what is `like` a changed one stays as it was."""
-        changed = Fixtures({kind: dict(fixtures) for kind, fixtures in self.of.items()})
+        changed = replace(self, of={kind: dict(fixtures) for kind, fixtures in self.of.items()}, broken=set())
         for kind, name, key, value in changes:
             fixture = changed.of[kind][name]
             manifest = deepcopy(fixture.manifest)
@@ -119,11 +128,16 @@ def read_fixtures(place: Place | None, folder: Path, found: list[Diagnostic]) ->
         return fixtures
     sources = place.get("from")
     for pattern in sources.each() if sources is not None else ():
-        _add_manifests(pattern, folder, fixtures, found)
+        add = _add_recorded if is_cycle(pattern.text) else _add_manifests
+        add(pattern, folder, fixtures, found)
     for kind in Kind:
         written = place.get(kind)
         if written is not None:
             _Resolver(kind, written, fixtures, found).run()
+    objects = place.get("objects")
+    for each in objects.each() if objects is not None else ():
+        assert isinstance(each.value, dict)
+        _add_object(each.value, each.span, fixtures, found)
     _check_hosts(fixtures, found)
     return fixtures
 
@@ -275,7 +289,7 @@ def _check_hosts(fixtures: Fixtures, found: list[Diagnostic]) -> None:
 
 
 def _add_manifests(pattern: Place, folder: Path, fixtures: Fixtures, found: list[Diagnostic]) -> None:
-    """Add the nodes and pods of the files that a glob matches."""
+    """Add the objects of the files that a glob matches."""
     glob = pattern.text
     try:
         paths = sorted(path for path in folder.glob(glob) if path.is_file())
@@ -295,11 +309,32 @@ def _add_manifests(pattern: Place, folder: Path, fixtures: Fixtures, found: list
             continue
         for document in read_documents(str(path), data, found):
             for manifest in _objects(document.value):
-                _add_manifest(manifest, pattern.span, fixtures, found)
+                _add(manifest, pattern.span, fixtures, found)
+
+
+def _add_recorded(pattern: Place, folder: Path, fixtures: Fixtures, found: list[Diagnostic]) -> None:
+    """Add the cluster and the pod of a recorded cycle."""
+    cycle = find_cycle(pattern, folder, found)
+    if cycle is None:
+        return
+    if fixtures.recorded is not None:
+        title = "a test file holds one recorded cycle"
+        found.append(Diagnostic(TestCode.DUPLICATE_NAME, title, pattern.span, "the second one"))
+        return
+    for name, manifest in name_objects(cycle):
+        _add(manifest, pattern.span, fixtures, found, name)
+    fixtures.recorded = Recorded(name, cycle)
+
+
+def _add(manifest: Manifest, span: Span, fixtures: Fixtures, found: list[Diagnostic], name: str = "") -> None:
+    if manifest["kind"] in (Node.KIND, Pod.KIND):
+        _add_manifest(manifest, span, fixtures, found, name)
+    else:
+        _add_object(manifest, span, fixtures, found)
 
 
 def _objects(value: Any) -> Iterator[Manifest]:
-    """List the nodes and pods of a document; lists as kubectl writes them count as their items."""
+    """List the objects of a document; lists as kubectl writes them count as their items."""
     if not isinstance(value, dict):
         return
     items = value.get("items")
@@ -307,16 +342,45 @@ def _objects(value: Any) -> Iterator[Manifest]:
     if isinstance(items, list) and kind.endswith("List"):
         for item in items:
             if isinstance(item, dict):
-                implied = {"apiVersion": "v1", "kind": kind.removesuffix("List")} if kind != "List" else {}
+                api = value.get("apiVersion")
+                implied = {"apiVersion": api, "kind": kind.removesuffix("List")} if kind != "List" else {}
                 yield from _objects({**implied, **item})
-    elif kind in ("Node", "Pod"):
+    elif (value.get("apiVersion"), kind) in KINDS:
         yield value
 
 
-def _add_manifest(manifest: Manifest, span: Span, fixtures: Fixtures, found: list[Diagnostic]) -> None:
+def _add_object(manifest: Manifest, span: Span, fixtures: Fixtures, found: list[Diagnostic]) -> None:
+    """Add an object of the catalog, and say what is wrong with it."""
+    read = read_values([manifest], "object")
+    for problem in read.diagnostics:
+        where = problem.where.partition(": ")[2]
+        notes = (f"in the object: {where}",) if where else ()
+        found.append(
+            replace(problem, code=TestCode.BAD_FIXTURE, span=span, label="this object", where="", notes=notes)
+        )
+    for kind, _ in read.unread:
+        title = f"objects of kind `{kind}` are not read"
+        found.append(Diagnostic(TestCode.BAD_FIXTURE, title, span, "nothing comes of this object"))
+    for thing in read.objects:
+        if isinstance(thing, Node | Pod):
+            help_ = (f"write it under `{Kind.NODES if isinstance(thing, Node) else Kind.PODS}`",)
+            title = f"`objects` holds a {thing.KIND.lower()}"
+            found.append(Diagnostic(TestCode.BAD_FIXTURE, title, span, "not here", help=help_))
+            continue
+        key = (thing.KIND, key_of(thing))
+        if key in fixtures.catalog:
+            title = f"a second {thing.KIND} is named `{key[1]}`"
+            found.append(Diagnostic(TestCode.DUPLICATE_NAME, title, span, "named again"))
+        fixtures.catalog[key] = thing
+
+
+def _add_manifest(
+    manifest: Manifest, span: Span, fixtures: Fixtures, found: list[Diagnostic], name: str
+) -> None:
+    """Add a node or a pod, known by its own name where `name` is not given."""
     kind = Kind.NODES if manifest["kind"] == Node.KIND else Kind.PODS
     metadata = manifest.get("metadata")
-    name = str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+    name = name or (str(metadata.get("name", "")) if isinstance(metadata, dict) else "")
     read = read_values([manifest], name)
     on = ""
     if kind is Kind.PODS:

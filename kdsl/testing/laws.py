@@ -17,7 +17,7 @@ from kdsl.testing.cases import Law, LawKind, PropertyCase
 from kdsl.testing.codes import TestCode
 from kdsl.testing.document import Place
 from kdsl.testing.generating import Generator, World, shrink
-from kdsl.testing.session import Cluster, Session
+from kdsl.testing.session import Session
 from kdsl.testing.vocabulary import Vocabulary
 
 _COMPARISON: Final = re.compile(r"feasible\(\s*([\w.]+)\s*\)\s+(\w+)\s+feasible\(\s*([\w.]+)\s*\)")
@@ -107,7 +107,7 @@ class _Trial:
                 again = self.sessions[name].decide(cluster, pod, _OTHER_PARALLELISM)
                 return "" if again == first else f"decided twice: {_shown(first)}, then {_shown(again)}"
             case LawKind.ORDER_INDEPENDENT:
-                turned = Cluster(tuple(reversed(cluster.nodes)), cluster.bound)
+                turned = replace(cluster, nodes=tuple(reversed(cluster.nodes)))
                 other = self.sessions[name].decide(turned, pod)
                 same = _by_node(first) == _by_node(other)
                 return "" if same else f"nodes in reverse order: {_shown(first)}, then {_shown(other)}"

@@ -17,18 +17,22 @@ from kdsl.lang.tree import (
     AdmitWhen,
     AppliesWhen,
     Binary,
+    ChooseBy,
     Code,
     Conditional,
     Declaration,
+    EligibleWhen,
     File,
     Fn,
     ForEach,
+    IgnoreWhen,
     ListExpr,
     Literal,
     LiteralKind,
     Node,
     OrderBy,
     Predicate,
+    Preemption,
     Profile,
     Queue,
     Require,
@@ -36,6 +40,7 @@ from kdsl.lang.tree import (
     SortKey,
     Template,
     Unary,
+    VictimWhen,
 )
 from kdsl.report.decisions import Json
 from kdsl.report.tables import plural
@@ -47,6 +52,8 @@ _OPERATORS: Final = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==",
     "+": "-", "-": "+", "*": "/", "/": "*",
 }  # fmt: skip
+_MUTABLE: Final = (Predicate, Score, Queue, Preemption, Fn, Profile)
+_DROPPABLE: Final = (Require, AppliesWhen, IgnoreWhen, AdmitWhen, EligibleWhen)
 _KINDS: Final = {
     Predicate: SubjectKind.PREDICATE,
     Score: SubjectKind.SCORE,
@@ -106,10 +113,10 @@ def mutants_of(files: Iterable[File]) -> Iterator[Mutant]:
     """List the mutants of rule files, in the order of the text."""
     for file in {file.span.source.path: file for file in files}.values():
         for at, declaration in enumerate(file.declarations):
-            if not isinstance(declaration, Predicate | Score | Queue | Fn | Profile):
+            if not isinstance(declaration, _MUTABLE):
                 continue
             for span, what, node in _mutations(declaration):
-                assert isinstance(node, Predicate | Score | Queue | Fn | Profile)
+                assert isinstance(node, _MUTABLE)
                 declarations = (*file.declarations[:at], node, *file.declarations[at + 1 :])
                 yield Mutant(span, what, file, replace(file, declarations=declarations), declaration)
 
@@ -141,7 +148,7 @@ def _with(node: Node, name: str, value: Node | tuple[Node, ...]) -> Node:
 
 def _of_item(parent: Node, item: Node) -> Iterator[tuple[Span, str, tuple[Node, ...]]]:
     """Yield what may become of an item of a list: nothing, or a changed one."""
-    if isinstance(item, Require | AppliesWhen | AdmitWhen) or isinstance(parent, ListExpr | OrderBy):
+    if isinstance(item, _DROPPABLE) or isinstance(parent, ListExpr | OrderBy | ChooseBy):
         yield item.span, "dropped", ()
     for span, what, changed in _mutations(item):
         yield span, what, (changed,)
@@ -156,7 +163,13 @@ def _own(node: Node) -> Iterator[Mutation]:
                 yield Mutation(node.span, "made unresolvable", replace(node, code=Code.UNRESOLVABLE))
             else:
                 yield Mutation(node.span, "made unschedulable", replace(node, code=Code.UNSCHEDULABLE))
-        case AppliesWhen(condition=condition) | AdmitWhen(condition=condition):
+        case (
+            AppliesWhen(condition=condition)
+            | IgnoreWhen(condition=condition)
+            | AdmitWhen(condition=condition)
+            | EligibleWhen(condition=condition)
+            | VictimWhen(condition=condition)
+        ):
             negated = Unary(span=condition.span, op="!", operand=condition)
             yield Mutation(condition.span, "negated", replace(node, condition=negated))
         case ForEach(where=where) if where is not None:
@@ -208,7 +221,7 @@ def _fate(mutant: Mutant, tests: Sequence[RuleTest], seed: int) -> bool | None:
     for test in tests:
         program = mutant.program(test.loaded.program) if _concerns(mutant, test) else None
         if program is not None:
-            checked = check_subject(program, test.subject)
+            checked = check_subject(program, test.subject, test.checked.plugins)
             if checked.rules is None:
                 return None
             mutated.append(replace(test, checked=checked))

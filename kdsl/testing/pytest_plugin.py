@@ -16,6 +16,7 @@ from kdsl.testing.discovery import is_test_file
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr, TracebackStyle
 
+    from kdsl.app import Settings
     from kdsl.testing.cases import Case, RuleTest
     from kdsl.testing.running import CaseResult, Runner
 
@@ -31,6 +32,7 @@ class RuleTestError(Exception):
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the seed of generated clusters."""
     group = parser.getgroup("kdsl", "rule tests")
+    group.addoption("--kdsl-config", help="a KdslConfiguration whose plugins are active in tests of rules")
     group.addoption("--kdsl-seed", type=int, default=0, help="seed of what properties of rules generate")
 
 
@@ -48,13 +50,27 @@ class RuleTestFile(pytest.File):
         from kdsl.testing.running import Runner
         from kdsl.testing.suite import read_suite
 
-        suite = read_suite([self.path])
+        suite = read_suite([self.path], settings=self._settings())
         if suite.is_broken:
             raise self.CollectError(render(suite.diagnostics))
         runner = Runner(self.config.getoption("--kdsl-seed"))
         for test in suite.tests:
             for case in test.cases:
                 yield RuleTestItem.from_parent(self, name=case.name, test=test, case=case, runner=runner)
+
+    def _settings(self) -> Settings:
+        """Return the settings of `--kdsl-config`; a broken file is an error of the collection."""
+        from kdsl.app import DEFAULT_SETTINGS, configured
+        from kdsl.config.configuration import load_configuration
+        from kdsl.report.diagnostics import render
+
+        path = self.config.getoption("--kdsl-config")
+        if path is None:
+            return DEFAULT_SETTINGS
+        loaded = load_configuration(Path(path))
+        if loaded.configuration is None:
+            raise self.CollectError(render(loaded.diagnostics))
+        return configured(loaded.configuration)
 
 
 class RuleTestItem(pytest.Item):

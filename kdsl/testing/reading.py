@@ -55,7 +55,7 @@ def read_test(
     subject = _subject(root, loaded.program, found)
     if subject is None:
         return None
-    checked = check_subject(loaded.program, subject)
+    checked = check_subject(loaded.program, subject, library.plugins)
     if checked.rules is None:
         found.extend(_about_subject(checked, root.keys["params" if subject.params else subject.kind]))
         return None
@@ -171,12 +171,20 @@ class _CaseReader:
             self._expected_node(node, nodes)
             by = rejected.get("by")
             if by is not None:
-                self._known_rule(by.text, by.span, "predicate", predicates)
+                for each in (by,) if isinstance(by.value, str) else by.each():
+                    self._known_rule(each.text, each.span, "predicate", predicates)
         scores = [entry.score.name for entry in self.profile.scores]
         for node, expected in _entries(expect.get("scores")):
             self._expected_node(node, nodes)
             for rule, span in expected.keys.items():
                 self._known_rule(rule, span, "score", scores)
+        recorded, held = expect.get("recorded"), self.fixtures.recorded
+        if recorded is not None and (held is None or held.pod != pod.text):
+            title = f"no recorded decision is about `{pod.text}`"
+            help_ = ("`from: [trace.jsonl#cycle=0]` under `fixtures` holds one",)
+            self.found.append(
+                Diagnostic(TestCode.WRONG_VALUE, title, recorded.span, "nothing to compare", help=help_)
+            )
         picks = expect.get("picks")
         if picks is not None:
             self._expected_node(picks, nodes)

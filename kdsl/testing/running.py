@@ -12,10 +12,13 @@ from kdsl.check.model import RuleSet
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.hooks.status import Status
 from kdsl.plan.scalar.probe import Probe
+from kdsl.report.decisions import decision_document
 from kdsl.testing.cases import Case, PodCase, PropertyCase, QueueCase, RuleTest
 from kdsl.testing.document import Place
 from kdsl.testing.laws import search_counterexample
+from kdsl.testing.recorded import Recorded
 from kdsl.testing.session import Session
+from kdsl.testing.subject import Checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +58,34 @@ class Runner:
 
     def run(self, test: RuleTest, case: Case) -> CaseResult:
         """Run one case."""
-        rules = test.checked.rules
-        assert rules is not None
+        checked = test.checked
         match case:
             case PodCase():
-                found = self._pod(self._session(rules, test.checked.profile), case)
+                found = self._pod(self._session(checked, checked.profile), case)
             case QueueCase():
-                found = self._queue(self._session(rules, test.checked.profile), case)
+                found = self._queue(self._session(checked, checked.profile), case)
             case PropertyCase():
-                found = self._property(rules, case)
+                found = self._property(checked, case)
         return CaseResult(test, case, tuple(found))
 
-    def _session(self, rules: RuleSet, profile: str, *, is_watched: bool = True) -> Session:
+    def _session(self, checked: Checked, profile: str, *, is_watched: bool = True) -> Session:
+        rules = checked.rules
+        # INVARIANT: rules with errors make no test.
+        assert rules is not None
         key = (id(rules), profile, is_watched)
         if key not in self._sessions:
+            probe = self.probe if is_watched else None
             # The rules are kept beside their session: while they live, nothing else has their id.
-            self._sessions[key] = rules, Session(rules, profile, self.probe if is_watched else None)
+            self._sessions[key] = rules, Session(rules, profile, checked.plugins.args, probe)
         return self._sessions[key][1]
 
     def _pod(self, session: Session, case: PodCase) -> Iterator[Mismatch]:
-        decision = session.decide(case.cluster(), case.fixtures.pod(case.pod))
-        return _Comparison(decision, case.expect).run()
+        recorded = case.recorded_for(case.pod)
+        decision = session.decide(case.cluster(), case.fixtures.pod(case.pod), recorded=recorded)
+        yield from _Comparison(decision, case.expect).run()
+        wanted = case.expect.get("recorded")
+        if recorded is not None and wanted is not None:
+            yield from _moved(recorded, decision, wanted.span)
 
     def _queue(self, session: Session, case: QueueCase) -> Iterator[Mismatch]:
         pods = {arrival.pod: case.fixtures.pod(arrival.pod) for arrival in case.arrivals}
@@ -105,9 +115,10 @@ class Runner:
         unplaced = sorted(name for name, decision in decisions.items() if not decision.node)
         yield from _differs("pending", expect.get("pending"), unplaced, in_order=False)
 
-    def _property(self, rules: RuleSet, case: PropertyCase) -> Iterator[Mismatch]:
+    def _property(self, checked: Checked, case: PropertyCase) -> Iterator[Mismatch]:
+        assert checked.rules is not None
         found = search_counterexample(
-            case, rules, lambda name: self._session(rules, name, is_watched=False), self.seed
+            case, checked.rules, lambda name: self._session(checked, name, is_watched=False), self.seed
         )
         if found is None:
             return
@@ -115,6 +126,15 @@ class Runner:
         seeded = f"found with --seed {self.seed}; the smallest fixtures that show it:" if world else ""
         trace = (seeded, *world) if world else ()
         yield Mismatch("holds", str(case.law), found.text, case.span, trace)
+
+
+def _moved(recorded: Recorded, decision: Decision, span: Span) -> Iterator[Mismatch]:
+    """Say in what a decision differs from the recorded one, in what it means for the cluster."""
+    now = decision_document(decision)
+    for key in _MEANING:
+        then, here = recorded.decision[key], now[key]
+        if then != here:
+            yield Mismatch(f"recorded.{key}", _shown(then), _shown(here), span, _why_pending(decision))
 
 
 @dataclass(slots=True)
@@ -165,7 +185,11 @@ class _Comparison:
             yield Mismatch(field, "rejected", actual, place.span, self._outcome())
             return
         trace = self._trace(node)
-        yield from _differs(f"{field}.by", place.get("by"), status.plugin, trace)
+        by = place.get("by")
+        rules: object = status.plugin
+        if by is not None and not isinstance(by.value, str):
+            rules = [part.plugin for part in status.parts or (status,)]
+        yield from _differs(f"{field}.by", by, rules, trace)
         yield from _differs(f"{field}.code", place.get("code"), _word(status), trace)
         reason = place.get("reason")
         one = reason is not None and isinstance(reason.value, str)
@@ -252,6 +276,9 @@ def _range(wanted: Place) -> str:
 def _word(status: Status) -> str:
     return _WORDS.get(status.code.name, status.code.label)
 
+
+_MEANING = ("outcome", "node", "message", "nominatedNode", "victims")
+"""What of a recorded decision must come out again, as keys of its document."""
 
 _WORDS = {
     "UNSCHEDULABLE": "unschedulable",

@@ -1,6 +1,7 @@
 """Runs cases: the scheduling cycle over a cluster of fixtures, with nothing behind the binder.
 
-Everything is decided in full: all nodes are looked at, and a single feasible node is scored as well.
+Everything is decided in full: all nodes are looked at, and a single feasible node is scored as well. Only a
+recorded decision looks at the nodes that it looked at when it was recorded.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from typing import Any
 from kdsl.app import Settings, hook_tables
 from kdsl.check.model import RuleSet
 from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.kinds import CatalogObject
+from kdsl.cluster.memory_annotations import MemoryAnnotations
+from kdsl.cluster.memory_volumes import MemoryVolumes
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
@@ -29,6 +33,7 @@ from kdsl.hooks.context import PluginContext
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import Status
 from kdsl.plan.scalar.probe import Probe
+from kdsl.testing.recorded import Recorded
 
 _ALL_NODES = 100
 _SECOND = 10**9
@@ -36,10 +41,11 @@ _SECOND = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Nodes, and the pods that run on them."""
+    """Nodes, the pods that run on them, and what else there is."""
 
     nodes: Sequence[NodeFacts]
     bound: Sequence[PodInfo] = ()
+    catalog: Sequence[CatalogObject] = ()
 
     def cache(self) -> ClusterCache:
         """Return a cache that holds them."""
@@ -48,6 +54,8 @@ class Cluster:
             cache.add_node(node)
         for pod in self.bound:
             cache.add_pod(pod)
+        for thing in self.catalog:
+            cache.put(thing)
         return cache
 
 
@@ -80,31 +88,47 @@ class _CaseBinder:
         self.cluster = ClusterCache()
 
     def bind(self, pod: PodInfo, node: str) -> Status | None:
-        self.cluster.add_pod(pod.on(node))
+        assumed = self.cluster.pod(pod.key)
+        self.cluster.add_pod(assumed if assumed and assumed.node_name == node else pod.on(node))
         return None
 
 
 class Session:
-    """One compiled profile, for one case after the other."""
+    """One compiled profile with the plugins that are active, for one case after the other."""
 
-    def __init__(self, rules: RuleSet, profile: str, probe: Probe | None = None) -> None:
+    def __init__(
+        self,
+        rules: RuleSet,
+        profile: str,
+        plugins: Mapping[str, Mapping[str, Any]],
+        probe: Probe | None = None,
+    ) -> None:
         self._binder, self._clock = _CaseBinder(), _CaseClock()
         self._waiting: WaitingPods[Any] = WaitingPods()
-        context = PluginContext(self._binder, self._clock, self._waiting)
-        (self._table,) = hook_tables(rules, context, Settings(profile=profile, probe=probe))
+        self._volumes = MemoryVolumes(self._binder.cluster)
+        self._annotations = MemoryAnnotations(self._binder.cluster)
+        context = PluginContext(self._binder, self._clock, self._waiting, self._volumes, self._annotations)
+        (self._table,) = hook_tables(rules, context, Settings(profile=profile, plugins=plugins, probe=probe))
         self._rules = rules.digest
 
-    def decide(self, cluster: Cluster, pod: PodInfo, parallelism: int = 1) -> Decision:
-        """Return the decision about one pod. Equal questions get equal answers."""
-        with self._engine(cluster, (pod,), parallelism) as engine:
+    def decide(
+        self, cluster: Cluster, pod: PodInfo, parallelism: int = 1, recorded: Recorded | None = None
+    ) -> Decision:
+        """Return the decision about one pod. Equal questions get equal answers.
+
+        A recorded decision is made again by an engine that knows what the recorded one knew.
+        """
+        with self._engine(cluster, (pod,), parallelism, recorded) as engine:
             gated = engine.queue.add(pod)
             if gated is not None:
-                return Decision(pod.key, self._table.profile, Outcome.GATED, message=gated.status.message)
+                message, profile = gated.status.message, self._table.profile
+                return Decision(pod.key, profile, Outcome.GATED, message=message, rules=self._rules)
             if pod.node_name:
                 # The cycle takes such a pod for placed; what the rules say of it is asked all the same.
                 return self._judge(cluster, pod)
             decision = engine.schedule_one(pod)
-        if decision.feasible != 1 or decision.outcome is not Outcome.PLACED:
+        is_lone = decision.feasible == 1 and decision.outcome is Outcome.PLACED
+        if recorded is not None or not is_lone:
             return decision
         return replace(decision, verdicts=self._judge(cluster, pod).verdicts)
 
@@ -123,14 +147,22 @@ class Session:
                 decisions.append(engine.schedule_one(queued))
         return Queued(gated, tuple(each.pod for each in decisions), tuple(decisions))
 
-    def _engine(self, cluster: Cluster, pods: Iterable[PodInfo], parallelism: int = 1) -> Engine:
+    def _engine(
+        self,
+        cluster: Cluster,
+        pods: Iterable[PodInfo],
+        parallelism: int = 1,
+        recorded: Recorded | None = None,
+    ) -> Engine:
         self._clock.time = 0
-        self._binder.cluster = cluster.cache()
+        self._binder.cluster = self._volumes.cluster = self._annotations.cluster = cluster.cache()
         tables = [replace(self._table, scheduler=name) for name in {pod.scheduler_name for pod in pods}]
-        options = EngineOptions(
-            parallelism=parallelism, percentage=_ALL_NODES, detail=Detail.FULL, rules=self._rules
-        )
-        return Engine(tables, self._binder.cluster, self._clock, options, waiting=self._waiting)
+        options = EngineOptions(percentage=_ALL_NODES) if recorded is None else recorded.options
+        options = replace(options, parallelism=parallelism, detail=Detail.FULL, rules=self._rules)
+        engine = Engine(tables, self._binder.cluster, self._clock, options, waiting=self._waiting)
+        for promised in () if recorded is None else recorded.promised():
+            engine.nominator.add(promised)
+        return engine
 
     def _judge(self, cluster: Cluster, pod: PodInfo) -> Decision:
         """Filter, score and choose without placing; here a single feasible node is scored as well."""

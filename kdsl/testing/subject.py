@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from kdsl.app import shipped_rules
+from kdsl.app import ActivePlugins, libraries
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.span import Source, Span
 from kdsl.check.checker import check_program
@@ -60,11 +60,14 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Rules that are ready to run, and the profile to run; no rules where the diagnostics hold errors."""
+    """Rules that are ready to run, the profile to run and the plugins beside them; no rules where the
+    diagnostics hold errors.
+    """
 
     rules: RuleSet | None
     profile: str
     diagnostics: tuple[Diagnostic, ...]
+    plugins: ActivePlugins
 
     def find(self) -> CheckedProfile:
         """Return the profile to run. Only for rules without errors."""
@@ -73,22 +76,24 @@ class Checked:
 
 
 class Library:
-    """Loads rule files, each set of paths once."""
+    """Loads rule files, each set of paths once. `plugins` are active beside them."""
 
-    def __init__(self) -> None:
+    def __init__(self, plugins: ActivePlugins) -> None:
+        self.plugins = plugins
         self._loaded: dict[tuple[Path, ...], LoadResult] = {}
 
     def load(self, paths: Sequence[Path]) -> LoadResult:
-        """Load the rule files of `paths`; what they import and do not hold comes from the shipped rules."""
+        """Load the rule files of `paths`; what they import and do not hold comes from the libraries."""
         key = tuple(path.resolve() for path in paths)
         if key not in self._loaded:
-            self._loaded[key] = load_rules(list(paths), library=(shipped_rules(),))
+            self._loaded[key] = load_rules(list(paths), library=libraries())
         return self._loaded[key]
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What is wrong with the files that were loaded."""
-        return tuple(each for loaded in self._loaded.values() for each in loaded.diagnostics)
+        """What is wrong with the files that were loaded, and with the plugins."""
+        found = (each for loaded in self._loaded.values() for each in loaded.diagnostics)
+        return (*self.plugins.diagnostics, *found)
 
 
 def find_subject(program: Program, kind: SubjectKind, name: str, span: Span) -> Subject | Diagnostic:
@@ -107,18 +112,18 @@ def find_subject(program: Program, kind: SubjectKind, name: str, span: Span) -> 
     return Diagnostic(TestCode.UNKNOWN_RULE, title, span, "unknown", help=(*known, rules))
 
 
-def check_subject(program: Program, subject: Subject) -> Checked:
+def check_subject(program: Program, subject: Subject, plugins: ActivePlugins) -> Checked:
     """Check the rules, with a profile around the subject where it is a rule."""
     if subject.kind is SubjectKind.PROFILE:
-        checked = check_program(program)
-        return Checked(checked.rules, subject.qualified, checked.diagnostics)
+        checked = check_program(program, externals=plugins.externals)
+        return Checked(checked.rules, subject.qualified, checked.diagnostics, plugins)
     parsed = parse_file(Source("<rule test>", _lone_profile(subject)))
     if parsed.file is None or has_errors(parsed.diagnostics):
-        return Checked(None, "", parsed.diagnostics)
+        return Checked(None, "", parsed.diagnostics, plugins)
     packages = {**program.packages, _PACKAGE: Package(_PACKAGE, (parsed.file,))}
     whole = replace(program, files=(*program.files, parsed.file), packages=MappingProxyType(packages))
-    checked = check_program(whole)
-    return Checked(checked.rules, f"{_PACKAGE}.lone", checked.diagnostics)
+    checked = check_program(whole, externals=plugins.externals)
+    return Checked(checked.rules, f"{_PACKAGE}.lone", checked.diagnostics, plugins)
 
 
 def _lone_profile(subject: Subject) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kdsl.app import DEFAULT_SETTINGS, Settings, activate
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.lang.tree import File
 from kdsl.plan.scalar.probe import Probe
@@ -37,10 +38,15 @@ class Suite:
         return sum(len(test.cases) for test in self.tests)
 
 
-def read_suite(paths: Iterable[Path], rules: Sequence[Path] = ()) -> Suite:
-    """Find and read test files; `rules` replace what they say about the rule files."""
+def read_suite(
+    paths: Iterable[Path], rules: Sequence[Path] = (), settings: Settings = DEFAULT_SETTINGS
+) -> Suite:
+    """Find and read test files; `rules` replace what they say about the rule files.
+
+    The plugins of `settings` are active.
+    """
     found: list[Diagnostic] = []
-    library = Library()
+    library = Library(activate(settings))
     tests = [read_test(path, library, found, rules) for path in find_test_files(paths, found)]
     # Files that test the same rules say the same about them: once is enough.
     distinct = {(each.code, each.title, str(each.span), each.where): each for each in found}

@@ -45,7 +45,7 @@ def _finding(diagnostic: Diagnostic) -> dict[str, Json]:
 
 def _fix(fix: Fix) -> dict[str, Json]:
     edits: list[Json] = [{"location": _location(edit.span), "text": edit.text} for edit in fix.edits]
-    return {"title": fix.title, "edits": edits}
+    return {"title": fix.title, "applicability": str(fix.applicability), "edits": edits}
 
 
 def _location(span: Span) -> dict[str, Json]:

@@ -116,4 +116,6 @@ def _fix(fix: Fix) -> dict[str, Json]:
         }
         for path, group in edits.items()
     ]
-    return {"description": {"text": fix.title}, "artifactChanges": changes}
+    # The standard has no place for it but a property bag (section 3.8).
+    properties: dict[str, Json] = {"applicability": str(fix.applicability)}
+    return {"description": {"text": fix.title}, "artifactChanges": changes, "properties": properties}

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def output_schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of one kind of output document: `Decision` or `Simulation`."""
+    """Return the JSON Schema (2020-12) of one kind of output document: `Explanation`, `Simulation`, …."""
     text = resources.files(__name__).joinpath("v1alpha1.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     definitions = schema["$defs"]

@@ -1,0 +1,48 @@
+"""What decided a condition: the smallest parts of it that explain its value, with the values they had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kdsl.check.types import Type
+from kdsl.plan.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A part of an expression: its text in the rule file, and its value."""
+
+    source: str
+    value: Value
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """A place that a condition compares with something: setting it to `value` may make the condition hold.
+
+    `on` is `pod` or `node`; `key` is the key of a map, empty for a field that is none.
+    """
+
+    on: str
+    field: str
+    key: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A condition without `&&`, `||` and `!` of its own, and the value it had (`holds`).
+
+    `parts` are its operators and operands in turn; `items` the variables of the loops it stands in, innermost
+    last. `shortage` is by what share of the larger side a comparison of numbers fails, None for any other
+    atom. `error` is set where it has no value.
+    """
+
+    source: str
+    parts: tuple[str | Shown, ...]
+    holds: bool
+    items: tuple[Shown, ...] = ()
+    shortage: float | None = None
+    handles: tuple[Handle, ...] = ()
+    error: str = ""

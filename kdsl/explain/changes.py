@@ -1,0 +1,305 @@
+"""Small changes to a pod or its cluster, in the one notation that `--what-if` takes and explanations use.
+
+    pod.requests.cpu=1            pod.labels.app=web        pod.labels.app-          pod.priority=1000
+    pod.tolerations+=gpu=true:NoSchedule                    pod.tolerations-         pod.nodeSelector.disk-
+    node.n1.allocatable.cpu=64    node.n1.labels.zone=a     node.n1.labels.zone-
+    node.n1.taints+=gpu=true:NoSchedule                     node.n1.taints-=gpu   node.n1.unschedulable=false
+    pods-=shop/web-1
+
+`=` sets, `+=` adds, `-=` takes one away, a final `-` takes all of it away, as in `kubectl label`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final, TypeVar
+
+from kdsl.base.diagnostic import did_you_mean
+from kdsl.base.quantity import parse_quantity
+from kdsl.base.resources import Resources, canonical, quantity_of
+from kdsl.cluster.frozen_map import FrozenMap
+from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.taints import Taint, Toleration
+
+T = TypeVar("T", PodInfo, NodeFacts)
+
+POD: Final = "pod"
+PODS: Final = "pods"
+EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+_POD_MAPS: Final = {"labels": "labels", "annotations": "annotations", "nodeSelector": "node_selector"}
+_NODE_MAPS: Final = {"labels": "labels", "annotations": "annotations"}
+DROPPABLE: Final[Mapping[str, tuple[str, object]]] = {
+    "requests": ("requests", Resources()),
+    "nodeSelector": ("node_selector", FrozenMap()),
+    "requiredNodeAffinity": ("required_node_affinity", None),
+    "requiredAffinity": ("required_affinity", ()),
+    "requiredAntiAffinity": ("required_anti_affinity", ()),
+    "spreadConstraints": ("spread_constraints", ()),
+    "hostPorts": ("host_ports", ()),
+    "tolerations": ("tolerations", ()),
+    "volumes": ("volumes", ()),
+    "resourceClaims": ("resource_claims", ()),
+}
+"""What a pod can do without, by the field of the `Pod` view: the attribute and its empty value."""
+_POD_TEXTS: Final = {"serviceAccount": "service_account", "schedulerName": "scheduler_name"}
+POD_FIELDS: Final = (*dict.fromkeys((*_POD_MAPS, *DROPPABLE, *_POD_TEXTS, "priority")),)
+NODE_FIELDS: Final = ("allocatable", "annotations", "labels", "taints", "unschedulable")
+
+
+class ChangeError(ValueError):
+    """A text that is no change: why, and what helps."""
+
+    def __init__(self, reason: str, *help: str) -> None:
+        super().__init__(reason)
+        self.reason, self.help = reason, help
+
+
+class Operation(StrEnum):
+    """What is done to a field."""
+
+    SET = "="
+    ADD = "+="
+    TAKE = "-="
+    DROP = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change: `on` is `pod`, `pods` or the name of a node; `key` is that of a map field, else empty."""
+
+    on: str
+    field: str
+    operation: Operation
+    key: str = ""
+    value: str = ""
+
+    @property
+    def is_of_node(self) -> bool:
+        return self.on not in (POD, PODS)
+
+    @property
+    def text(self) -> str:
+        """The change as `--what-if` takes it."""
+        if self.on == PODS:
+            return f"{PODS}{self.operation.value}{self.value}"
+        place = f"node.{self.on}" if self.is_of_node else POD
+        key = f".{self.key}" if self.key else ""
+        return f"{place}.{self.field}{key}{self.operation.value}{self.value}"
+
+    def to_pod(self, pod: PodInfo) -> PodInfo:
+        """Return the pod with this change; the same pod where it is about something else."""
+        if self.on != POD:
+            return pod
+        if self.field == "requests" and self.operation is Operation.SET:
+            return with_request(pod, self.key, canonical(self.key, parse_quantity(self.value)))
+        if self.field == "requests":
+            none = Resources()
+            return replace(pod, requests=none, scored_requests=none, usage=none, scored_usage=none)
+        if self.field == "tolerations" and self.operation is Operation.ADD:
+            return replace(pod, tolerations=(*pod.tolerations, _toleration(self.value)))
+        if self.field == "priority":
+            return replace(pod, priority=int(self.value))
+        if self.field in _POD_MAPS and (self.key or self.operation is Operation.SET):
+            name = _POD_MAPS[self.field]
+            return _with(pod, name, self._in_map(getattr(pod, name)))
+        if self.field in _POD_TEXTS:
+            return _with(pod, _POD_TEXTS[self.field], self.value)
+        return _with(pod, *DROPPABLE[self.field])
+
+    def to_node(self, node: NodeFacts) -> NodeFacts:
+        """Return the node with this change; the same node where it is about something else."""
+        if self.on != node.name:
+            return node
+        match self.field:
+            case "allocatable":
+                amount = canonical(self.key, parse_quantity(self.value))
+                return replace(node, allocatable=with_amount(node.allocatable, self.key, amount))
+            case "unschedulable":
+                return replace(node, unschedulable=self.value == "true")
+            case "taints":
+                return replace(node, taints=self._taints(node.taints))
+        name = _NODE_MAPS[self.field]
+        return _with(node, name, self._in_map(getattr(node, name)))
+
+    def _in_map(self, strings: FrozenMap[str, str]) -> FrozenMap[str, str]:
+        changed = dict(strings)
+        if self.operation is Operation.SET:
+            changed[self.key] = self.value
+        else:
+            changed.pop(self.key, None)
+        return FrozenMap(changed)
+
+    def _taints(self, taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
+        if self.operation is Operation.DROP:
+            return ()
+        if self.operation is Operation.ADD:
+            key, value, effect = _split_taint(self.value)
+            return (*taints, Taint(key, value or "", effect))
+        key, value, effect = _split_taint(self.value)
+        return tuple(
+            taint
+            for taint in taints
+            if not (taint.key == key and value in (None, taint.value) and effect in ("", taint.effect))
+        )
+
+
+def _with(thing: T, attribute: str, value: Any) -> T:
+    """Return a pod or a node with another value of an attribute; the tables above pair them."""
+    return replace(thing, **{attribute: value})
+
+
+def with_amount(resources: Resources, name: str, amount: int) -> Resources:
+    """Return resources with another amount of one of them, in its canonical unit."""
+    return Resources({**resources.amounts(), name: amount})
+
+
+def with_request(pod: PodInfo, name: str, amount: int) -> PodInfo:
+    """Return the pod as it would be with another request, in all that follows from it."""
+    return replace(
+        pod,
+        requests=with_amount(pod.requests, name, amount),
+        scored_requests=with_amount(pod.scored_requests, name, amount),
+        usage=with_amount(pod.usage, name, amount),
+        scored_usage=with_amount(pod.scored_usage, name, amount),
+    )
+
+
+def request(name: str, amount: int) -> Change:
+    return Change(POD, "requests", Operation.SET, name, str(quantity_of(name, amount)))
+
+
+def allocatable(node: str, name: str, amount: int) -> Change:
+    return Change(node, "allocatable", Operation.SET, name, str(quantity_of(name, amount)))
+
+
+def toleration_of(taint: Taint) -> Change:
+    value = f"={taint.value}" if taint.value else ""
+    return Change(POD, "tolerations", Operation.ADD, "", f"{taint.key}{value}:{taint.effect}")
+
+
+def without_taint(node: str, taint: Taint) -> Change:
+    value = f"={taint.value}" if taint.value else ""
+    return Change(node, "taints", Operation.TAKE, "", f"{taint.key}{value}:{taint.effect}")
+
+
+def parse_change(text: str, nodes: Iterable[str]) -> Change:
+    """Read a change. `nodes` are the names that nodes have; raises ChangeError."""
+    place, operation, value = _split(text)
+    if place == PODS:
+        if operation is not Operation.TAKE or "/" not in value:
+            raise ChangeError("pods can only be taken away", "write `pods-=NAMESPACE/NAME`")
+        return Change(PODS, "", operation, "", value)
+    if place.startswith("pod."):
+        return _checked(POD, place.removeprefix("pod."), operation, value)
+    if place.startswith("node."):
+        names = set(nodes)
+        on, rest = _node_of(place.removeprefix("node."), names)
+        return _checked(on, rest, operation, value)
+    raise ChangeError(
+        f"`{place}` is nothing that can be changed",
+        "changes begin with `pod.`, `node.NAME.` or `pods-=`",
+    )
+
+
+def _split(text: str) -> tuple[str, Operation, str]:
+    place, sign, value = text.partition("=")
+    if not sign:
+        if not text.endswith("-"):
+            raise ChangeError("there is no value", f"write `{text}=VALUE`, or `{text}-` to take it away")
+        return text[:-1].strip(), Operation.DROP, ""
+    for operation, mark in ((Operation.ADD, "+"), (Operation.TAKE, "-")):
+        if place.endswith(mark):
+            return place[:-1].strip(), operation, value.strip()
+    return place.strip(), Operation.SET, value.strip()
+
+
+def _node_of(rest: str, names: set[str]) -> tuple[str, str]:
+    """Cut the name of a node from the field behind it: names have dots of their own."""
+    cuts = [at for at, char in enumerate(rest) if char == "." and rest[:at] in names]
+    known = [at for at in cuts if rest[at + 1 :].split(".")[0] in NODE_FIELDS]
+    if cuts:
+        cut = max(known or cuts)
+        return rest[:cut], rest[cut + 1 :]
+    meant = rest
+    for name in NODE_FIELDS:
+        meant = meant.split(f".{name}")[0]
+    raise ChangeError(f"there is no node `{meant}`", *did_you_mean(meant, names))
+
+
+def _checked(on: str, rest: str, operation: Operation, value: str) -> Change:
+    name, _, key = rest.partition(".")
+    known = POD_FIELDS if on == POD else NODE_FIELDS
+    if name not in known:
+        help_ = did_you_mean(name, known) or (f"what can be changed: {', '.join(known)}",)
+        raise ChangeError(f"`{name}` of a {'pod' if on == POD else 'node'} cannot be changed", *help_)
+    change = Change(on, name, operation, key, value)
+    problem = _problem(change)
+    if problem is not None:
+        raise ChangeError(*problem)
+    return change
+
+
+def _problem(change: Change) -> tuple[str, ...] | None:
+    """Say what is wrong with a change of a known field, and what would be right."""
+    name, operation = change.field, change.operation
+    place = change.text.partition(operation.value)[0] if operation is not Operation.DROP else change.text[:-1]
+    if name in ("requests", "allocatable") and operation is Operation.SET:
+        return _problem_of_amount(change, place)
+    if name in ("tolerations", "taints") and operation in (Operation.ADD, Operation.TAKE):
+        if name == "tolerations" and operation is Operation.TAKE:
+            return "a single toleration cannot be taken away", "`pod.tolerations-` takes all of them"
+        return _problem_of_taint(change)
+    if name in (*_POD_MAPS, *_NODE_MAPS):
+        if operation is Operation.SET and change.key:
+            return None
+        if operation is Operation.DROP and (change.key or name == "nodeSelector"):
+            return None
+        return f"`{name}` is a map", f"write `{place.rstrip('.')}.KEY=VALUE` or `{place.rstrip('.')}.KEY-`"
+    if name == "priority" and operation is Operation.SET:
+        is_number = change.value.lstrip("-").isdigit() and -(2**31) <= int(change.value) < 2**31
+        return None if is_number else (f"`{change.value}` is no priority", "write a 32-bit integer")
+    if name == "unschedulable" and operation is Operation.SET:
+        is_bool = change.value in ("true", "false")
+        return None if is_bool else (f"`{change.value}` is neither `true` nor `false`",)
+    if name in _POD_TEXTS and operation is Operation.SET and not change.key:
+        return None
+    is_droppable = name in DROPPABLE if change.on == POD else name == "taints"
+    if operation is Operation.DROP and is_droppable and not change.key:
+        return None
+    return f"`{operation.value}` cannot be done to `{name}`", "see docs/explain.md for what can be changed"
+
+
+def _problem_of_amount(change: Change, place: str) -> tuple[str, ...] | None:
+    if not change.key:
+        return f"`{change.field}` is a map", f"write `{place}.RESOURCE=QUANTITY`"
+    try:
+        if canonical(change.key, parse_quantity(change.value)) < 0:
+            return f"`{change.value}` is negative", "write a quantity of 0 or more"
+    except (ValueError, OverflowError) as error:
+        return (str(error),)
+    return None
+
+
+def _problem_of_taint(change: Change) -> tuple[str, ...] | None:
+    _, _, effect = _split_taint(change.value)
+    if effect and effect not in EFFECTS:
+        return f"`{effect}` is no effect of a taint", *did_you_mean(effect, EFFECTS)
+    if not effect and change.on != POD and change.operation is Operation.ADD:
+        return "a taint needs an effect", f"write `{change.value}:NoSchedule`"
+    return None
+
+
+def _split_taint(text: str) -> tuple[str, str | None, str]:
+    """Cut `key=value:effect`, of which value and effect may be missing."""
+    rest, _, effect = text.partition(":")
+    key, sign, value = rest.partition("=")
+    return key, value if sign else None, effect
+
+
+def _toleration(text: str) -> Toleration:
+    key, value, effect = _split_taint(text)
+    return Toleration(key, "Exists" if value is None else "Equal", value or "", effect)

@@ -1,0 +1,130 @@
+"""The smallest changes that make a rule let a pod onto a node: found by search, verified by asking it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kdsl.explain.atoms import Atom
+from kdsl.explain.judgement import Rule
+from kdsl.explain.levers import Amount, Family, Kind, families
+from kdsl.explain.worlds import Step, World
+
+MAX_QUESTIONS = 400
+"""So often a rule is asked at most in one search; a search that needs more finds nothing."""
+
+Passes = Callable[[Sequence[Step]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """Changes after which `rule` lets the pod onto `node`: all of them are needed."""
+
+    rule: str
+    node: str
+    kind: Kind
+    steps: tuple[Step, ...]
+
+
+class _TooManyQuestionsError(Exception):
+    """A search went on for too long."""
+
+
+class CureFinder:
+    """Finds cures over one world."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def cures(
+        self, rule: Rule, row: int, atoms: Iterable[Atom], reads: frozenset[str] | None
+    ) -> tuple[Cure, ...]:
+        """Return for each kind of change the smallest that is found, if any; of freed resources both the
+        amounts and the pods that would have to go.
+        """
+        node = self._world.snapshot.info(row)
+        found: dict[tuple[Kind, bool], Cure] = {}
+        for family in families(self._world, node, tuple(atoms), reads):
+            key = family.kind, bool(family.amounts) and family.kind is Kind.FREED
+            if key not in found:
+                steps = self._smallest(family, self._asking(rule, row))
+                if steps:
+                    found[key] = Cure(rule.name, node.name, family.kind, steps)
+        return tuple(sorted(found.values(), key=lambda cure: _KINDS.index(cure.kind)))
+
+    def passes(self, rules: Iterable[Rule], row: int, steps: Sequence[Step]) -> bool:
+        """Tell whether all `rules` let the pod onto a node after some steps."""
+        world, rows = self._world.after(steps), np.array([row], dtype=np.int32)
+        return all(not rule.judge(world.pod, world.snapshot, rows).ids[0] for rule in rules)
+
+    def _asking(self, rule: Rule, row: int) -> Passes:
+        left = MAX_QUESTIONS
+
+        def passes(steps: Sequence[Step]) -> bool:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise _TooManyQuestionsError
+            return self.passes((rule,), row, steps)
+
+        return passes
+
+    @staticmethod
+    def _smallest(family: Family, passes: Passes) -> tuple[Step, ...]:
+        """Return the steps of a family that are needed; none where it does not help."""
+        try:
+            if family.amounts:
+                return _closest(family.amounts, passes)
+            return _fewest(family.steps, passes)
+        except _TooManyQuestionsError:
+            return ()
+
+
+_KINDS = tuple(Kind)
+
+
+def _fewest(steps: tuple[Step, ...], passes: Passes) -> tuple[Step, ...]:
+    """Leave out steps, in halves where that goes, until none can be left out."""
+    if not steps or not passes(steps):
+        return ()
+    kept = list(steps)
+    size = max(1, len(kept) // 2)
+    while True:
+        at = 0
+        while at < len(kept):
+            rest = kept[:at] + kept[at + size :]
+            if passes(rest):
+                kept = rest
+            else:
+                at += size
+        if size == 1:
+            return tuple(kept)
+        size = max(1, size // 2)
+
+
+def _closest(amounts: tuple[Amount, ...], passes: Passes) -> tuple[Step, ...]:
+    """Choose one amount after the other, as close to what it is now as the rule allows."""
+    chosen = [amount.least for amount in amounts]
+
+    def steps() -> tuple[Step, ...]:
+        return tuple(
+            amount.step(value) for amount, value in zip(amounts, chosen, strict=True) if value != amount.most
+        )
+
+    if not passes(steps()):
+        return ()
+    for at, amount in enumerate(amounts):
+        chosen[at] = amount.most
+        if passes(steps()):
+            continue
+        good, bad = amount.least, amount.most
+        while abs(good - bad) > 1:
+            chosen[at] = (good + bad) // 2
+            if passes(steps()):
+                good = chosen[at]
+            else:
+                bad = chosen[at]
+        chosen[at] = good
+    return steps()

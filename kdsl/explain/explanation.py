@@ -1,0 +1,26 @@
+"""A decision with everything that explains it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kdsl.cycle.decision import Decision
+from kdsl.explain.findings import Findings
+from kdsl.explain.placement import Placement
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A `full` decision, what was found out before it, and what follows from it.
+
+    `findings` is None for a pod that never came to its turn, as one that is gated. `wakes` are the events
+    that would give the pod another attempt. `changes` are those that were supposed, as text; `before` is the
+    decision without them.
+    """
+
+    decision: Decision
+    findings: Findings | None
+    placement: Placement | None
+    wakes: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    before: Decision | None = None

@@ -1,0 +1,294 @@
+"""All that can be said about a pod before it is decided: what rejects it where, and what would help."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.check.model import RuleSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.explain.cures import Cure, CureFinder
+from kdsl.explain.judgement import Contested, Judgement, Rule, judge_all, rules_of, with_pods
+from kdsl.explain.levers import Kind
+from kdsl.explain.trace import Failed, Traces
+from kdsl.explain.worlds import Step, World
+from kdsl.hooks.status import Code, Status
+from kdsl.hooks.table import HookTable
+from kdsl.plan.scalar.meter import Steps
+from kdsl.plan.scope import Functions
+
+SHOWN = 10
+"""So many nodes are told one by one unless all are asked for."""
+MAX_COMPARED = 128
+"""So many nodes with the fewest failing rules are compared by what they are short of."""
+MAX_NEAREST = 3
+"""For so many of the nearest nodes it is found out what would make them fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """One rule that rejects one node. `failed` says what decided, where the rule is written in a rule file.
+
+    `promised`: the rule rejects the node only since pods that were promised it have to fit as well.
+    """
+
+    rule: str
+    code: Code
+    reasons: tuple[str, ...]
+    sites: tuple[str, ...]
+    failed: tuple[Failed, ...] = ()
+    promised: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedNode:
+    """What all rules say of a node: nothing where it is feasible.
+
+    `shortage` adds up by how much comparisons fail, each in 0..1; what is no comparison counts as 1.
+    """
+
+    node: str
+    rejected: tuple[Rejected, ...]
+    shortage: float
+
+    @property
+    def is_never(self) -> bool:
+        """Tell whether no eviction can help: the node or the pod has to change."""
+        return any(each.code is Code.UNRESOLVABLE for each in self.rejected)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """How many nodes a rule rejects for one reason, and how many of them it `alone` rejects."""
+
+    rule: str
+    code: Code
+    reason: str
+    site: str
+    nodes: int
+    alone: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Steps after which every rule lets the pod onto `node`: asked, not guessed."""
+
+    node: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What is known of a pod before it is decided.
+
+    `passing` counts the nodes that no rule rejects, `never` those that no eviction can make fit. `groups`
+    come by number of nodes. `nodes` are the nearest, or all, rejected ones: fewest failing rules first, then
+    least shortage; `asked` is the node that was asked for by name. `cures` has for each failing rule what
+    would make it pass on the nearest node that it rejects, and for the node that was asked for.
+    """
+
+    total: int
+    passing: int
+    never: int
+    rules: tuple[str, ...]
+    groups: tuple[Group, ...]
+    nodes: tuple[JudgedNode, ...]
+    asked: JudgedNode | None
+    cures: tuple[Cure, ...]
+    fits: tuple[Fit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """How to look at a pod: `node` asks for one node, `everything` for all of them.
+
+    Without `is_needed` only the decision is wanted.
+    """
+
+    node: str = ""
+    everything: bool = False
+    is_needed: bool = True
+
+
+def inspect(
+    rules: RuleSet,
+    table: HookTable,
+    pod: PodInfo,
+    snapshot: Snapshot,
+    contested: Contested,
+    steps: Steps,
+    inspection: Inspection = Inspection(),
+) -> Findings:
+    """Ask all rules of a profile about `pod` on every node, and find what would have to change."""
+    profile = rules.profiles[table.profile]
+    asked = rules_of(table)
+    inspector = _Inspector(
+        asked,
+        Traces(profile.predicates, Functions.of(rules.fns, steps=steps)),
+        pod,
+        snapshot,
+        contested,
+        judge_all(asked, pod, snapshot, contested),
+    )
+    return inspector.findings(inspection)
+
+
+@dataclass(frozen=True, slots=True)
+class _Inspector:
+    rules: tuple[Rule, ...]
+    traces: Traces
+    pod: PodInfo
+    snapshot: Snapshot
+    contested: Contested
+    judgement: Judgement
+
+    def findings(self, inspection: Inspection) -> Findings:
+        counts = self.judgement.counts()
+        rejected = np.flatnonzero(counts)
+        nearest = self._nearest(counts, inspection.everything)
+        at = self._position(inspection.node)
+        asked = None if at is None else self._node(at)
+        is_stuck = len(rejected) == len(counts)
+        cures: tuple[Cure, ...] = ()
+        fits: tuple[Fit, ...] = ()
+        if asked is not None:
+            cures, fits = self._help({each.rule: asked for each in asked.rejected}, [asked])
+        elif is_stuck and nearest:
+            cures, fits = self._help(self._by_rule(counts, nearest), nearest[:MAX_NEAREST])
+        return Findings(
+            total=len(counts),
+            passing=len(counts) - len(rejected),
+            never=self._never(),
+            rules=tuple(rule.name for rule in self.rules),
+            groups=self._groups(counts),
+            nodes=nearest,
+            asked=asked,
+            cures=cures,
+            fits=fits,
+        )
+
+    def _position(self, node: str) -> int | None:
+        row = self.snapshot.row_of(node) if node else None
+        return None if row is None else int(np.flatnonzero(self.judgement.rows == row)[0])
+
+    def _never(self) -> int:
+        never = np.zeros(len(self.judgement.rows), dtype=np.bool_)
+        for column in self.judgement.columns.values():
+            codes = np.array([status.code is Code.UNRESOLVABLE for status in column.table])
+            never |= codes[column.ids]
+        return int(never.sum())
+
+    def _groups(self, counts: NDArray[np.int64]) -> tuple[Group, ...]:
+        nodes: Counter[tuple[int, str, str, Code]] = Counter()
+        alone: Counter[tuple[int, str, str, Code]] = Counter()
+        for order, column in enumerate(self.judgement.columns.values()):
+            used = np.bincount(column.ids, minlength=1)
+            only = np.bincount(column.ids[counts == 1], minlength=len(used))
+            for number in (np.flatnonzero(used[1:]) + 1).tolist():
+                status = column.table[number]
+                for reason, site in _reasons(status):
+                    key = order, reason, site, status.code
+                    nodes[key] += int(used[number])
+                    alone[key] += int(only[number])
+        names = tuple(self.judgement.columns)
+        return tuple(
+            Group(names[key[0]], key[3], key[1], key[2], nodes[key], alone[key])
+            for key in sorted(nodes, key=lambda key: (-nodes[key], key))
+        )
+
+    def _nearest(self, counts: NDArray[np.int64], everything: bool) -> tuple[JudgedNode, ...]:
+        """Return rejected nodes, the nearest first; of many equally near the first are compared."""
+        order = [int(at) for at in np.argsort(counts, kind="stable") if counts[at]]
+        compared = order if everything else order[:MAX_COMPARED]
+        judged = [(self._node(at), at) for at in compared]
+        judged.sort(key=lambda pair: (len(pair[0].rejected), pair[0].shortage, pair[1]))
+        kept = judged if everything else judged[:SHOWN]
+        return tuple(node for node, _ in kept)
+
+    def _node(self, at: int) -> JudgedNode:
+        row = int(self.judgement.rows[at])
+        node = self.snapshot.info(row)
+        rejected = tuple(self._rejected(status, row) for status in self.judgement.rejections(at))
+        return JudgedNode(node.name, rejected, sum(map(_shortage, rejected)))
+
+    def _rejected(self, status: Status, row: int) -> Rejected:
+        promised = (status.plugin, row) in self.judgement.promised
+        snapshot = self._around(row) if promised else self.snapshot
+        failed = self.traces.failures(status.plugin, self.pod, snapshot, snapshot.info(row))
+        # What the rule answered is the truth; what has no `require` behind it, as `narrow to`, has no trace.
+        told = tuple(each for each in failed if each.site in status.sites)
+        return Rejected(status.plugin, status.code, status.reasons, status.sites, told, promised)
+
+    def _around(self, row: int) -> Snapshot:
+        """Return the cluster as the pod finds it on a node: with the pods that were promised that node."""
+        promised = self.contested.get(row, ())
+        return with_pods(self.snapshot, row, promised) if promised else self.snapshot
+
+    def _by_rule(self, counts: NDArray[np.int64], nearest: Sequence[JudgedNode]) -> dict[str, JudgedNode]:
+        """Return for each rule that rejects a node the nearest node that it rejects."""
+        found: dict[str, JudgedNode] = {}
+        for node in nearest:
+            for each in node.rejected:
+                found.setdefault(each.rule, node)
+        for name, column in self.judgement.columns.items():
+            rejects = np.flatnonzero(column.ids)
+            if name not in found and len(rejects):
+                found[name] = self._node(int(rejects[np.argmin(counts[rejects])]))
+        return {rule.name: found[rule.name] for rule in self.rules if rule.name in found}
+
+    def _help(
+        self, by_rule: Mapping[str, JudgedNode], nearest: Iterable[JudgedNode]
+    ) -> tuple[tuple[Cure, ...], tuple[Fit, ...]]:
+        """Find what makes each rule pass on its node, and all of them on the nearest nodes."""
+        known: dict[tuple[str, str], tuple[Cure, ...]] = {}
+        told: list[Cure] = []
+        fits: list[Fit] = []
+        for rule, node in by_rule.items():
+            told += self._cures(known, node.node, next(each for each in node.rejected if each.rule == rule))
+        for node in nearest:
+            cures = [self._cures(known, node.node, each) for each in node.rejected]
+            fits += self._fits(node.node, cures)
+        return tuple(told), tuple(fits)
+
+    def _cures(
+        self, known: dict[tuple[str, str], tuple[Cure, ...]], node: str, rejected: Rejected
+    ) -> tuple[Cure, ...]:
+        key = rejected.rule, node
+        if key not in known:
+            row = self.snapshot.row_of(node)
+            assert row is not None
+            rule = next(rule for rule in self.rules if rule.name == rejected.rule)
+            finder = CureFinder(World.of(self.pod, self._around(row)))
+            atoms = [atom for failed in rejected.failed for atom in failed.atoms]
+            known[key] = finder.cures(rule, row, atoms, self.traces.reads(rule.name))
+        return known[key]
+
+    def _fits(self, node: str, cures: Sequence[tuple[Cure, ...]]) -> Iterable[Fit]:
+        """Put the cures of all failing rules together: of one kind where there are such, else the first."""
+        row = self.snapshot.row_of(node)
+        if row is None or not all(cures):
+            return
+        finder = CureFinder(World.of(self.pod, self._around(row)))
+        tried: set[tuple[Step, ...]] = set()
+        for kind in Kind:
+            chosen = [next((cure for cure in each if cure.kind is kind), each[0]) for each in cures]
+            steps = tuple(dict.fromkeys(step for cure in chosen for step in cure.steps))
+            if steps not in tried and finder.passes(self.rules, row, steps):
+                yield Fit(node, steps)
+            tried.add(steps)
+
+
+def _reasons(status: Status) -> Iterable[tuple[str, str]]:
+    sites = status.sites or ("",) * len(status.reasons)
+    return zip(status.reasons or ("",), sites or ("",), strict=True)
+
+
+def _shortage(rejected: Rejected) -> float:
+    found = [atom.shortage for failed in rejected.failed for atom in failed.atoms]
+    known = [1.0 if shortage is None else shortage for shortage in found]
+    return sum(known) if known else 1.0

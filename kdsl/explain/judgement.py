@@ -1,0 +1,163 @@
+"""Asks every rule of a profile about every node, each as if it were the only one: nothing hides behind the
+rule that rejects first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.cycle.judging import Judge
+from kdsl.hooks.adapter import Filter
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.joined import Step
+from kdsl.hooks.specs import Narrowed
+from kdsl.hooks.state import CycleState
+from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
+from kdsl.hooks.table import HookTable, PreFilterHook
+
+Contested = Mapping[int, Sequence[PodInfo]]
+"""By row, the pods that were promised a node and that the pod must leave room for."""
+
+MAX_ERRORS = 8
+"""So often a filter that raises is asked again about the nodes behind the one on which it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The PreFilter and Filter hooks of one predicate or plugin; either may be missing."""
+
+    name: str
+    pre_filter: PreFilterHook | None
+    filter: Filter | None
+
+    def judge(self, pod: PodInfo, snapshot: Snapshot, rows: NDArray[np.int32]) -> StatusColumn:
+        """Return what the rule, asked alone, says of each node. An error is an answer like any other."""
+        state = CycleState()
+        outside: Narrowed | None = None
+        if self.pre_filter is not None:
+            try:
+                answer = self.pre_filter(state, pod, NodeSet.all(snapshot))
+            except Exception as cause:  # noqa: BLE001 - a plugin may raise anything
+                return _same(PluginError.raised(self.name, "pre_filter", cause).status, len(rows))
+            if isinstance(answer, Narrowed):
+                outside = answer
+            elif answer is not None and answer.code is Code.SKIP:
+                return _same(SUCCESS, len(rows))
+            elif answer is not None and answer.code is not Code.SUCCESS:
+                return _same(answer.by(self.name), len(rows))
+        column = self._filter(state, pod, snapshot, rows)
+        return column if outside is None else self._narrowed(column, outside, NodeSet(snapshot, rows))
+
+    def _filter(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: NDArray[np.int32]
+    ) -> StatusColumn:
+        if self.filter is None:
+            return _same(SUCCESS, len(rows))
+        judge = Judge(state, pod, snapshot, (Step(self.name, self.filter),), (), {})
+        found: list[Status | None] = []
+        for _ in range(MAX_ERRORS):
+            judged = judge.judge(rows[len(found) :])
+            found += [judged.statuses[number] if number else None for number in judged.ids.tolist()]
+            if judged.error is None:
+                return StatusColumn.of(found)
+            found.append(judged.error.status)
+            if len(found) == len(rows):
+                return StatusColumn.of(found)
+        return StatusColumn.of((*found, *[found[-1]] * (len(rows) - len(found))))
+
+    def _narrowed(self, column: StatusColumn, narrowed: Narrowed, nodes: NodeSet) -> StatusColumn:
+        """Reject the nodes that the rule does not name, unless it says of itself what is wrong with them."""
+        reason = f"node(s) didn't satisfy plugin(s) [{self.name}]"
+        outside = Status(Code.UNRESOLVABLE, (reason,), self.name)
+        return StatusColumn.of(
+            outside if status.code is Code.SUCCESS and name not in narrowed.names else status
+            for name, status in zip(nodes.names(), _each(column), strict=True)
+        )
+
+
+def rules_of(table: HookTable) -> tuple[Rule, ...]:
+    """Return the rules of a profile in its order."""
+    pre_filters, filters = dict(table.pre_filters), dict(table.filters)
+    names = dict.fromkeys((*pre_filters, *filters))
+    return tuple(Rule(name, pre_filters.get(name), filters.get(name)) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What every rule says of every node of a snapshot, in visiting order.
+
+    `promised` are the nodes on which a rule rejects only since pods that were promised the node have to fit
+    as well, as pairs of rule and row.
+    """
+
+    rows: NDArray[np.int32]
+    columns: Mapping[str, StatusColumn]
+    promised: frozenset[tuple[str, int]] = field(default_factory=frozenset)
+
+    def rejections(self, at: int) -> Iterator[Status]:
+        """List the rejections of the node at a position, in the order of the profile."""
+        for column in self.columns.values():
+            if column.ids[at]:
+                yield column[at]
+
+    def counts(self) -> NDArray[np.int64]:
+        """Return how many rules reject each node."""
+        counts = np.zeros(len(self.rows), dtype=np.int64)
+        for column in self.columns.values():
+            counts += column.ids != 0
+        return counts
+
+
+def judge_all(rules: Iterable[Rule], pod: PodInfo, snapshot: Snapshot, contested: Contested) -> Judgement:
+    """Ask all `rules` about all nodes; those with promised pods with them on it, and without."""
+    rows = snapshot.order
+    columns: dict[str, StatusColumn] = {}
+    promised: set[tuple[str, int]] = set()
+    crowded = {row: with_pods(snapshot, row, pods) for row, pods in contested.items()}
+    for rule in rules:
+        column = rule.judge(pod, snapshot, rows)
+        if crowded:
+            column = _crowd(rule, pod, rows, column, crowded, promised)
+        columns[rule.name] = column
+    return Judgement(rows, columns, frozenset(promised))
+
+
+def _crowd(
+    rule: Rule,
+    pod: PodInfo,
+    rows: NDArray[np.int32],
+    column: StatusColumn,
+    crowded: Mapping[int, Snapshot],
+    promised: set[tuple[str, int]],
+) -> StatusColumn:
+    statuses = list(_each(column))
+    for at, row in enumerate(rows.tolist()):
+        if row in crowded and statuses[at].code is Code.SUCCESS:
+            statuses[at] = rule.judge(pod, crowded[row], np.array([row], dtype=np.int32))[0]
+            if statuses[at].code is not Code.SUCCESS:
+                promised.add((rule.name, row))
+    return StatusColumn.of(statuses)
+
+
+def with_pods(snapshot: Snapshot, row: int, pods: Sequence[PodInfo]) -> Snapshot:
+    """Return the snapshot with pods that were promised the node of `row` on it."""
+    node = snapshot.info(row)
+    for pod in pods:
+        node = node.with_pod(pod.on(node.name))
+    return snapshot.overlay(row, node)
+
+
+def _same(status: Status, length: int) -> StatusColumn:
+    ids = np.full(length, int(status.code is not Code.SUCCESS), dtype=np.int32)
+    return StatusColumn(ids, (SUCCESS, status))
+
+
+def _each(column: StatusColumn) -> Iterator[Status]:
+    return (column.table[number] for number in column.ids.tolist())

@@ -1,0 +1,215 @@
+"""What could be changed so that a rule lets a pod onto a node: whole families of changes to try.
+
+A family is offered for any rule that reads what it changes. Whether it cures the rule, and how little of it
+will do, is found out by asking the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kdsl.base.quantity import Quantity
+from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.selectors import Operator
+from kdsl.cluster.taints import Taint
+from kdsl.explain.atoms import Atom, Handle
+from kdsl.explain.changes import (
+    DROPPABLE,
+    POD,
+    PODS,
+    Change,
+    Operation,
+    allocatable,
+    request,
+    toleration_of,
+    without_taint,
+)
+from kdsl.explain.worlds import Freed, Step, World
+from kdsl.plan.values import Optional, Value
+
+MAX_PODS = 256
+"""So many placed pods at most are tried to be taken away."""
+
+_CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+_MAP_FIELDS = ("labels", "annotations", "nodeSelector")
+_MOST = 2**62
+
+
+class Kind(StrEnum):
+    """What has to change: the pod, what other pods take, or the node."""
+
+    POD = "pod"
+    FREED = "freed"
+    NODE = "node"
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number that can be chosen: `step(x)` for x from `least`, which is the most help, to `most`, which is
+    what it is now.
+
+    Of two amounts the larger helps less, so that the largest that cures is the smallest change. Where the
+    opposite holds, `least` is above `most`.
+    """
+
+    step: Callable[[int], Step]
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Changes that may cure a rule together. Either `steps`, of which as few as will do are taken, the first
+    given back first, or `amounts`, each as close to what it is now as will do.
+    """
+
+    kind: Kind
+    steps: tuple[Step, ...] = ()
+    amounts: tuple[Amount, ...] = ()
+
+
+def families(
+    world: World, node: NodeInfo, atoms: Iterable[Atom], reads: frozenset[str] | None
+) -> Iterator[Family]:
+    """List what to try for a rule with these reads (None: unknown), the gentlest families of a kind first."""
+    pod, name = world.pod, node.name
+
+    def is_read(*words: str) -> bool:
+        return reads is None or any(
+            read == word or read.startswith(f"{word}.") for word in words for read in reads
+        )
+
+    handles = [handle for atom in atoms for handle in atom.handles]
+    if is_read("pod.requests"):
+        yield Family(Kind.POD, amounts=tuple(_requests(pod)))
+    if is_read("pod.tolerations"):
+        taints = (*node.taints, *((_CORDON,) if node.unschedulable else ()))
+        yield Family(Kind.POD, tuple(toleration_of(taint) for taint in dict.fromkeys(taints)))
+    yield from _singles(Kind.POD, _pod_changes(handles))
+    if is_read("pod"):
+        yield from _singles(Kind.POD, _selector_changes(pod, node))
+        yield Family(Kind.POD, tuple(_drops(pod, is_read)))
+    if is_read("node.usage"):
+        yield Family(Kind.FREED, amounts=tuple(_freed(node)))
+    yield from _evictions(world, node, is_read)
+    if is_read("node.static"):
+        yield from _singles(Kind.NODE, _node_changes(handles, name))
+        marks = [without_taint(name, taint) for taint in dict.fromkeys(node.taints)]
+        if node.unschedulable:
+            marks.append(Change(name, "unschedulable", Operation.SET, "", "false"))
+        yield Family(Kind.NODE, tuple(marks))
+        yield Family(Kind.NODE, tuple(_wanted_labels(pod, name)))
+        yield Family(Kind.NODE, amounts=tuple(_allocatable(pod, node)))
+
+
+def _singles(kind: Kind, steps: Iterable[Step]) -> Iterator[Family]:
+    return (Family(kind, (step,)) for step in steps)
+
+
+def _requests(pod: PodInfo) -> Iterator[Amount]:
+    for name, amount in pod.requests.amounts().items():
+        yield Amount(lambda value, name=name: request(name, value), 0, amount)  # type: ignore[misc]
+
+
+def _freed(node: NodeInfo) -> Iterator[Amount]:
+    """Offer what is used on a node: `least` is nothing left of it."""
+    for name, amount in node.requested.amounts().items():
+
+        def step(left: int, name: str = name, amount: int = amount) -> Step:
+            return Freed(node.name, name, amount - left)
+
+        yield Amount(step, 0, amount)
+
+
+def _allocatable(pod: PodInfo, node: NodeInfo) -> Iterator[Amount]:
+    names = dict.fromkeys((*pod.requests, *node.allocatable))
+    for name in names:
+        now = node.allocatable.amount(name)
+        needed = node.requested.amount(name) + pod.requests.amount(name) + node.pod_count + 1
+
+        def step(value: int, name: str = name) -> Step:
+            return allocatable(node.name, name, value)
+
+        yield Amount(step, min(max(now, needed) * 2, _MOST), now)
+
+
+def _drops(pod: PodInfo, is_read: Callable[..., bool]) -> Iterator[Step]:
+    for name, (attribute, empty) in DROPPABLE.items():
+        if name in ("requests", "tolerations") or getattr(pod, attribute) == empty:
+            continue
+        if not is_read(f"pod.{name}"):
+            continue
+        if name == "nodeSelector":
+            yield from (Change(POD, name, Operation.DROP, key) for key in pod.node_selector)
+        else:
+            yield Change(POD, name, Operation.DROP)
+
+
+def _selector_changes(pod: PodInfo, node: NodeInfo) -> Iterator[Step]:
+    """Offer to select the node by the labels it has."""
+    for key, value in pod.node_selector.items():
+        if key in node.labels and node.labels[key] != value:
+            yield Change(POD, "nodeSelector", Operation.SET, key, node.labels[key])
+
+
+def _wanted_labels(pod: PodInfo, name: str) -> Iterator[Step]:
+    """Offer the labels that the pod's selector and required affinity ask for: the first that will do."""
+    for key, value in pod.node_selector.items():
+        yield Change(name, "labels", Operation.SET, key, value)
+    affinity = pod.required_node_affinity
+    for term in () if affinity is None else affinity.terms[:1]:
+        for one in term.labels:
+            match one.operator:
+                case Operator.IN:
+                    yield Change(name, "labels", Operation.SET, one.key, min(one.values, default=""))
+                case Operator.EXISTS:
+                    yield Change(name, "labels", Operation.SET, one.key, "true")
+                case Operator.GT | Operator.LT:
+                    bound = one.bound + (1 if one.operator is Operator.GT else -1)
+                    yield Change(name, "labels", Operation.SET, one.key, str(bound))
+                case _:
+                    yield Change(name, "labels", Operation.DROP, one.key)
+
+
+def _pod_changes(handles: Iterable[Handle]) -> Iterator[Step]:
+    for handle in handles:
+        if handle.on == POD and (text := _text(handle.value)) is not None:
+            if handle.field in _MAP_FIELDS and handle.key:
+                yield Change(POD, handle.field, Operation.SET, handle.key, text)
+            elif handle.field in ("priority", "serviceAccount", "schedulerName"):
+                yield Change(POD, handle.field, Operation.SET, "", text)
+
+
+def _node_changes(handles: Iterable[Handle], name: str) -> Iterator[Step]:
+    for handle in handles:
+        if handle.on == "node" and (text := _text(handle.value)) is not None:
+            is_map = handle.field in ("labels", "annotations", "allocatable") and handle.key
+            if is_map or handle.field == "unschedulable":
+                yield Change(name, handle.field, Operation.SET, handle.key, text)
+
+
+def _text(value: Value) -> str | None:
+    """Return a value as a change writes it; None for what is no single value."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Optional):
+        return _text(value.value) if value.present else None
+    return str(value) if isinstance(value, (str, int, Quantity)) else None
+
+
+def _evictions(world: World, node: NodeInfo, is_read: Callable[..., bool]) -> Iterator[Family]:
+    """Offer the pods of the node, then all pods; the more important are given back first."""
+    if is_read("node.usage", "cluster.pods"):
+        yield Family(Kind.FREED, tuple(_gone(node.pods)))
+    if is_read("cluster.pods"):
+        placed = [pod for row in sorted(set(world.homes.values())) for pod in world.snapshot.info(row).pods]
+        if len(placed) <= MAX_PODS:
+            yield Family(Kind.FREED, tuple(_gone(placed)))
+
+
+def _gone(pods: Iterable[PodInfo]) -> Iterator[Step]:
+    for pod in sorted(pods, key=lambda each: (-each.priority, each.started_at, each.key)):
+        yield Change(PODS, "", Operation.TAKE, "", pod.key)

@@ -1,0 +1,193 @@
+"""Runs a predicate over one node once more, and says for each `require` that fails what decided it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from kdsl.base.span import Span
+from kdsl.check.model import (
+    CheckedForEach,
+    CheckedLet,
+    CheckedPredicate,
+    CheckedRequire,
+    CheckedStatement,
+)
+from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.explain.atoms import Atom
+from kdsl.explain.deciding import Deciding, Why, with_items
+from kdsl.plan.scalar import UNSET, Frame
+from kdsl.plan.scalar.meter import Meter
+from kdsl.plan.scope import Functions, RuleScope, holds
+from kdsl.plan.statements import Block, Chosen
+from kdsl.plan.template import compile_template, text_in
+from kdsl.plan.values import EvalError
+from kdsl.plan.views import ClusterView
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A `require` that does not hold: the text of its condition, and the atoms that decided."""
+
+    reason: str
+    site: str
+    condition: str
+    atoms: tuple[Atom, ...]
+
+
+Run = Callable[[Frame], Iterator[Failed]]
+
+
+class PredicateTrace:
+    """A predicate, without its tightenings, compiled for being explained."""
+
+    def __init__(self, rule: CheckedPredicate, functions: Functions) -> None:
+        self._report_all = rule.report_all
+        self._steps = functions.steps
+        self._scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
+        self._pod, self._node, self._cluster = map(self._scope.slot_of, ("pod", "node", "cluster"))
+        self._deciding = Deciding(self._scope, functions)
+        self._block = Block(self._scope, rule.report_all)
+        for statement in rule.body:
+            if isinstance(statement, CheckedLet):
+                self._let(statement)
+        self._applies = [self._scope.compile(each) for each in rule.applies]
+        self._runs = [self._compile(each) for each in rule.body if not isinstance(each, CheckedLet)]
+        self._blank = self._scope.new_frame()
+
+    def failures(self, pod: PodInfo, snapshot: Snapshot, node: NodeInfo) -> tuple[Failed, ...]:
+        """Return what fails: the first `require`, or all of them where the rule reports all."""
+        frame = self._blank.copy()
+        frame[self._pod], frame[self._node], frame[self._cluster] = pod, node, ClusterView(snapshot)
+        # One node is looked at here, for which what is computed once per pod is computed as well.
+        frame[-1] = Meter(self._steps.pod)
+        if not all(holds(condition, frame) for condition in self._applies):
+            return ()
+        return tuple(self._failures(self._runs, frame))
+
+    def _failures(self, runs: list[Run], frame: Frame) -> Iterator[Failed]:
+        for run in runs:
+            is_failed = False
+            for failed in run(frame):
+                is_failed = True
+                yield failed
+            if is_failed and not self._report_all:
+                return
+
+    def _let(self, statement: CheckedLet) -> int | None:
+        slot = self._scope.let(statement)
+        self._deciding.lets[statement.variable.slot] = statement.value
+        return slot
+
+    def _compile(self, statement: CheckedStatement) -> Run:
+        assert not isinstance(statement, CheckedLet)
+        return self._require(statement) if isinstance(statement, CheckedRequire) else self._loop(statement)
+
+    def _require(self, statement: CheckedRequire) -> Run:
+        condition, why = self._scope.compile(statement.condition), self._deciding.why(statement.condition)
+        reason = compile_template(statement.reason, self._scope)
+        source, site = " ".join(statement.condition.span.text.split()), statement.span.site
+
+        def run(frame: Frame) -> Iterator[Failed]:
+            try:
+                if condition(frame):
+                    return
+            except EvalError as error:
+                yield _broken(source, statement.condition.span, error)
+                return
+            yield Failed(text_in(reason, frame), site, source, _explained(why, source, frame))
+
+        return run
+
+    def _loop(self, statement: CheckedForEach) -> Run:
+        choose = self._block.chosen_items(statement)
+        resets: list[int] = []
+        runs: list[Run] = []
+        for inner in statement.body:
+            if isinstance(inner, CheckedLet):
+                slot = self._let(inner)
+                resets += [] if slot is None else [slot]
+            else:
+                runs.append(self._compile(inner))
+        variables, where_span = statement.variables, (statement.where or statement.iterable).span
+
+        def item(frame: Frame, chosen: Chosen) -> Iterator[Failed]:
+            value, error = chosen
+            if len(variables) == 1:
+                frame[variables[0].slot] = value
+            else:
+                frame[variables[0].slot], frame[variables[1].slot] = value
+            if error is not None:
+                yield _broken(" ".join(where_span.text.split()), where_span, error)
+                return
+            for slot in resets:
+                frame[slot] = UNSET
+            for run in runs:
+                # Up to the first failure of each item, whatever the rule reports.
+                found = list(run(frame))
+                if found:
+                    for each in found:
+                        atoms = with_items(each.atoms, variables, frame)
+                        yield Failed(each.reason, each.site, each.condition, atoms)
+                    return
+
+        def run_all(frame: Frame) -> Iterator[Failed]:
+            try:
+                for chosen in choose(frame):
+                    found = list(item(frame, chosen))
+                    yield from found
+                    if found and not self._report_all:
+                        return
+            except EvalError as error:
+                yield _broken(" ".join(statement.iterable.span.text.split()), statement.iterable.span, error)
+
+        return run_all
+
+
+def _explained(why: Why, source: str, frame: Frame) -> tuple[Atom, ...]:
+    try:
+        return why(frame)
+    except EvalError as error:
+        return (Atom(source, (source,), holds=False, error=error.message),)
+
+
+def _broken(source: str, span: Span, error: EvalError) -> Failed:
+    atom = Atom(source, (source,), holds=False, error=error.message)
+    return Failed(error.message, span.site, source, (atom,))
+
+
+class Traces:
+    """The predicates of a profile by the name that verdicts show, each with its tightenings.
+
+    What is brought by plugins has no text to explain.
+    """
+
+    def __init__(self, predicates: tuple[CheckedPredicate, ...], functions: Functions) -> None:
+        self._rules: Mapping[str, CheckedPredicate] = {
+            rule.name: rule for rule in predicates if not rule.plugin
+        }
+        self._functions = functions
+        self._compiled: dict[str, tuple[PredicateTrace, ...]] = {}
+
+    def reads(self, name: str) -> frozenset[str] | None:
+        """Return what a rule reads, tightenings included; None where nobody knows."""
+        rule = self._rules.get(name)
+        if rule is None:
+            return None
+        return rule.reads.union(*(each.reads for each in rule.tightenings))
+
+    def failures(self, name: str, pod: PodInfo, snapshot: Snapshot, node: NodeInfo) -> tuple[Failed, ...]:
+        """Return what fails in a rule, or in the first of its tightenings that fails."""
+        rule = self._rules.get(name)
+        if rule is None:
+            return ()
+        if name not in self._compiled:
+            parts = (rule, *rule.tightenings)
+            self._compiled[name] = tuple(PredicateTrace(part, self._functions) for part in parts)
+        for part in self._compiled[name]:
+            found = part.failures(pod, snapshot, node)
+            if found:
+                return found
+        return ()

@@ -1,0 +1,82 @@
+"""A pod and its cluster as they would be after some changes: what counterfactuals ask the rules about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.explain.changes import PODS, Change, with_amount
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """So much of a resource, in its canonical unit, given back by the pods on a node, whichever they are."""
+
+    node: str
+    resource: str
+    amount: int
+
+
+Step = Change | Freed
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is asked about: a pod over a snapshot. `homes` are the rows that placed pods are on, by key."""
+
+    pod: PodInfo
+    snapshot: Snapshot
+    homes: Mapping[str, int]
+
+    @classmethod
+    def of(cls, pod: PodInfo, snapshot: Snapshot) -> World:
+        """Return the world as it is."""
+        rows = snapshot.order.tolist()
+        return cls(pod, snapshot, {placed.key: row for row in rows for placed in snapshot.info(row).pods})
+
+    def after(self, steps: Iterable[Step]) -> World:
+        """Return the world after some steps; this one stays as it is."""
+        pod, snapshot = self.pod, self.snapshot
+        gone: dict[int, list[str]] = {}
+        for step in steps:
+            if isinstance(step, Freed):
+                snapshot = _freed(snapshot, step)
+            elif step.on == PODS:
+                if step.value in self.homes:
+                    gone.setdefault(self.homes[step.value], []).append(step.value)
+            elif step.is_of_node:
+                snapshot = _changed(snapshot, step)
+            else:
+                pod = step.to_pod(pod)
+        for row, keys in gone.items():
+            node = snapshot.info(row)
+            for key in keys:
+                node = node.without_pod(next(placed for placed in node.pods if placed.key == key))
+            snapshot = snapshot.overlay(row, node)
+        return World(pod, snapshot, self.homes)
+
+
+def _changed(snapshot: Snapshot, change: Change) -> Snapshot:
+    row = snapshot.row_of(change.on)
+    if row is None:
+        return snapshot
+    node = snapshot.info(row)
+    return snapshot.overlay(row, node.with_facts(change.to_node(node.facts)))
+
+
+def _freed(snapshot: Snapshot, freed: Freed) -> Snapshot:
+    row = snapshot.row_of(freed.node)
+    if row is None:
+        return snapshot
+    node = snapshot.info(row)
+    name = freed.resource
+    left = node.requested.amount(name) - freed.amount
+    scored = max(0, node.scored_requests.amount(name) - freed.amount)
+    changed = replace(
+        node,
+        requested=with_amount(node.requested, name, left),
+        scored_requests=with_amount(node.scored_requests, name, scored),
+    )
+    return snapshot.overlay(row, changed)

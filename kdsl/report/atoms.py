@@ -1,0 +1,72 @@
+"""Atoms and changes as text: what decided with its values, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kdsl.base.quantity import Quantity
+from kdsl.base.resources import quantity_of
+from kdsl.check.types import BOOL
+from kdsl.explain.atoms import Atom, Shown
+from kdsl.explain.worlds import Freed, Step
+from kdsl.report.values import ValuePrinter
+
+_LONGEST = 60
+"""An operand that takes more characters is shown as the text of its expression."""
+_LONGEST_ITEM = 100
+"""A loop item that takes more characters is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtomPrinter:
+    """Prints atoms; quantities in their canonical form, other values as CEL writes them."""
+
+    values: ValuePrinter
+
+    def text(self, atom: Atom) -> str:
+        """Return an atom with its values, and the loop items it is about where they do not show in it."""
+        if atom.error:
+            return f"{atom.source}: {atom.error}"
+        return " ".join([self.substituted(atom), *self._items(atom)])
+
+    def substituted(self, atom: Atom) -> str:
+        """Return an atom with values in place of its operands."""
+        if len(atom.parts) == 1:
+            return f"{atom.source} = {_bool(atom.holds)}"
+        text = "".join(
+            part if isinstance(part, str) else self._value(part) or part.source for part in atom.parts
+        )
+        return f"{text} = true" if atom.holds else text
+
+    def _items(self, atom: Atom) -> Iterable[str]:
+        shown = {part.source for part in atom.parts if isinstance(part, Shown) and self._value(part)}
+        items = {item.source: item for item in atom.items if item.source not in shown}
+        known = {name: self._value(item, _LONGEST_ITEM) for name, item in items.items()}
+        texts = [f"{name} = {value}" for name, value in known.items() if value]
+        return [f"({', '.join(texts)})"] if texts else []
+
+    def _value(self, shown: Shown, longest: int = _LONGEST) -> str:
+        """Return the text of a value; an empty one where it is too long to be read."""
+        if isinstance(shown.value, Quantity):
+            return str(shown.value)
+        if shown.type == BOOL or isinstance(shown.value, bool):
+            return _bool(bool(shown.value))
+        text = self.values.text(shown.value, shown.type)
+        return text if len(text) <= longest else ""
+
+
+def step_text(step: Step) -> str:
+    """Return a step: a change as `--what-if` takes it, else in words."""
+    if isinstance(step, Freed):
+        return f"{quantity_of(step.resource, step.amount)} {step.resource} freed on {step.node}"
+    return step.text
+
+
+def steps_text(steps: Iterable[Step]) -> str:
+    """Return steps that are all needed."""
+    return " and ".join(map(step_text, steps))
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,55 @@
+"""What the rules of each profile may take, for `kdsl check --plan`: formulas, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kdsl.check.model import CheckedProfile, RuleSet
+from kdsl.check.views import Views
+from kdsl.plan.cost.formula import Formula
+from kdsl.plan.cost.profiles import RuleCost, profile_costs, total_per_node
+from kdsl.report.tables import table
+
+_HEADER = ("KIND", "RULE", "AT MOST", "PER NODE", "AT MOST", "PER POD")
+_NUMBERS = (2, 4)
+_NONE = "-"
+
+Sizes = Callable[[str], int]
+"""Tells how large a thing is by the name that formulas have for it."""
+
+
+def costs_text(rules: RuleSet, views: Views, sizes: Sizes, source: str) -> str:
+    """Return one table per profile of what its rules take, and the sizes that the numbers come from.
+
+    `source` says where those are from.
+    """
+    parts = []
+    names: set[str] = set()
+    for profile in rules.profiles.values():
+        costs = profile_costs(rules, profile, views)
+        names.update(*(each.cost.names for each in costs if each.cost is not None))
+        parts.append("\n".join((_title(profile), *table(_HEADER, _rows(costs, sizes), right=_NUMBERS))))
+    shown = ", ".join(f"{name} {sizes(name):,}" for name in sorted(names))
+    return "\n\n".join((*parts, f"sizes {source}: {shown or 'none'}"))
+
+
+def _title(profile: CheckedProfile) -> str:
+    return f"cost of profile {profile.qualified}, in operations"
+
+
+def _rows(costs: tuple[RuleCost, ...], sizes: Sizes) -> Iterator[tuple[str, ...]]:
+    for each in costs:
+        if each.cost is None:
+            yield each.kind, each.rule.qualified, _NONE, "plugin: not known", _NONE, _NONE
+        else:
+            per_node, per_pod = each.cost.per_node, each.cost.per_pod
+            yield (
+                *(each.kind, each.rule.qualified, _number(per_node, sizes), str(per_node)),
+                *(_number(per_pod, sizes), str(per_pod)),
+            )
+    yield "all", "", _number(total_per_node(costs), sizes), "", "", ""
+
+
+def _number(formula: Formula, sizes: Sizes) -> str:
+    value = formula.at(sizes)
+    return "no bound" if value is None else f"{value:,}"

@@ -1,0 +1,70 @@
+"""How each rule runs for many nodes, for `kdsl check --plan`: over columns, once per kind of node, or node by
+node, and which expression keeps it from better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdsl.check.model import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
+from kdsl.plan.columns.programs import DistinctPredicate
+from kdsl.plan.columns.rule import Note
+from kdsl.plan.predicate import PredicateProgram
+from kdsl.plan.scope import Functions
+from kdsl.plan.score import ScoreProgram
+from kdsl.report.tables import table
+
+_HEADER = ("KIND", "RULE", "RUNS", "AT", "BECAUSE OF")
+_NONE = "-"
+_LONGEST = 60
+Row = tuple[str, str, str, str, str]
+
+
+def runs_text(rules: RuleSet) -> str:
+    """Return one table per profile."""
+    functions = Functions.of(rules.fns)
+    return "\n\n".join(
+        "\n".join((f"profile {profile.qualified}", *table(_HEADER, _rows(profile, functions))))
+        for profile in rules.profiles.values()
+        if profile.predicates or profile.scores
+    )
+
+
+def _rows(profile: CheckedProfile, functions: Functions) -> Iterator[Row]:
+    for predicate in profile.predicates:
+        if not predicate.plugin:
+            yield from _predicate("predicate", predicate, functions)
+        for tightening in predicate.tightenings:
+            yield from _predicate("tighten", tightening, functions)
+    for entry in profile.scores:
+        if not entry.score.plugin:
+            yield from _score(entry.score, functions)
+
+
+def _predicate(kind: str, rule: CheckedPredicate, functions: Functions) -> Iterator[Row]:
+    program = PredicateProgram(rule, functions)
+    if program.columns is None:
+        why = "`applies when` reads the node" if program.applies_by_node else "`narrow` is not known early"
+        yield kind, rule.qualified, "node by node", _NONE, why
+    elif isinstance(program.columns, DistinctPredicate):
+        facts = _facts(program.notes[0])
+        yield kind, rule.qualified, f"once per distinct {facts}" if facts else "once per pod", _NONE, _NONE
+    else:
+        yield kind, rule.qualified, "over columns", _NONE, _NONE
+        yield from map(_part, program.notes)
+
+
+def _score(rule: CheckedScore, functions: Functions) -> Iterator[Row]:
+    yield "score", rule.qualified, "over columns", _NONE, _NONE
+    yield from map(_part, ScoreProgram(rule, functions).notes)
+
+
+def _part(note: Note) -> Row:
+    text = " ".join(note.span.text.split())
+    shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    way = "node by node" if note.facts is None else f"once per distinct {_facts(note)}"
+    return "", "", f"  {way}", f"{note.span.source.path}:{note.span.line}:{note.span.column}", shown
+
+
+def _facts(note: Note) -> str:
+    return ", ".join(map(str, note.facts or ()))

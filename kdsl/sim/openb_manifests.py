@@ -1,0 +1,70 @@
+"""The nodes and pods of an openb trace as Kubernetes objects: what a recorded run holds of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from kdsl.base.resources import CPU, MEMORY, Resources
+from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.objects import Node, Pod
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.read import Manifest
+from kdsl.sim.openb import CONTAINER
+from kdsl.trace.manifests import ObjectId
+
+_SECOND = 10**9
+
+
+def openb_manifests(nodes: Iterable[NodeFacts], pods: Iterable[PodInfo]) -> dict[ObjectId, Manifest]:
+    """Return the manifests that read as these nodes and pods, which `read_openb` made."""
+    found: dict[ObjectId, Manifest] = {(Node.KIND, node.name): _node(node) for node in nodes}
+    found |= {(Pod.KIND, pod.key): _pod(pod) for pod in pods}
+    return found
+
+
+def _node(node: NodeFacts) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": Node.KIND,
+        "metadata": {"name": node.name, "labels": dict(node.labels)},
+        "status": {
+            "allocatable": _amounts(node.allocatable),
+            "capacity": {name: str(amount) for name, amount in node.device_capacity.items()},
+        },
+    }
+
+
+def _pod(pod: PodInfo) -> Manifest:
+    created = datetime.fromtimestamp(pod.created_at // _SECOND, UTC)
+    spec: Manifest = {"containers": [{"name": CONTAINER, "resources": {"requests": _amounts(pod.requests)}}]}
+    if pod.required_node_affinity is not None:
+        terms = [
+            {
+                "matchExpressions": [
+                    {"key": one.key, "operator": str(one.operator), "values": sorted(one.values)}
+                    for one in term.labels
+                ]
+            }
+            for term in pod.required_node_affinity.terms
+        ]
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+        spec["affinity"] = {"nodeAffinity": required}
+    return {
+        "apiVersion": "v1",
+        "kind": Pod.KIND,
+        "metadata": {
+            "name": pod.name,
+            "namespace": pod.namespace,
+            "uid": pod.uid,
+            "labels": dict(pod.labels),
+            "annotations": dict(pod.annotations),
+            "creationTimestamp": created.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        },
+        "spec": spec,
+    }
+
+
+def _amounts(amounts: Resources) -> dict[str, str]:
+    # What is not asked for is scored as if something were: the rows of the trace ask for nothing explicitly.
+    return {CPU: "0", MEMORY: "0", **{name: str(amount) for name, amount in amounts.items()}}

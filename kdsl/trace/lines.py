@@ -1,0 +1,94 @@
+"""The lines of a trace: JSON documents, described by the `Trace` of `kdsl/report/schemas`.
+
+The first line is the cluster at the start, each other one a decision with what changed before it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from kdsl.cluster.read import Manifest
+from kdsl.report.decisions import API_VERSION
+
+
+class Placed(Struct, frozen=True, rename="camel", omit_defaults=True, tag_field="change", tag="place"):
+    """The pod `namespace/name` is on a node from now on, with annotations that are not those it came with."""
+
+    pod: str
+    node: str
+    annotations: dict[str, str] | None = None
+
+
+class Removed(Struct, frozen=True, rename="camel", tag_field="change", tag="remove"):
+    """An object is gone; `key` is its `namespace/name`, or its name where it is in no namespace."""
+
+    object_kind: str
+    key: str
+
+
+class Put(Struct, frozen=True, rename="camel", tag_field="change", tag="put"):
+    """There is an object that is neither node nor pod, or it has become another."""
+
+    object: Manifest
+
+
+Change: TypeAlias = Placed | Removed | Put
+
+
+class EngineLine(Struct, frozen=True, rename="camel"):
+    """What of the engine the decision depends on. `promised` are the nominated pods, as manifests."""
+
+    start_index: int
+    attempts: int
+    percentage: int
+    tie_break: str
+    seed: int
+    promised: list[Manifest]
+
+
+class Start(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceStart"):
+    """The cluster: nodes, the pods on them and what else there is, in the order in which they came."""
+
+    api_version: str
+    rules: str
+    objects: list[Manifest]
+
+
+class Cycle(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceCycle"):
+    """One decision. `changes` are those since the cycle before, `pod` is as it was when it was tried."""
+
+    api_version: str
+    cycle: int
+    changes: list[Change]
+    pod: Manifest
+    engine: EngineLine
+    decision: dict[str, Any]
+
+
+class Settled(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceSettled"):
+    """What became of a pod that a Permit plugin had held."""
+
+    api_version: str
+    changes: list[Change]
+    decision: dict[str, Any]
+
+
+Line: TypeAlias = Start | Cycle | Settled
+
+_DECODER: Final[msgspec.json.Decoder[Line]] = msgspec.json.Decoder(Line)
+
+
+def write_line(line: Line) -> str:
+    """Write a line, without its end."""
+    return msgspec.json.encode(line).decode()
+
+
+def read_line(data: bytes) -> Line:
+    """Read a line; raise ValueError where it is none."""
+    line = _DECODER.decode(data)
+    if line.api_version != API_VERSION:
+        raise ValueError(f"its apiVersion is `{line.api_version}`, not `{API_VERSION}`")
+    return line

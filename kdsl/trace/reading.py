@@ -1,0 +1,96 @@
+"""Reads a trace up to one cycle: the cluster, the pod and the engine as they were, and what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kdsl.cluster.files import InputFile
+from kdsl.cluster.objects import Pod
+from kdsl.cluster.read import Manifest
+from kdsl.trace.lines import Change, Cycle, EngineLine, Placed, Put, Removed, Settled, Start, read_line
+from kdsl.trace.manifests import ObjectId, manifest_id, pod_manifest
+
+
+class TraceError(Exception):
+    """A trace that cannot be read, or does not hold what is asked for; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCycle:
+    """What one decision was made from. `objects` are the cluster, in the order in which they came."""
+
+    number: int
+    objects: tuple[Manifest, ...]
+    pod: Manifest
+    engine: EngineLine
+    decision: dict[str, Any]
+
+
+def read_cycle(file: InputFile, number: int) -> RecordedCycle:
+    """Return the cycle of this number, from 0 on; raise TraceError where there is none."""
+    cluster = _Cluster()
+    last = -1
+    for at, line in _lines(file):
+        if at == 1 and not isinstance(line, Start):
+            raise TraceError(f"`{file.name}` is no trace: it does not begin with the cluster")
+        if isinstance(line, Start):
+            cluster.take(line)
+            continue
+        cluster.apply(line.changes)
+        if isinstance(line, Settled):
+            continue
+        cluster.meet(line.pod, *line.engine.promised)
+        last = line.cycle
+        if line.cycle == number:
+            objects = tuple(cluster.objects.values())
+            return RecordedCycle(number, objects, line.pod, line.engine, line.decision)
+    known = f"its cycles are 0 to {last}" if last >= 0 else "it holds no cycle"
+    raise TraceError(f"`{file.name}` holds no cycle {number}: {known}")
+
+
+def _lines(file: InputFile) -> Iterator[tuple[int, Start | Cycle | Settled]]:
+    for at, data in enumerate(file.data.splitlines(), start=1):
+        try:
+            yield at, read_line(data)
+        except (ValueError, RecursionError) as error:
+            reason = str(error)
+            raise TraceError(f"`{file.name}`, line {at}, is not one of a trace: {reason}") from error
+
+
+class _Cluster:
+    """The objects of a trace, with its changes applied as they come."""
+
+    def __init__(self) -> None:
+        self.objects: dict[ObjectId, Manifest] = {}
+        self._pods: dict[str, Manifest] = {}
+
+    def take(self, line: Start) -> None:
+        for manifest in line.objects:
+            key = manifest_id(manifest)
+            self.objects[key] = manifest
+            if key[0] == Pod.KIND:
+                self._pods[key[1]] = manifest
+
+    def meet(self, *pods: Manifest) -> None:
+        """Remember pods that later changes may place."""
+        for manifest in pods:
+            self._pods[manifest_id(manifest)[1]] = manifest
+
+    def apply(self, changes: list[Change]) -> None:
+        for change in changes:
+            match change:
+                case Removed():
+                    self.objects.pop((change.object_kind, change.key), None)
+                case Put():
+                    self.objects[manifest_id(change.object)] = change.object
+                case Placed():
+                    if change.pod not in self._pods:
+                        raise TraceError(f"pod `{change.pod}` is placed before it was tried")
+                    source = self._pods[change.pod]
+                    # A pod that changes where it is becomes the last one of its node.
+                    self.objects.pop((Pod.KIND, change.pod), None)
+                    self.objects[Pod.KIND, change.pod] = pod_manifest(
+                        source, change.node, annotations=change.annotations
+                    )

@@ -1,0 +1,89 @@
+"""Writes a trace while an engine runs: it listens to the engine and to its cluster, and changes neither."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from kdsl.base.events import Action, Resource
+from kdsl.cluster.catalog import key_of
+from kdsl.cluster.events import ClusterEvent
+from kdsl.cluster.kinds import CatalogObject
+from kdsl.cluster.objects import Pod
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.read import Manifest
+from kdsl.cycle.decision import Decision
+from kdsl.cycle.engine import EngineOptions
+from kdsl.cycle.ports import AttemptState
+from kdsl.report.decisions import API_VERSION, decision_document
+from kdsl.trace.lines import Change, Cycle, EngineLine, Line, Placed, Put, Removed, Settled, Start, write_line
+from kdsl.trace.manifests import ObjectId, catalog_manifest, changed_annotations, pod_manifest
+
+
+class Recorder:
+    """A `Tracer` of one engine and an observer of its cluster: hands each line to `write`, in order."""
+
+    def __init__(
+        self, write: Callable[[str], object], manifests: Mapping[ObjectId, Manifest], options: EngineOptions
+    ) -> None:
+        self._write = write
+        self._manifests = manifests
+        self._options = options
+        self._changes: list[Change] = []
+        self._begun: tuple[list[Change], Manifest, EngineLine] | None = None
+        self._cycles = 0
+
+    def start(self, objects: Iterable[ObjectId]) -> None:
+        """Write the cluster, which holds these objects."""
+        found = [self._manifests[each] for each in objects]
+        self._emit(Start(API_VERSION, self._options.rules, found))
+
+    def notice(self, event: ClusterEvent) -> None:
+        """Take in a change of the cluster, which keeps its nodes while it is recorded."""
+        pod = event.pod
+        if pod is not None:
+            if event.actions == Action.DELETE:
+                self._changes.append(Removed(Pod.KIND, pod.key))
+            elif event.resource is Resource.ASSIGNED_POD:
+                annotations = changed_annotations(self._source(pod), pod)
+                self._changes.append(Placed(pod.key, pod.node_name, annotations))
+        elif isinstance(event.after, CatalogObject):
+            self._changes.append(Put(catalog_manifest(event.after)))
+        elif isinstance(event.before, CatalogObject):
+            self._changes.append(Removed(event.before.KIND, key_of(event.before)))
+
+    def begin(self, pod: PodInfo, state: AttemptState) -> None:
+        """Keep what the attempt that begins depends on."""
+        options = self._options
+        engine = EngineLine(
+            start_index=state.start,
+            attempts=state.number,
+            percentage=options.percentage,
+            tie_break=options.tie_break.value,
+            seed=options.seed,
+            promised=[self._pending(other, node) for other, node in state.promised if other.key != pod.key],
+        )
+        manifest = self._pending(pod, state.nominated_node)
+        self._begun = self._changes, manifest, engine
+        self._changes = []
+
+    def record(self, decision: Decision) -> None:
+        """Write a decision, with what was kept when its attempt began."""
+        document = decision_document(decision)
+        if self._begun is None:
+            self._emit(Settled(API_VERSION, self._changes, document))
+            self._changes = []
+            return
+        changes, pod, engine = self._begun
+        self._begun = None
+        self._emit(Cycle(API_VERSION, self._cycles, changes, pod, engine, document))
+        self._cycles += 1
+
+    def _pending(self, pod: PodInfo, nominated: str) -> Manifest:
+        source = self._source(pod)
+        return pod_manifest(source, pod.node_name, nominated, changed_annotations(source, pod))
+
+    def _source(self, pod: PodInfo) -> Manifest:
+        return self._manifests[Pod.KIND, pod.key]
+
+    def _emit(self, line: Line) -> None:
+        self._write(write_line(line))
