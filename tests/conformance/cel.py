@@ -1,11 +1,11 @@
 """Runs the official CEL conformance suite, without its tests on protobuf messages.
 
-    python -m tests.conformance.cel FILE [--tier core]
+    python -m tests.conformance.cel FILE [--tier core] [--lifted]
 
 FILE is `tests.jsonl.gz` of the reference vectors. Prints a line per failure, a table per file and one per
 tier, and `N passed, M failed`; exits with 1 if any failed. A test that expects an error of a library counts as
 passed only where a test of the same section that expects a value passes too: what does not exist would else
-pass by failing.
+pass by failing. With `--lifted` every test runs over columns, as `lifted.py` says.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import math
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,13 @@ from kdsl.base.span import Source
 from kdsl.check.environment import Environment
 from kdsl.check.infer import check_expression
 from kdsl.check.library import TYPE_NAMES, Function, Overload
+from kdsl.check.typed import TypedExpr
 from kdsl.check.types import DYN, NULL, Type, list_of, map_of, parameter
 from kdsl.lang.parser import parse_expression
 from kdsl.plan.expression import compile_expression
 from kdsl.plan.values import EvalError, UInt, Value, from_key, kind_of, to_map
+
+from tests.conformance.lifted import PLACE, Way, lift
 
 _TIER_FILES: Mapping[str, tuple[str, ...]] = {
     "core": (
@@ -68,10 +71,11 @@ has the escape too, both were misread alike, and still say the same.
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one test went; `difference` is empty where it passed."""
+    """How one test went; `difference` is empty where it passed. `way` tells how much of it ran over columns."""
 
     test: dict[str, Any]
     difference: str
+    way: Way | None = None
 
     @property
     def section(self) -> tuple[str, str]:
@@ -95,44 +99,69 @@ def _corrected(test: dict[str, Any]) -> dict[str, Any]:
     return test | {"value": {"bytesValue": base64.b64encode(expected).decode()}}
 
 
-def run_all(tests: list[dict[str, Any]]) -> list[Outcome]:
+def run_all(tests: list[dict[str, Any]], is_lifted: bool = False) -> list[Outcome]:
     """Run the tests, then take back the passes that only show that a library is missing."""
-    outcomes = [Outcome(test, run(test)) for test in tests]
+    outcomes = [run(test, is_lifted) for test in tests]
     has_values = {outcome.section for outcome in outcomes if not outcome.expects_error}
     works = {outcome.section for outcome in outcomes if not outcome.expects_error and not outcome.difference}
     return [
-        Outcome(outcome.test, "expects an error, but nothing else of its section works")
+        replace(outcome, difference="expects an error, but nothing else of its section works")
         if outcome.expects_error and outcome.section in has_values - works and not outcome.difference
         else outcome
         for outcome in outcomes
     ]
 
 
-def run(test: dict[str, Any]) -> str:
-    """Run one test; return the difference, or nothing where there is none."""
+def run(test: dict[str, Any], is_lifted: bool = False) -> Outcome:
+    """Run one test, over columns if it `is_lifted`."""
     expr, problems = parse_expression(Source(test["name"], test["expr"]))
     if expr is None or problems:
-        return "" if "evalError" in test else f"does not parse: {problems[0].title}"
+        return Outcome(test, "" if "evalError" in test else f"does not parse: {problems[0].title}")
     typed, found = check_expression(expr, environment(test))
     if typed is None:
-        return "" if "evalError" in test else f"does not check: {found[0].title}"
+        return Outcome(test, "" if "evalError" in test else f"does not check: {found[0].title}")
     typed_result = test.get("typedResult")
     if typed_result is not None:
         expected_type = read_type(typed_result["deducedType"])
         if typed.type != expected_type:
-            return f"type {typed.type}, expected {expected_type}"
+            return Outcome(test, f"type {typed.type}, expected {expected_type}")
     if test.get("checkOnly"):
-        return ""
+        return Outcome(test, "")
     bindings = test.get("bindings", {})
     values = [read_value(bindings[name]["value"]) if name in bindings else None for name in variables(test)]
+    if not is_lifted:
+        return Outcome(test, _difference(test, _evaluated(typed, values)))
+    lifted = lift(typed, values)
+    difference = _difference(test, lifted.columns[PLACE]) or _between(lifted.columns, lifted.scalar)
+    return Outcome(test, difference, lifted.way)
+
+
+def _evaluated(typed: TypedExpr, values: list[Value]) -> Value:
+    """Return the value of an expression; an EvalError stands for one that fails."""
     try:
-        result = compile_expression(typed)(values)
+        return compile_expression(typed)(values)
     except EvalError as error:
-        return "" if "evalError" in test else f"error: {error.message}"
+        return error
+
+
+def _difference(test: dict[str, Any], result: Value) -> str:
+    """Return the difference between a result and what the suite expects, or nothing where there is none."""
+    if isinstance(result, EvalError):
+        return "" if "evalError" in test else f"error: {result.message}"
     if "evalError" in test:
         return f"{show(result)}, expected an error: {test['evalError']['errors'][0]['message']}"
-    expected = read_value((typed_result or {}).get("result") or test.get("value", {"boolValue": True}))
+    typed_result = test.get("typedResult") or {}
+    expected = read_value(typed_result.get("result") or test.get("value", {"boolValue": True}))
     return "" if is_same(result, expected) else f"{show(result)}, expected {show(expected)}"
+
+
+def _between(columns: list[Value], scalar: list[Value]) -> str:
+    """Return in which row two back ends differ, or nothing where they agree."""
+    for row, (one, other) in enumerate(zip(columns, scalar, strict=True)):
+        is_error = isinstance(one, EvalError)
+        if is_error != isinstance(other, EvalError) or not (is_error or is_same(one, other)):
+            return f"row {row}: {one!r}, the scalar back end gives {other!r}"
+    return ""
 
 
 def variables(test: dict[str, Any]) -> dict[str, Type]:
@@ -257,6 +286,11 @@ def table(outcomes: list[Outcome]) -> Iterator[str]:
     for tier, (good, count) in tiers.items():
         yield f"{tier:<12}{good}/{count}"
     yield f"{'all':<12}{passed.total()}/{total.total()}"
+    ways = Counter(outcome.way for outcome in outcomes if outcome.way is not None)
+    if ways:
+        yield ""
+        yield from (f"{ways[way]:>5} {way}" for way in Way)
+        yield f"{total.total() - ways.total():>5} settled before anything is evaluated"
 
 
 def main(arguments: list[str]) -> int:
@@ -264,9 +298,10 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance.cel", description="CEL conformance")
     parser.add_argument("file", type=Path)
     parser.add_argument("--tier", choices=list(_TIER_FILES))
+    parser.add_argument("--lifted", action="store_true", help="evaluate over columns, among other rows")
     options = parser.parse_args(arguments)
     tests = [test for test in read_tests(options.file) if options.tier in (None, TIERS[test["file"]])]
-    outcomes = run_all(tests)
+    outcomes = run_all(tests, options.lifted)
     failed = [outcome for outcome in outcomes if outcome.difference]
     for outcome in failed:
         test = outcome.test

@@ -1,9 +1,8 @@
 """Runs the kube-scheduler vectors: `python -m tests.conformance.kube FILE [--families a,b]`.
 
-Each vector is a cluster and a pod with kube-scheduler 1.36.2's answer. Compared is all it states that the
-shipped rules take part in: PreFilter, verdict code, plugin and reasons of every node, the feasible nodes in
-order, the weighted scores of the score rules there are, and the FitError text up to the preemption part.
-Totals, best nodes and PostFilter need rules that are not built, and are not compared.
+Each vector is a cluster and a pod with kube-scheduler 1.36.2's answer. Compared is all it states: PreFilter
+and the nodes it leaves, verdict code, plugin and reasons of every node, the feasible nodes in order, weighted
+scores, totals and best nodes, the whole message, and PostFilter's answer with nominated node and victims.
 """
 
 from __future__ import annotations
@@ -19,15 +18,18 @@ from typing import Any
 
 import click
 import numpy as np
-from kdsl.app import Settings, check_rules, hook_tables, shipped_rules
+from kdsl.app import Settings, check_rules, check_text, hook_tables, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.base.diagnostic import has_errors
+from kdsl.base.span import Source
 from kdsl.check.model import RuleSet
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.objects import Pod
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.read import read_values
+from kdsl.config.kube_rules import convert_kube_scheduler
+from kdsl.config.kube_scheduler import read_kube_scheduler
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.decision import Decision, Detail
 from kdsl.cycle.engine import Engine, EngineOptions
@@ -59,15 +61,26 @@ def rules() -> RuleSet:
 
 
 @cache
-def table() -> HookTable:
-    """Return the hooks of the default profile. They hold no state of a cluster."""
+def table_of(configuration: str) -> HookTable:
+    """Return the hooks of the profile that a KubeSchedulerConfiguration describes, imported as by
+    `kdsl convert`: the default one for an empty text. They hold no state of a cluster.
+    """
+    checked, profile = rules(), PROFILE
+    if configuration:
+        read = read_kube_scheduler(Source("imported.json", configuration))
+        assert read.configuration is not None, read.diagnostics
+        converted = convert_kube_scheduler(read.configuration, "imported.json")
+        result = check_text(Path("imported.kdsl"), converted.text)
+        assert result.rules is not None, result.diagnostics
+        checked, (profile,) = result.rules, converted.profiles
     context = PluginContext(NoBinder(), ManualClock(), WaitingPods[Any]())
-    (found,) = hook_tables(rules(), context, Settings(profile=PROFILE))
+    (found,) = hook_tables(checked, context, Settings(profile=profile))
     return found
 
 
 def run_vector(vector: Json, parallelism: int = 1) -> list[str]:
     """Return how kdsl's answer to one vector differs from the reference's."""
+    table = table_of(json.dumps(vector["config"]) if vector.get("config") else "")
     read = read_values([*vector["objects"], vector["pod"]], vector["id"])
     if has_errors(read.diagnostics):
         return [f"unreadable: {problem.where}: {problem.title}" for problem in read.diagnostics]
@@ -75,7 +88,7 @@ def run_vector(vector: Json, parallelism: int = 1) -> list[str]:
     assert isinstance(last, Pod)
     cluster, pod = ClusterCache.of(others), PodInfo.of(last)
     options = EngineOptions(detail=Detail.FULL, parallelism=parallelism)
-    attempt = Attempt(replace(table(), scheduler=pod.scheduler_name), pod, cluster.snapshot())
+    attempt = Attempt(replace(table, scheduler=pod.scheduler_name), pod, cluster.snapshot())
     with Engine([attempt.table], cluster, ManualClock(), options) as engine:
         for other in others:
             if isinstance(other, Pod):
@@ -85,19 +98,18 @@ def run_vector(vector: Json, parallelism: int = 1) -> list[str]:
 
 
 def _expected(expected: Json) -> Json:
-    """Return what can be compared of the reference's answer, in a form of its own."""
-    score_rules = {score.plugin for score in table().scores}
-    message, tail = expected.get("message", ""), expected.get("postfilter", {}).get("message", "")
+    """Return the reference's answer in a form that can be compared."""
+    postfilter = expected.get("postfilter")
     return {
         "prefilter": _status(expected["prefilter"]),
         "prefilter_nodes": sorted(expected.get("prefilter_nodes") or ()),
         "filter": {node: _status(status) for node, status in expected.get("filter", {}).items()},
         "feasible": expected.get("feasible", []),
-        "scores": {
-            node: {plugin: score for plugin, score in scores.items() if plugin in score_rules}
-            for node, scores in expected.get("scores", {}).items()
-        },
-        "message": message.removesuffix(tail).removesuffix(" "),
+        "scores": expected.get("scores", {}),
+        "totals": expected.get("totals", {}),
+        "best": expected.get("best", []),
+        "message": expected.get("message", ""),
+        "postfilter": postfilter and {**postfilter, "victims": postfilter["victims"] or []},
     }
 
 
@@ -125,8 +137,21 @@ def _answer(decision: Decision, attempt: Attempt) -> Json:
         "prefilter_nodes": sorted(names),
         "filter": {verdict.node: _plain(verdict.status or SUCCESS) for verdict in visited},
         "feasible": feasible,
-        "scores": _scores(attempt, feasible),
+        **_scores(attempt, feasible),
         "message": decision.message,
+        "postfilter": _postfilter(decision),
+    }
+
+
+def _postfilter(decision: Decision) -> Json | None:
+    status = decision.postfilter
+    if status is None:
+        return None
+    return {
+        "code": status.code.label,
+        "message": status.message,
+        "nominated": decision.nominated,
+        "victims": sorted(victim.pod for victim in decision.victims),
     }
 
 
@@ -137,12 +162,18 @@ def _plain(status: Status) -> Json:
 def _scores(attempt: Attempt, feasible: list[str]) -> Json:
     """Score the feasible nodes, also where there is only one, as the vectors do."""
     if not feasible:
-        return {}
+        return {"scores": {}, "totals": {}, "best": []}
     rows = np.array([attempt.snapshot.row_of(node) for node in feasible], dtype=np.int32)
     scores = score_nodes(attempt, NodeSet(attempt.snapshot, rows))
+    totals = dict(zip(feasible, scores.totals.tolist(), strict=True))
+    highest = max(totals.values())
     return {
-        node: {column.plugin: int(column.normalized[at]) * column.weight for column in scores.columns}
-        for at, node in enumerate(feasible)
+        "scores": {
+            node: {column.plugin: int(column.normalized[at]) * column.weight for column in scores.columns}
+            for at, node in enumerate(feasible)
+        },
+        "totals": totals,
+        "best": sorted(node for node, total in totals.items() if total == highest),
     }
 
 

@@ -20,7 +20,7 @@ from kdsl.cluster.read import read_objects
 from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.report.simulation import placement_lines
 
-from tests.conformance.kube import table
+from tests.conformance.kube import table_of
 from tests.conformance.tally import Tally
 
 
@@ -34,7 +34,7 @@ def run_sequence(prefix: Path, parallelism: int = 1) -> Iterator[tuple[str, str]
     with gzip.open(f"{prefix}.placements.txt.gz", "rt", encoding="utf-8") as lines:
         expected = lines.read().splitlines()
     cache = ClusterCache.of(cluster.objects)
-    with Engine([table()], cache, ManualClock(), EngineOptions(parallelism=parallelism)) as engine:
+    with Engine([table_of("")], cache, ManualClock(), EngineOptions(parallelism=parallelism)) as engine:
         decisions = (engine.schedule_one(PodInfo.of(pod)) for pod in pending.pods)
         yield from zip(expected, placement_lines(decisions), strict=True)
 

@@ -11,7 +11,19 @@ from tests.conformance.kube import read_vectors, run_vector
 from tests.conformance.sequence import run_sequence
 
 DATA = Path(__file__).parent / "data"
-FAMILIES = ("resources", "taints", "nodeaffinity", "ports", "images")
+FAMILIES = (
+    "resources",
+    "taints",
+    "nodeaffinity",
+    "ports",
+    "volumes",
+    "images",
+    "nominated",
+    "preempt",
+    "spread",
+    "interpod",
+    "mixed",
+)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -1,0 +1,167 @@
+"""The clusters and pods that benchmarks schedule, by shape.
+
+Nodes have 32 cpu, 256 GiB and room for 110 pods, in 3 zones and 10 pools. Pods ask for 100m and 500 MiB. What a
+shape adds is the constraint that scheduler_perf gives to its workload of that name; nodes of `gpu-sharing` have 8
+cards of 80 GiB, which up to 10 pods share, and its pods ask for a part of one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+Json = dict[str, Any]
+
+ZONE, HOSTNAME, POOL = "topology.kubernetes.io/zone", "kubernetes.io/hostname", "pool"
+ZONES, POOLS = 3, 10
+GPU_SHARING, REGISTER, CARDS = "gpu-sharing", "hami.io/node-nvidia-register", 8
+
+
+def nodes(shape: str, count: int) -> Iterator[Json]:
+    """Yield the nodes of a cluster."""
+    room = {"cpu": "32", "memory": "256Gi", "pods": "110"}
+    for number in range(count):
+        name = f"node-{number}"
+        labels = {HOSTNAME: name, ZONE: f"zone-{number % ZONES}", POOL: f"pool-{number % POOLS}"}
+        annotations = {REGISTER: _cards(name)} if shape == GPU_SHARING else {}
+        yield {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": labels, "annotations": annotations},
+            "status": {"capacity": room, "allocatable": room},
+        }
+
+
+def bound_pods(shape: str, count: int, cluster_size: int) -> Iterator[Json]:
+    """Yield the pods that run already, spread evenly."""
+    for number, pod in enumerate(_pods(shape, "bound", count)):
+        pod["spec"]["nodeName"] = f"node-{number * cluster_size // count}"
+        yield pod
+
+
+def pending_pods(shape: str, count: int) -> Iterator[Json]:
+    """Yield the pods to schedule."""
+    return _pods(shape, "pending", count)
+
+
+def _pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
+    parts = SHAPES[shape]
+    for number, part in enumerate(islice(_repeated(parts), count)):
+        name = f"{prefix}-{number}"
+        resources: Json = {"requests": {"cpu": "100m", "memory": "500Mi"}}
+        if shape == GPU_SHARING:
+            memory = str(2_000 * (1 + number % 10))
+            resources["limits"] = {
+                "nvidia.com/gpu": "1",
+                "nvidia.com/gpumem": memory,
+                "nvidia.com/gpucores": "10",
+            }
+        container = {"name": "pause", "image": "pause:3.10", "resources": resources}
+        yield {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "bench", "uid": name, "labels": {"color": _color(part)}},
+            "spec": {"containers": [container], **part()},
+        }
+
+
+def _color(part: Callable[[], Json]) -> str:
+    return part.__name__.strip("_").replace("_", "-")
+
+
+def _repeated(parts: tuple[Callable[[], Json], ...]) -> Iterator[Callable[[], Json]]:
+    while True:
+        yield from parts
+
+
+def _selects(color: str) -> Json:
+    return {"matchLabels": {"color": color}}
+
+
+def _cards(node: str) -> str:
+    """Return what the device plugin of a node registers."""
+    card = {
+        "count": 10,
+        "devmem": 81_920,
+        "devcore": 100,
+        "type": "NVIDIA-A100",
+        "mode": "hami-core",
+        "health": True,
+    }
+    cards = [
+        {"id": f"GPU-{node}-{index}", "index": index, "numa": index // 4, **card} for index in range(CARDS)
+    ]
+    return json.dumps(cards)
+
+
+def _plain() -> Json:
+    return {}
+
+
+def _node_affinity() -> Json:
+    wanted = {"key": POOL, "operator": "In", "values": ["pool-1", "pool-2", "pool-3"]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}
+    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+
+
+def _spread() -> Json:
+    return _constraint("DoNotSchedule", "spread")
+
+
+def _preferred_spread() -> Json:
+    return _constraint("ScheduleAnyway", "preferred-spread")
+
+
+def _constraint(otherwise: str, color: str) -> Json:
+    one = {
+        "maxSkew": 5,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": otherwise,
+        "labelSelector": _selects(color),
+    }
+    return {"topologySpreadConstraints": [one]}
+
+
+def _anti_affinity() -> Json:
+    return _required("podAntiAffinity", HOSTNAME, "anti-affinity")
+
+
+def _affinity() -> Json:
+    return _required("podAffinity", ZONE, "affinity")
+
+
+def _required(kind: str, key: str, color: str) -> Json:
+    term = {"topologyKey": key, "labelSelector": _selects(color)}
+    return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+def _preferred_affinity() -> Json:
+    term = {
+        "weight": 1,
+        "podAffinityTerm": {"topologyKey": HOSTNAME, "labelSelector": _selects("preferred-affinity")},
+    }
+    return {"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+SHAPES: Mapping[str, tuple[Callable[[], Json], ...]] = {
+    "basic": (_plain,),
+    "node-affinity": (_node_affinity,),
+    "spread": (_spread,),
+    "preferred-spread": (_preferred_spread,),
+    "anti-affinity": (_anti_affinity,),
+    "affinity": (_affinity,),
+    "preferred-affinity": (_preferred_affinity,),
+    GPU_SHARING: (_plain,),
+    "mixed": (
+        _plain,
+        _node_affinity,
+        _spread,
+        _preferred_spread,
+        _anti_affinity,
+        _affinity,
+        _preferred_affinity,
+    ),
+}
+"""What the pods of each shape ask for; several take turns."""
