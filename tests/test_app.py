@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kdsl import app
-from kdsl.app import Settings, build_engine, check_rules, find_profile, shipped_rules
+from kdsl.app import (
+    Settings,
+    build_engine,
+    check_configuration,
+    check_rules,
+    find_profile,
+    hook_tables,
+    shipped_rules,
+)
 from kdsl.base.clock import ManualClock
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.model import RuleSet
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.pod import PodInfo
+from kdsl.config.configuration import KdslConfiguration, Limits
 from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine
+from kdsl.cycle.waiting import WaitingPods
+from kdsl.hooks.context import PluginContext
+from kdsl.plan.cost.codes import CostCode
 from kdsl.sim.run import SimulatedBinder
 
 ROOT = Path(__file__).parent.parent
@@ -121,9 +134,38 @@ def test_a_forced_profile_takes_the_pods_of_every_scheduler(rules: RuleSet) -> N
     )
 
 
+@pytest.mark.parametrize(
+    "limit, said",
+    [
+        (2, []),
+        (1, [(CostCode.TOO_MANY_FILES, "there are 2 rule files, 1 are allowed", "limits.ruleFiles")]),
+    ],
+)
+def test_a_configuration_limits_how_many_rule_files_there_are(
+    rules: RuleSet, limit: int, said: list[tuple[str, str, str]]
+) -> None:
+    configuration = KdslConfiguration(limits=Limits(rule_files=limit))
+    found = check_configuration(configuration, rules, files=2)
+    assert [(each.code, each.title, each.where) for each in found] == said
+
+
 def test_every_plugin_that_cannot_be_used_is_named(rules: RuleSet) -> None:
     settings = Settings(plugins={"default-bindr": {}, "default-binder": {"x": 1}})
     with pytest.raises(InvalidInputError) as error:
         engine(rules, settings)
     said = "\n".join(problem.title for problem in error.value.diagnostics)
     assert "`default-bindr`" in said and "`default-binder`" in said
+
+
+def test_plugins_of_the_shipped_profile_take_part_where_it_places_them(tmp_path: Path) -> None:
+    without = (
+        'profile without extends default {\n  scheduler "without"\n  disable predicate VolumeBinding\n}\n'
+    )
+    (tmp_path / "team.kdsl").write_text(f"{TEAM}\n{without}")
+    cluster = ClusterCache()
+    context = PluginContext(SimulatedBinder(cluster), ManualClock(), WaitingPods[Any]())
+    # A configuration that lists plugins of its own need not list these.
+    tables = hook_tables(checked(tmp_path), context, Settings(plugins={"default-binder": {}}))
+    found = {table.profile: dict(table.reserves) for table in tables}
+    assert "VolumeBinding" in found["team.default"]
+    assert "VolumeBinding" not in found["team.without"]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from kdsl.cli.main import COMMANDS
+from kdsl.testing.discovery import is_test_file
 
 ROOT = Path(__file__).parent.parent
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
@@ -25,6 +26,14 @@ def test_hooks_run_commands_on_rule_files(hook: dict[str, str]) -> None:
     assert hook["language"] == "python"
     assert re.search(hook["files"], "teams/ml/ml.kdsl") and not re.search(hook["files"], "a.yaml")
     assert f"- id: {hook['id']}" in GUIDE
+
+
+def test_the_hook_that_runs_tests_sees_tests_and_rules_and_takes_no_files() -> None:
+    (hook,) = (hook for hook in HOOKS if hook["id"] == "kdsl-test")
+    assert hook["pass_filenames"] is False
+    seen = [name for name in ("a.test.yaml", "a_test.yaml", "a.kdsl", "a.kdsl.yaml", "b.yaml") if re.search(hook["files"], name)]  # fmt: skip
+    assert seen == ["a.test.yaml", "a_test.yaml", "a.kdsl", "a.kdsl.yaml"]
+    assert all(is_test_file(Path(name)) for name in seen[:2])
 
 
 def test_inputs_are_documented_and_used() -> None:

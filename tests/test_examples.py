@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from kdsl.cluster.pod import PodInfo
 from kdsl.hooks import Code
 from kdsl.hooks.manager import PluginManager
 
 from tests.cli.command_line import kdsl
+from tests.rules.devices.desk import Desk, programs_of
 
 ROOT = Path(__file__).parent.parent
 BROKEN = sorted((ROOT / "examples" / "broken-rules").glob("*.kdsl"))
@@ -57,6 +59,27 @@ def test_the_transcripts_of_the_readme(copy: Path) -> None:
         assert_shows(command, run(command, copy), expected)
 
 
+def test_the_migration(copy: Path) -> None:
+    """Sites in the shipped rules move with every edit of them: their lines are not compared."""
+    page = (ROOT / "examples" / "migrate-from-kube-scheduler" / "README.md").read_text(encoding="utf-8")
+    shown = list(transcripts(page))
+    assert len(shown) == 9
+    for command, expected in shown:
+        output, expected = (
+            re.sub(r"(v1_36\.kdsl):\d+", r"\1", text) for text in (run(command, copy), expected)
+        )
+        assert_shows(command, output, expected)
+
+
+def test_the_migration_is_what_convert_writes(copy: Path) -> None:
+    folder = copy / "examples" / "migrate-from-kube-scheduler"
+    written = {name: (folder / name).read_text() for name in ("scheduler.kdsl", "scheduler.config.yaml")}
+    for name in written:
+        (folder / name).unlink()
+    assert kdsl("convert", "--write", str(folder / "scheduler.yaml")).exit_code == 0
+    assert {name: (folder / name).read_text() for name in written} == written
+
+
 def test_the_quickstart_of_the_readme(copy: Path) -> None:
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     block = next(block for block in blocks(page) if block.startswith("PLACED"))
@@ -87,6 +110,24 @@ def test_the_plugin_of_the_guide() -> None:
     assert quota.reserve(None, second, "n1").code is Code.UNSCHEDULABLE
     quota.unreserve(None, first, "n1")
     assert quota.reserve(None, second, "n1") is None
+
+
+def test_the_new_vendor(copy: Path) -> None:
+    page = (copy / "examples" / "new-vendor" / "README.md").read_text(encoding="utf-8")
+    for command, expected in transcripts(page):
+        assert_shows(command, run(command, copy), expected)
+    folder = copy / "examples" / "new-vendor"
+    lines = len((folder / "nimbus.kdsl").read_text(encoding="utf-8").splitlines())
+    assert f"| `nimbus.kdsl` | the vendor, in {lines} lines |" in page
+    nodes, pods = (
+        [*yaml.safe_load_all((folder / name).read_text(encoding="utf-8"))]
+        for name in ("cluster.yaml", "pods.yaml")
+    )
+    desk = Desk.of(programs_of(folder), nodes)
+    for pod in pods:
+        said = desk.serve(pod)
+        gets = said.get("cards") or said.get("reason") or said["refused"]
+        assert f"| {pod['metadata']['name']} | {said.get('node', '–')} | `{gets}` |" in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kdsl.app import PLACED_PLUGINS
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Source
 from kdsl.check.checker import CheckResult, check_program
+from kdsl.check.externals import Externals
 from kdsl.check.model import CheckedPredicate, CheckedProfile, CheckedQueue, CheckedScore, RuleSet
+from kdsl.check.views import load_views
+from kdsl.hooks.extensions import bring
 from kdsl.lang.loader import load_sources
 
 ROOT = Path(__file__).parent.parent.parent
@@ -22,11 +26,18 @@ def shipped() -> Source:
     return Source(SHIPPED, (ROOT / SHIPPED).read_text(encoding="utf-8"))
 
 
+def placed_plugins() -> Externals:
+    """Return what the plugins bring that the shipped profiles place."""
+    externals, problems = bring(PLACED_PLUGINS, load_views())
+    assert not problems
+    return externals
+
+
 def check_sources(*sources: Source) -> CheckResult:
     """Load and check texts that have no syntax errors."""
     loaded = load_sources(sources)
     assert not loaded.diagnostics, [diagnostic.title for diagnostic in loaded.diagnostics]
-    return check_program(loaded.program)
+    return check_program(loaded.program, externals=placed_plugins())
 
 
 def check(text: str) -> CheckResult:

@@ -15,7 +15,7 @@ from kdsl.check.codes import CheckCode
 from kdsl.lang.loader import load_sources
 from kdsl.report.diagnostics import render
 
-from .programs import ROOT, shipped
+from .programs import ROOT, placed_plugins, shipped
 
 SHOWN = (Path(__file__).parent / "broken", ROOT / "examples" / "teams" / "broken")
 """Where texts of diagnostics are kept; those that need several files are with the example of teams."""
@@ -26,7 +26,7 @@ FILES = sorted((Path(__file__).parent / "broken").glob("*.kdsl"))
 def _report(path: Path) -> str:
     program = load_sources([Source(path.name, path.read_text(encoding="utf-8")), shipped()])
     assert not program.diagnostics
-    result = check_program(program.program)
+    result = check_program(program.program, externals=placed_plugins())
     assert result.rules is None
     return render(result.diagnostics) + "\n"
 

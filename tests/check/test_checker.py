@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from kdsl.app import check_rules, check_text
 from kdsl.base.span import Source
 from kdsl.check.checker import check_program
 from kdsl.check.types import BindingTime
 from kdsl.check.views import time_of
-from kdsl.lang.loader import load_rules, load_sources
+from kdsl.lang.loader import load_sources
 
-from .programs import ROOT, check, rules_of, shipped
+from .programs import ROOT, check, shipped
 
 
 def test_the_shipped_rules_are_clean() -> None:
-    loaded = load_rules([ROOT / "rules"])
-    result = check_program(loaded.program)
-    assert (loaded.diagnostics, result.diagnostics) == ((), ())
-    rules = rules_of(result)
+    result = check_rules([ROOT / "rules"])
+    assert result.diagnostics == ()
+    rules = result.rules
+    assert rules is not None
     default = rules.profiles["kubernetes.v1_36.default"]
-    assert {each.name: time_of(each.reads) for each in default.predicates} == {
+    assert {each.name: time_of(each.reads) for each in default.predicates if not each.plugin} == {
         "NodeUnschedulable": BindingTime.NODE,
         "NodeName": BindingTime.NODE,
         "TaintToleration": BindingTime.NODE,
         "NodeAffinity": BindingTime.NODE,
         "NodePorts": BindingTime.USAGE,
         "NodeResourcesFit": BindingTime.USAGE,
+        "VolumeRestrictions": BindingTime.USAGE,
+        "NodeVolumeLimits": BindingTime.USAGE,
+        "VolumeZone": BindingTime.NODE,
+        "PodTopologySpread": BindingTime.NODE,
+        "InterPodAffinity": BindingTime.NODE,
     }
     packed = rules.profiles["policies.binpacking.binpacking"]
     assert packed.scheduler == "binpacking-scheduler"
@@ -58,9 +66,8 @@ def test_a_broken_rule_does_not_make_its_profile_look_broken() -> None:
 
 
 def test_the_digest_follows_the_text() -> None:
-    text = shipped().text
-    digests = {
-        rules_of(check_program(load_sources([Source("x", each)]).program)).digest
-        for each in (text, text, text.replace("weight 3", "weight 4"))
-    }
-    assert len(digests) == 2
+    text = shipped().text.replace("package kubernetes.v1_36", "package mine")
+    checked = [
+        check_text(Path("x.kdsl"), each).rules for each in (text, text, text.replace("weight 3", "weight 4"))
+    ]
+    assert len({rules.digest for rules in checked if rules is not None}) == 2 and None not in checked

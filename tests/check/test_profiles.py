@@ -65,17 +65,27 @@ def test_a_profile_changes_what_it_extends() -> None:
         "TaintToleration",
         "NodeAffinity",
         "NodeResourcesFit",
+        "VolumeRestrictions",
+        "NodeVolumeLimits",
+        "VolumeBinding",
+        "VolumeZone",
+        "PodTopologySpread",
+        "InterPodAffinity",
+        "DynamicResources",
     ]
     assert {each.score.name: each.weight for each in profile.scores} == {
         "TaintToleration": 3,
         "NodeAffinity": 9,
         "NodeResourcesFit": 1,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 2,
+        "DynamicResources": 2,
         "NodeResourcesBalancedAllocation": 1,
         "Low": 7,
     }
     assert profile.queue.qualified == "kubernetes.v1_36.PrioritySort"
     base = profile_of(result, "kubernetes.v1_36.default")
-    assert len(base.predicates) == 6 and len(base.scores) == 5
+    assert len(base.predicates) == 13 and len(base.scores) == 8
 
 
 def test_set_changes_the_parameter_of_one_profile() -> None:
@@ -109,10 +119,29 @@ def test_a_set_value_has_slots_behind_those_of_the_rule() -> None:
 
 
 def test_set_reaches_the_rule_that_has_the_parameter() -> None:
-    text = 'profile p extends kubernetes.default { scheduler "s" set NodeResourcesFit.ignored = ["x"] }'
+    text = (
+        'profile p extends kubernetes.default { scheduler "s" set NodeResourcesFit.ignoredResources = ["x"] }'
+    )
     profile = profile_of(_check(text), "team.p")
     fit = next(predicate for predicate in profile.predicates if predicate.name == "NodeResourcesFit")
     assert fit.params[0].value.span.text == '["x"]'
+
+
+def test_set_reaches_the_predicate_and_the_score_of_one_name() -> None:
+    text = """
+    predicate Both { param limit = 1 require node.podCount < limit else "full" }
+    score Both { param limit = 1 value limit }
+    profile p extends kubernetes.default {
+      scheduler "s"
+      add predicate Both
+      add score Both weight 1
+      set Both.limit = 7
+    }
+    """
+    profile = profile_of(_check(text), "team.p")
+    rules = (*profile.predicates, *(each.score for each in profile.scores))
+    both = [rule for rule in rules if rule.name == "Both"]
+    assert [rule.params[0].value.span.text for rule in both] == ["7", "7"]
 
 
 def test_an_import_without_as_goes_by_its_last_part() -> None:
@@ -169,3 +198,22 @@ def test_parameters_of_files_are_not_set() -> None:
     user = 'kdsl 1\npackage user\nimport lib\nimport kubernetes.v1_36 as k\nprofile p extends k.default { scheduler "p" set lib.fixed = 1 set lib.free = 1 }'
     result = check_sources(Source("user.kdsl", user), library, shipped())
     assert [each.code for each in result.diagnostics] == ["K0404", "K0409"]
+
+
+def test_whether_all_predicates_are_asked_is_inherited() -> None:
+    text = """
+    profile base { scheduler "s" queue Fifo check all predicates { First } }
+    profile heir extends base { scheduler "t" }
+    profile other extends base { scheduler "u" check first }
+    profile silent { scheduler "v" queue Fifo }
+    """
+    rules = rules_of(_check(text))
+    names = ("base", "heir", "other", "silent")
+    assert [rules.profiles[f"team.{name}"].check_all for name in names] == [True, True, False, False]
+
+
+def test_check_is_said_once() -> None:
+    result = _check('profile p { scheduler "s" queue Fifo check all check first }')
+    assert [(each.code, each.span.text if each.span else "") for each in result.diagnostics] == [
+        ("K0408", "check first")
+    ]

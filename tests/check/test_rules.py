@@ -105,7 +105,7 @@ def test_a_queue() -> None:
     """)
     assert [key.descending for key in queue.order] == [True, False, False]
     assert queue.reads == {"pod.priority", "pod.labels", "queue"}
-    assert set(queue.scope) == {"pod"}
+    assert set(queue.scope) == {"pod", "now"}
 
 
 def test_functions_bring_what_they_read() -> None:

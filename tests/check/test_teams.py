@@ -68,6 +68,13 @@ def test_a_statement_needs_its_right_and_no_other(right: str) -> None:
     assert problem.secondary[0].span.text == f"may {others}"
 
 
+@pytest.mark.parametrize("statement", ["check all", "check first"])
+def test_which_predicates_are_asked_is_the_platforms_to_say(statement: str) -> None:
+    (problem,) = _check(statement, ", ".join(_RIGHTS)).diagnostics
+    assert problem.code == CheckCode.NOT_GRANTED
+    assert problem.title == f"team `a` may not say `{statement}`"
+
+
 def test_nothing_is_granted_by_silence() -> None:
     result = _check(_RIGHTS["tighten"])
     (problem,) = result.diagnostics

@@ -20,7 +20,7 @@ def test_the_shipped_views() -> None:
     assert views.types["Node"].fields["labels"].type == map_of(STRING, STRING)
     assert views.types["Node"].fields["podCount"].reads == {"node.usage"}
     assert views.functions["taint"].result == Type("Taint")
-    assert views.scopes["queue"] == {"pod": Type("QueuedPod")}
+    assert views.scopes["queue"]["pod"] == Type("QueuedPod")
 
 
 def test_inheritance_keeps_who_declared_a_field() -> None:

@@ -57,7 +57,7 @@ def test_strict_takes_warnings_for_errors(tmp_path: Path, monkeypatch: pytest.Mo
 
     checked = app.check_rules([ROOT / "rules"])
     warning = Diagnostic("K0601", "has no effect", severity=Severity.WARNING, where="a")
-    monkeypatch.setattr(app, "check_rules", lambda paths: replace(checked, diagnostics=(warning,)))
+    monkeypatch.setattr(app, "check_rules", lambda *_, **__: replace(checked, diagnostics=(warning,)))
     assert kdsl("check").exit_code == 0
     strict = kdsl("check", "--strict", "--format", "concise")
     assert (strict.exit_code, strict.stdout) == (1, "a: error[K0601] has no effect\n1 error\n")

@@ -37,6 +37,8 @@ def stable(text: str) -> str:
         ("simulate", ("simulate", *QUICKSTART)),
         ("explain-pending", ("explain", "report", *QUICKSTART)),
         ("explain-placed", ("explain", "shop/web-1", *QUICKSTART)),
+        ("explain-node", ("explain", "report", *QUICKSTART, "--node", "cpu-a1")),
+        ("explain-what-if", ("explain", "report", *QUICKSTART, "--what-if", "pod.requests.cpu=11")),
         ("plugins", ("plugins", "list")),
         ("help", ("--help",)),
     ],
@@ -172,7 +174,7 @@ def test_placements_file(tmp_path: Path) -> None:
     path = tmp_path / "placements.txt"
     assert kdsl("simulate", *QUICKSTART, "--placements", str(path)).exit_code == 0
     lines = path.read_text().splitlines()
-    assert "train gpu-b1 5 1" in lines and "report - 5 0" in lines
+    assert "train gpu-b1 5 1" in lines and "report - 0 0" in lines
     assert len(lines) == 8
 
 
@@ -189,7 +191,7 @@ def test_explain_can_fail_a_script() -> None:
 
 def test_explain_as_json() -> None:
     document = json.loads(kdsl("explain", "report", *QUICKSTART, "-o", "json").stdout)
-    assert document["kind"] == "Decision"
+    assert document["kind"] == "Explanation"
     statuses = {v["node"]: v["status"] for v in document["decision"]["verdicts"]}
     assert statuses["cpu-b2"]["plugin"] == "NodeUnschedulable"
     assert statuses["cpu-b2"]["sites"][0].startswith("rules/kubernetes/v1_36.kdsl:")
@@ -215,10 +217,11 @@ def test_an_unknown_profile_names_the_known_ones() -> None:
 
 def test_plugins_list_as_json() -> None:
     document = json.loads(kdsl("plugins", "list", "-o", "json").stdout)
-    assert {key: document["plugins"][0][key] for key in ("name", "active")} == {
-        "name": "default-binder",
-        "active": True,
-    }
+    assert [(plugin["name"], plugin["active"]) for plugin in document["plugins"]] == [
+        ("DynamicResources", True),
+        ("VolumeBinding", True),
+        ("default-binder", True),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,32 @@ def test_what_cannot_be_converted(path: Path) -> None:
     assert "error[K01" in broken.stderr
 
 
+KUBE = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+def test_a_scheduler_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "scheduler.yaml"
+    path.write_text(KUBE + "extenders: [{filterVerb: filter}]\n")
+    shown = kdsl("convert", str(path))
+    assert shown.exit_code == 0 and shown.stdout.startswith("kdsl 1\npackage scheduler\n")
+    assert "warning[K1138]: extender" in shown.stderr
+    assert kdsl("convert", "--to", "yaml", str(path)).stdout.startswith("apiVersion: kdsl.dev/v1\n")
+    settings = kdsl("convert", "--to", "config", str(path)).stdout
+    assert kdsl("convert", "--write", str(path)).exit_code == 0
+    assert path.with_name("scheduler.kdsl").read_text() == shown.stdout
+    assert path.with_name("scheduler.config.yaml").read_text() == settings
+    assert kdsl("convert", "--write", str(path)).stderr.count("exists already") == 2
+
+
+def test_what_is_no_scheduler_configuration(path: Path) -> None:
+    pod = path.with_name("pod.yaml")
+    pod.write_text("apiVersion: v1\nkind: Pod\n")
+    refused = kdsl("convert", str(pod))
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "error[K1139]" in refused.stderr and "its kind is `Pod`" in refused.stderr
+    assert "it holds no settings" in kdsl("convert", "--to", "config", str(path)).stderr
+
+
 def test_the_shipped_rules_decide_the_same_in_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     shutil.copytree(ROOT / "rules", tmp_path / "rules")

@@ -91,6 +91,12 @@ def changed(tmp_path: Path) -> Path:
     return folder
 
 
+BEHIND = (
+    "VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone, PodTopologySpread, InterPodAffinity, "
+    "DynamicResources"
+)
+
+
 def test_what_changed_in_words(changed: Path) -> None:
     result = kdsl("diff", TEAMS, str(changed))
     assert result.exit_code == 1, result.output
@@ -100,8 +106,8 @@ def test_what_changed_in_words(changed: Path) -> None:
         '  ~ parameter InService.label: "example.com/out-of-service" → "off"',
         "profile teams.ml.ml",
         "  ~ order of predicates: NodeUnschedulable, InService, NodeName, TaintToleration, NodeAffinity, "
-        "NodePorts, BigCards, NodeResourcesFit → NodeUnschedulable, InService, NodeName, TaintToleration, "
-        "NodeAffinity, NodePorts, NodeResourcesFit, BigCards",
+        f"NodePorts, BigCards, NodeResourcesFit, {BEHIND} → NodeUnschedulable, InService, NodeName, "
+        f"TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, {BEHIND}, BigCards",
         '  ~ parameter InService.label: "example.com/out-of-service" → "off"',
         '  - tightening of NodeResourcesFit: require node.requested["cpu"] + pod.requests["cpu"] <= '
         'node.allocatable["cpu"] * 9 / 10 else "node(s) keep 10% of cpu free for ml daemons"',
@@ -201,6 +207,21 @@ def test_two_profiles_and_markdown() -> None:
     assert result.stdout.startswith("### Rules: 2 added, 2 removed, 2 changed in 1 thing\n")
     assert "- added: score policies.binpacking.SpareGpus `weight 10` (`rules/" in result.stdout
     assert kdsl("diff", "default", "default").exit_code == 0
+
+
+def test_whether_all_predicates_are_asked(tmp_path: Path) -> None:
+    for name, line in (("a", "check first"), ("b", "check all")):
+        text = (
+            f"kdsl 1\npackage a\nqueue Q {{ order by pod.priority }}\n"
+            f'profile p {{\n  scheduler "s"\n  {line}\n  queue Q\n}}\n'
+        )
+        (tmp_path / f"{name}.kdsl").write_text(text, encoding="utf-8")
+    old, new = str(tmp_path / "a.kdsl"), str(tmp_path / "b.kdsl")
+    assert f"  ~ check: first → all  ({new}:6)" in kdsl("diff", old, new).stdout.splitlines()
+    shown = kdsl("show", "a.p", "--rules", new)
+    assert any(line.split() == ["check", "all", "//", f"{new}:6"] for line in shown.stdout.splitlines())
+    document = json.loads(kdsl("show", "a.p", "--rules", new, "-o", "json").stdout)
+    assert document["check"] == {"predicates": "all", "origin": f"{new}:6"}
 
 
 def test_as_a_document(changed: Path) -> None:

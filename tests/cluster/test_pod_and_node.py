@@ -37,7 +37,7 @@ CLASSES = {
 def test_views_have_their_attributes(view: str) -> None:
     described = yaml.safe_load(VIEWS.read_text())["types"][view]
     for name in (*described.get("fields", {}), *described.get("methods", {})):
-        attribute = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+        attribute = re.sub(r"(?<=[a-z0-9])[A-Z]", lambda letter: f"_{letter[0]}", name).lower()
         assert hasattr(CLASSES[view], attribute), f"{view}.{name}"
 
 

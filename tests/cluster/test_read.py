@@ -107,14 +107,14 @@ def test_what_cannot_be_opened_is_said(tmp_path: Path) -> None:
 def test_kinds_not_read_are_counted_and_unknown_ones_warned_of() -> None:
     result = read_values(
         [
-            {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}},
-            {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "t"}},
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}},
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "t"}},
             {"apiVersion": "v1", "kind": "pod", "metadata": {"name": "t"}},
             {"apiVersion": "apps/v1", "kind": "Pod", "metadata": {"name": "t"}},
             POD,
         ]
     )
-    assert result.unread == (("Service", 2),)
+    assert result.unread == (("Secret", 2),)
     assert [(one.code, one.severity) for one in result.diagnostics] == [
         (InputCode.UNKNOWN_KIND, Severity.WARNING)
     ] * 2
@@ -124,13 +124,13 @@ def test_kinds_not_read_are_counted_and_unknown_ones_warned_of() -> None:
 
 
 def test_pod_fields_that_no_rule_can_read_are_said_once() -> None:
-    spread = {**POD["spec"], "topologySpreadConstraints": [{"maxSkew": 1}]}  # type: ignore[dict-item]
-    volumes = {**spread, "volumes": [{"name": "v"}, {"persistentVolumeClaim": {"claimName": "x"}}]}
-    pods = [{**POD, "metadata": {"name": f"p{i}"}, "spec": spec} for i, spec in enumerate((spread, volumes))]
+    claims = {**POD["spec"], "resourceClaims": [{"name": "gpu"}]}  # type: ignore[dict-item]
+    group = {**claims, "schedulingGroup": {"podGroupName": "g"}}
+    pods = [{**POD, "metadata": {"name": f"p{i}"}, "spec": spec} for i, spec in enumerate((claims, group))]
     result = read_values(pods)
     assert [one.title for one in result.diagnostics] == [
-        "2 pods have `spec.topologySpreadConstraints`, which no rule can read yet",
-        "1 pod has `spec.volumes.persistentVolumeClaim`, which no rule can read yet",
+        "2 pods have `spec.resourceClaims`, which no rule can read yet",  # K1201
+        "1 pod has `spec.schedulingGroup`, which no rule can read yet",
     ]
 
 

@@ -6,16 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from kdsl.app import Settings, configured
+from kdsl.app import PLACED_PLUGINS, Settings, configured
 from kdsl.base.span import Source
 from kdsl.config.configuration import (
     ConfigurationResult,
     KdslConfiguration,
+    Limits,
     configuration_schema,
     load_configuration,
     read_configuration,
 )
 from kdsl.cycle.decision import TieBreak
+from kdsl.hooks.specs import Backoff
+from kdsl.plan.scalar.meter import Steps
 from kdsl.report.diagnostics import render
 
 HEAD = "apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\n"
@@ -52,9 +55,37 @@ def test_everything() -> None:
         tie_break=TieBreak.RANDOM,
         parallelism=4,
         percentage=30,
-        plugins={"default-binder": {}, "quota": {"podsPerNamespace": 2}},
+        plugins={**PLACED_PLUGINS, "default-binder": {}, "quota": {"podsPerNamespace": 2}},
     )
     assert str(configuration.profiles[1].span) == "kdsl.yaml:4:21"
+
+
+def test_limits() -> None:
+    text = "limits: {ruleFiles: 9, ruleCost: 100, profileCost: 900, nodeSteps: 50, podSteps: 60}\n"
+    configuration = read(text).configuration
+    assert configuration is not None
+    assert configuration.limits == Limits(9, 100, 900, 50, 60)
+    assert configured(configuration).steps == Steps(node=50, pod=60)
+    properties = configuration_schema()["properties"]["limits"]["properties"]
+    defaults = Limits()
+    assert (properties["nodeSteps"]["default"], properties["podSteps"]["default"]) == (
+        defaults.node_steps,
+        defaults.pod_steps,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "initial", "maximum"),
+    [
+        ("{initial: 1s, max: 10s}", 10**9, 10 * 10**9),
+        ("{initial: 500ms, max: 2m}", 500 * 10**6, 120 * 10**9),
+        ("{initial: 1h, max: 0s}", 3600 * 10**9, 0),
+    ],
+)
+def test_backoff(text: str, initial: int, maximum: int) -> None:
+    configuration = read(f"backoff: {text}\n").configuration
+    assert configuration is not None
+    assert configured(configuration).backoff == Backoff(initial, maximum)
 
 
 def test_nothing_said_is_the_default_everywhere() -> None:
@@ -71,6 +102,7 @@ def test_nothing_said_is_the_default_everywhere() -> None:
         "percentageOfNodesToScore": configuration.percentage,
         "tieBreak": configuration.tie_break,
         "seed": configuration.seed,
+        "onInvalid": configuration.on_invalid,
     }
 
 
@@ -98,7 +130,7 @@ error[K1131]: unknown key `paralellism`
    |
  3 | paralellism: 4
    | ^^^^^^^^^^^
-   = help: did you mean `parallelism`?
+   = help: did you mean `parallelism`? [fix 1]
 
 error[K1134]: `tieBreak` must be one of `heap`, `first`, `random`
   --> kdsl.yaml:4:11
@@ -132,7 +164,14 @@ error[K1134]: `tieBreak` must be one of `heap`, `first`, `random`
         ("seed: 1\nseed: 2\n", ["4:1 the key `seed` is there twice"]),
         ("seed: [1\n", ["4:1 this is not YAML: did not find expected ',' or ']'"]),
         ("---\na: 1\n", ["4:1 `kdsl.yaml` holds 2 documents: a configuration is one"]),
-        ("onInvalid: exit\nbackoff: {}\n", ["3:1 unknown key `onInvalid`", "4:1 unknown key `backoff`"]),
+        ("limits: {nodeSteps: 0}\n", ["3:21 `limits.nodeSteps` must be at least 1"]),
+        ("limits: {rulecost: 3}\n", ["3:10 unknown key `limits.rulecost`"]),
+        ("onInvalid: panic\n", ["3:12 `onInvalid` must be one of `keepLastGood`, `exit`"]),
+        ("backoff: {initial: 1s}\n", ["3:11 the key `backoff.max` is missing"]),
+        (
+            "backoff: {initial: 5s, max: 1000ms}\n",
+            ["3:10 the first wait of `backoff` is longer than the longest"],
+        ),
     ],
 )
 def test_mistakes(body: str, expected: list[str]) -> None:

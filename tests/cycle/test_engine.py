@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.clock import ManualClock
 from kdsl.cycle.decision import (
+    Condition,
     Decision,
     Detail,
     NodeVerdict,
@@ -17,6 +18,7 @@ from kdsl.cycle.decision import (
     Rejection,
     ScoreCell,
     TieBreak,
+    Victim,
 )
 from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.hooks.specs import Narrowed, Nominated
@@ -190,7 +192,13 @@ class TestNothingFits:
         assert (decision.outcome, decision.nominated, decision.victims) == (
             Outcome.UNSCHEDULABLE,
             "n1",
-            ("default/victim",),
+            (Victim.of("default/victim", "default-scheduler"),),
+        )
+        assert decision.victims[0].condition == Condition(
+            "DisruptionTarget",
+            "True",
+            "PreemptionByScheduler",
+            "default-scheduler: preempting to accommodate a higher priority pod",
         )
         assert one.nominator.node_of(pod()) == "n1"
 
@@ -242,7 +250,7 @@ class TestSkipped:
     @pytest.mark.parametrize(
         ("fields", "message"),
         [
-            ({"is_terminating": True}, "skip schedule deleting pod: default/p"),
+            ({"deletion_timestamp": 1}, "skip schedule deleting pod: default/p"),
             ({"scheduler_name": "other"}, "no profile for scheduler other"),
             ({"node_name": "n1"}, "skip schedule placed pod: default/p"),
         ],
@@ -321,7 +329,7 @@ def test_sinks_hear_every_decision() -> None:
     sink = Sink()
     binder = plugin(bind=always(None))
     one = Engine([table({"binder": binder})], cluster(2), ManualClock(), sinks=[sink])
-    assert list(one.decisions([pod("a"), pod("b", is_terminating=True)])) == sink.heard
+    assert list(one.decisions([pod("a"), pod("b", deletion_timestamp=1)])) == sink.heard
     assert len(sink.heard) == 2
 
 

@@ -13,6 +13,7 @@ from kdsl.cluster.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.filtering import find_feasible
 from kdsl.cycle.judging import Judge
+from kdsl.cycle.sampling import Rotated
 from kdsl.cycle.verdicts import Verdicts
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
@@ -72,7 +73,9 @@ def find(
     of: Attempt, rows: list[int], wanted: int, parallelism: int = 1, run_length: int | None = None
 ) -> Verdicts:
     with Workers(parallelism) as workers:
-        return find_feasible(Judge.of(of, {}), np.array(rows, dtype=np.int32), wanted, workers, run_length)
+        return find_feasible(
+            Judge.of(of, {}), Rotated(np.array(rows, dtype=np.int32)), wanted, workers, run_length
+        )
 
 
 STATUSES = st.sampled_from(
@@ -155,7 +158,7 @@ def test_a_large_table_is_read_only_where_it_is_used() -> None:
             lambda nodes: StatusColumn(-np.ones(len(nodes), np.int32), [SUCCESS]),
             "ValueError: 'list' argument must have no negative elements",
         ),
-        (lambda nodes: "all good", "AttributeError: 'str' object has no attribute 'ids'"),
+        (lambda nodes: "all good", "TypeError: `filter` answers None, StatusColumn, not str"),
     ],
 )
 def test_an_answer_of_the_wrong_shape_is_an_error_of_the_plugin(
@@ -183,7 +186,7 @@ class TestNominatedPods:
         of = Attempt(table(plugins), pod(), world)
         judge = Judge.of(of, {1: [pod("a"), pod("b")]})
         with Workers() as workers:
-            return find_feasible(judge, world.order, 3, workers, run_length)
+            return find_feasible(judge, Rotated(world.order), 3, workers, run_length)
 
     @pytest.mark.parametrize("run_length", [None, 1, 2])
     def test_the_first_pass_sees_the_node_with_the_pods(self, run_length: int | None) -> None:
@@ -219,7 +222,7 @@ class TestNominatedPods:
         of = Attempt(table({"F": plugin(pre_filter=prepare, add_pod=add, filter=judge)}), pod(), world)
         of.state.write("names", "")
         with Workers() as workers:
-            found = find_feasible(Judge.of(of, {1: [pod("a"), pod("b")]}), world.order, 3, workers)
+            found = find_feasible(Judge.of(of, {1: [pod("a"), pod("b")]}), Rotated(world.order), 3, workers)
         assert outcome(found)[1] == {1: Status(Code.UNSCHEDULABLE, ("ab",), "F")}
         assert of.state.read("names") == ""
 
@@ -227,7 +230,7 @@ class TestNominatedPods:
         of = attempt({"F": plugin(add_pod=lambda: 1 / 0, filter=lambda: None)})
         of.state.skipped_filters.add("F")
         with Workers() as workers:
-            found = find_feasible(Judge.of(of, {1: [pod("a")]}), of.snapshot.order, 3, workers)
+            found = find_feasible(Judge.of(of, {1: [pod("a")]}), Rotated(of.snapshot.order), 3, workers)
         assert found.error is None
 
     @pytest.mark.parametrize(

@@ -53,21 +53,30 @@ def test_without_plugins_there_is_nothing_to_say() -> None:
 
 def test_the_first_success_ends_the_phase() -> None:
     assert run(unschedulable("a"), Nominated("n1", ("ns/v",)), unschedulable("c")) == PostFilterResult(
-        nominated=Nominated("n1", ("ns/v",))
+        SUCCESS.by("B"), Nominated("n1", ("ns/v",))
     )
-    assert run(None, unschedulable("b")) == PostFilterResult()
+    assert run(None, unschedulable("b")) == PostFilterResult(SUCCESS.by("A"))
+
+
+def test_finding_nothing_adds_its_reasons_and_withdraws_the_nomination() -> None:
+    nothing = Nominated(reasons=("nobody to remove",))
+    assert run(unschedulable("a"), nothing, unschedulable("c")) == PostFilterResult(
+        Status(Code.UNSCHEDULABLE, ("a", "nobody to remove", "c")), nothing
+    )
 
 
 def test_reasons_add_up() -> None:
     assert run(unschedulable("no new claims to deallocate"), unschedulable("preemption: not eligible")) == (
-        PostFilterResult("no new claims to deallocate, preemption: not eligible")
+        PostFilterResult(
+            Status(Code.UNSCHEDULABLE, ("no new claims to deallocate", "preemption: not eligible"))
+        )
     )
 
 
 @pytest.mark.parametrize("code", [Code.UNRESOLVABLE, Code.ERROR, Code.WAIT])
 def test_unresolvable_and_errors_end_the_phase_with_their_own_text(code: Code) -> None:
     assert run(unschedulable("a"), Status(code, ("not found",)), unschedulable("c")) == PostFilterResult(
-        "not found"
+        Status(code, ("not found",), "B")
     )
 
 

@@ -57,6 +57,16 @@ def test_between_profiles_the_heads_priority_then_age_decide() -> None:
     assert drained(queue) == ["d", "c", "a", "b"]
 
 
+def test_a_pod_that_changes_keeps_its_turn_and_is_never_compared() -> None:
+    queue = SchedulingQueue(Routes([table({})]), ManualClock())
+    for name in ("a", "b", "c"):
+        queue.add(pod(name))
+    for labels in ({"x": "1"}, {"x": "2"}, {}):
+        queue.update(pod("a", labels=labels))
+        queue.update(pod("b", labels=labels))
+    assert drained(queue) == ["a", "b", "c"]
+
+
 def test_the_first_refusal_gates_a_pod() -> None:
     refusal = Status(Code.UNRESOLVABLE, ("waiting for scheduling gates: [a b]",))
     plugins = {"A": plugin(pre_enqueue=lambda: None), "B": plugin(pre_enqueue=lambda: refusal)}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kdsl.cycle.sampling import next_start, num_feasible_nodes_to_find, rotate
+from kdsl.cycle.sampling import Rotated, next_start, num_feasible_nodes_to_find
 
 
 @pytest.mark.parametrize(
@@ -32,14 +32,19 @@ def test_num_feasible_nodes_to_find(candidates: int, percentage: int, expected: 
     assert num_feasible_nodes_to_find(candidates, percentage) == expected
 
 
-@given(st.integers(0, 50), st.integers(0, 200))
-def test_rotation_visits_node_start_plus_i_modulo_candidates(candidates: int, start: int) -> None:
+@given(st.integers(0, 50), st.integers(0, 200), st.integers(0, 60), st.integers(0, 60))
+def test_rotation_visits_node_start_plus_i_modulo_candidates(
+    candidates: int, start: int, begin: int, length: int
+) -> None:
     rows = np.arange(candidates, dtype=np.int32) * 3
-    visited = rotate(rows, start).tolist()
-    assert visited == [rows[(start + i) % candidates] for i in range(candidates)]
+    visited = [rows[(start + i) % candidates] for i in range(candidates)]
+    rotated = Rotated(rows, start)
+    assert len(rotated) == candidates
+    assert rotated.cut(begin, begin + length).tolist() == visited[begin : begin + length]
 
 
 def test_next_start_wraps_at_the_whole_snapshot() -> None:
     assert next_start(2, 3, 10) == 5
     assert next_start(8, 5, 10) == 3
     assert next_start(8, 2, 10) == 0
+    assert next_start(0, 0, 0) == 0, "no nodes at all"

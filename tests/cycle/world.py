@@ -57,8 +57,10 @@ def table(
     scores: Mapping[str, int] | None = None,
     predicates: Iterable[str] | None = None,
     queue: str = "",
+    preemption: str = "",
     percentage: int | None = None,
     scheduler: str = "default-scheduler",
+    check_all: bool = False,
 ) -> HookTable:
     """Freeze plugins into a profile: those with a filter or PreFilter hook are its predicates, in order."""
     manager = PluginManager()
@@ -73,8 +75,10 @@ def table(
         predicates=tuple(predicates),
         scores=tuple((scores or {}).items()),
         queue=queue,
+        preemption=preemption,
         plugins=tuple(plugins),
         percentage=percentage,
+        check_all=check_all,
     )
     frozen, _ = freeze(manager, order)
     assert frozen is not None

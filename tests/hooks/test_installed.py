@@ -60,10 +60,11 @@ class Site:
         info = self.root / f"{package}-1.2.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n")
-        (info / "entry_points.txt").write_text(f"[kdsl]\n{name} = {package}.plugin:Plugin\n")
+        entry_points = f"[kdsl]\n{name} = {package}.plugin:Plugin\n[kdsl.rules]\n{name} = {package}.rules\n"
+        (info / "entry_points.txt").write_text(entry_points)
         contents = {"__init__.py": "", "plugin.py": PLUGIN, "args.schema.json": SCHEMA} | dict(files or {})
-        (self.root / package).mkdir()
         for file, text in contents.items():
+            (self.root / package / file).parent.mkdir(parents=True, exist_ok=True)
             (self.root / package / file).write_text(text)
 
 
@@ -99,18 +100,6 @@ def test_a_named_plugin_is_built_with_its_arguments(site: Site) -> None:
     entry = manager.get("here")
     assert entry is not None
     assert entry.hooks["permit"]("state", "pod", "node") == {"sizes": [1, 2]}
-
-
-def test_describe_lists_active_and_idle_plugins(site: Site) -> None:
-    site.install("active")
-    site.install("idle")
-    manager = PluginManager()
-    manager.load("active", {}, CONTEXT)
-    lines = {line.name: line for line in manager.describe()}
-    assert (lines["active"].active, lines["active"].hooks) == (True, ("permit",))
-    assert (lines["idle"].active, lines["idle"].hooks) == (False, ())
-    assert (lines["idle"].distribution, lines["idle"].version) == ("kdsl-idle", "1.2")
-    assert "kdsl_idle.plugin" not in sys.modules
 
 
 def test_an_unknown_name_gets_a_suggestion(site: Site) -> None:

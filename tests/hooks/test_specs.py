@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 from kdsl.base.clock import ManualClock
+from kdsl.base.events import EVERYTHING
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.hooks.manager import hook_arguments, hook_names
-from kdsl.hooks.specs import SchedulingHooks
+from kdsl.hooks.specs import Backoff, SchedulingHooks
 from kdsl.hooks.status import Code, Status, StatusColumn
 
 from tests.cycle.world import cluster, plugin, pod, table
 
 # Preemption undoes pods in its dry runs; the other hooks are all met on the way of three pods.
-NOT_MET = {"remove_pod"}
+ASKED_ONCE = {"backoff", "events"}
 
 
 @pytest.mark.parametrize("name", hook_names())
@@ -28,7 +29,7 @@ def test_every_hook_has_a_doc_string_and_takes_keywords_only_from_it(name: str) 
     assert doc
     assert doc[0].isupper()
     assert doc.rstrip().endswith((".", "`"))
-    assert hook_arguments(name)
+    assert bool(hook_arguments(name)) == (name not in ASKED_ONCE)
 
 
 def test_every_hook_is_called_by_the_cycle() -> None:
@@ -38,7 +39,12 @@ def test_every_hook_is_called_by_the_cycle() -> None:
         called.add("filter")
         if pod.name != "giant":
             return None
-        return StatusColumn.of([Status(Code.UNSCHEDULABLE, ("too big",))] * len(nodes))
+        too_big = Status(Code.UNSCHEDULABLE, ("too big",))
+        has_room = [
+            "remove_pod" in called and not any(each.name == "fine" for each in node.pods)
+            for node in nodes.nodes()
+        ]
+        return StatusColumn.of(None if each else too_big for each in has_room)
 
     def note(name: str, answer: Any = None) -> Callable[[], Any]:
         def hook() -> Any:
@@ -55,18 +61,33 @@ def test_every_hook_is_called_by_the_cycle() -> None:
         called.add("normalize_score")
         return scores
 
-    simple = set(hook_names()) - {"filter", "filter_node", "queue_sort", "score", "normalize_score"}
+    def find_victims(pods: Any) -> Any:
+        called.add("find_victims")
+        return pods
+
+    columns = {"filter", "filter_node", "queue_sort", "score", "score_node", "normalize_score"}
+    simple = set(hook_names()) - ASKED_ONCE - columns
     hooks: dict[str, Any] = {name: note(name) for name in simple}
     hooks |= {"filter": reject_giants, "score": score, "normalize_score": normalize}
+    hooks |= {"find_victims": find_victims, "enough_candidates": note("enough_candidates", 1)}
+    hooks["post_filter"] = note("post_filter", Status(Code.UNSCHEDULABLE))
+    hooks["rank_candidate"] = note("rank_candidate", 0)
     hooks["queue_sort"] = note("queue_sort", 0)
+    hooks |= {"backoff": note("backoff", Backoff()), "events": note("events", EVERYTHING)}
     picky = plugin(reserve=lambda pod: Status(Code.UNSCHEDULABLE) if pod.name == "unlucky" else None)
-    plugins = {"All": plugin(**hooks), "PerNode": plugin(filter_node=note("filter_node")), "Picky": picky}
+    per_node = plugin(filter_node=note("filter_node"), score_node=note("score_node", 1))
+    plugins = {"All": plugin(**hooks), "PerNode": per_node, "Picky": picky}
 
-    frozen = table(plugins, scores={"All": 1}, queue="All", predicates=("All", "PerNode"))
+    frozen = table(
+        plugins,
+        scores={"All": 1, "PerNode": 1},
+        queue="All",
+        preemption="All",
+        predicates=("All", "PerNode"),
+    )
     engine = Engine([frozen], cluster(2), ManualClock())
     engine.nominator.add(pod("vip", priority=9), "n0")
     outcomes = [one.outcome for one in engine.decisions([pod("fine"), pod("giant"), pod("unlucky")])]
 
     assert outcomes == [Outcome.PLACED, Outcome.UNSCHEDULABLE, Outcome.UNSCHEDULABLE]
-    assert set(hook_names()) - called == NOT_MET
-    assert [name for name, _ in frozen.remove_pods] == ["All"]
+    assert set(hook_names()) == called

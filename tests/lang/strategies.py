@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 from kdsl.base.span import Source, Span
-from kdsl.lang import tree
+from kdsl.lang import device_tree, tree
 from kdsl.lang.slips import RESERVED
 
 SPAN = Span(Source("<generated>", ""), 0, 0)
@@ -150,26 +150,50 @@ queue_body = _statements(
     lets,
     params,
 )
-picks = st.one_of(
-    _node(tree.Pick, _tuples(sort_keys, 1), st.one_of(st.none(), expressions)),
-    _node(tree.Pick, st.just(()), expressions),
-)
-device_body = _statements(
-    _node(tree.Resource, names, strings, st.one_of(st.none(), names)),
-    _node(tree.Default, names, expressions),
-    _node(tree.Fit, rule_body),
-    picks,
+preemption_body = _statements(
+    _node(tree.EligibleWhen, expressions, templates),
+    _node(tree.VictimWhen, expressions),
+    order_by,
+    _node(tree.Candidates, expressions),
+    _node(tree.ChooseBy, _tuples(sort_keys, 1)),
     lets,
+    params,
+)
+requires = _node(tree.Require, expressions, codes, templates)
+perhaps = st.one_of(st.none(), expressions)
+field_body = _statements(lets, _node(device_tree.Assign, names, expressions))
+device_body = _statements(
+    _node(device_tree.DeviceKind, expressions),
+    _node(device_tree.Record, expressions),
+    _node(device_tree.Resource, names, expressions),
+    _node(device_tree.ReplaceParam, names, expressions),
+    _node(device_tree.Inventory, names, expressions, field_body),
+    _node(
+        device_tree.Admit,
+        _statements(applies, lets, requires, _node(device_tree.Change, names, perhaps, expressions, perhaps)),
+    ),
+    _node(device_tree.Request, field_body),
+    _node(device_tree.QuotaFields, field_body),
+    _node(device_tree.Charge, field_body),
+    _node(
+        device_tree.Fit,
+        _statements(lets, requires, _node(device_tree.Together, expressions, templates)),
+    ),
+    _node(device_tree.Choose, names, field_body, perhaps, st.one_of(st.none(), templates)),
+    order_by,
+    _node(device_tree.Annotate, expressions, expressions, perhaps),
+    requires,
     values,
     params,
-    applies,
 )
 weights = st.integers(0, 1000)
 profile_body = _statements(
     _node(tree.SchedulerName, strings),
+    _node(tree.CheckPredicates, st.booleans()),
     _node(tree.PredicateList, _tuples(qualified)),
     _node(tree.ScoreList, _tuples(_node(tree.WeightedScore, qualified, weights))),
     _node(tree.UseQueue, qualified),
+    _node(tree.UsePreemption, qualified),
     _node(tree.UseDevices, _tuples(qualified, 1)),
     _node(tree.Tighten, qualified, rule_body),
     _node(tree.Reweight, qualified, weights),
@@ -201,11 +225,20 @@ team_body = _statements(
 docs = _tuples(st.from_regex(r"([a-z]( ?[a-z.]){0,5})?", fullmatch=True), most=2)
 declarations = st.one_of(
     params,
-    _node(tree.Fn, _tuples(_node(tree.FnParam, names, types)), types, expressions, name=names, doc=docs),
+    _node(
+        tree.Fn,
+        _tuples(_node(tree.FnParam, names, types)),
+        types,
+        expressions,
+        st.booleans(),
+        name=names,
+        doc=docs,
+    ),
     _node(tree.Predicate, rule_body, st.booleans(), name=names, doc=docs),
     _node(tree.Score, score_body, name=names, doc=docs),
     _node(tree.Queue, queue_body, name=names, doc=docs),
-    _node(tree.Device, device_body, name=names, doc=docs),
+    _node(tree.Preemption, preemption_body, name=names, doc=docs),
+    _node(tree.Device, device_body, st.one_of(st.none(), qualified), name=names, doc=docs),
     _node(tree.Profile, st.one_of(st.none(), qualified), profile_body, name=names, doc=docs),
     _node(tree.Team, team_body, name=names, doc=docs),
 )

@@ -61,7 +61,7 @@ error[K0350]: there is no package `kubernetes.v1_63`
    |
  3 | import kubernetes.v1_63 as k
    |        ^^^^^^^^^^^^^^^^ no file that was loaded says so
-   = help: did you mean `kubernetes.v1_36`?
+   = help: did you mean `kubernetes.v1_36`? [fix 1]
 
 1 error"""
     )

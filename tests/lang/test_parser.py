@@ -123,7 +123,7 @@ def test_set_names_rule_and_parameter() -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["order", "queue", "value", "default", "on", "kdsl", "report", "mandatory", "final"]
+    "word", ["order", "queue", "value", "default", "on", "kdsl", "report", "mandatory", "final", "dyn"]
 )
 def test_keywords_are_soft(word: str) -> None:
     text = (
@@ -150,7 +150,7 @@ def test_keywords_end_at_a_word_boundary() -> None:
     (diagnostic,) = parse_file(Source("f", "kdsl 1\npredicate X {\n  requires x else 'y'\n}\n")).diagnostics
     assert diagnostic.span is not None
     assert diagnostic.span.text == "requires"
-    assert diagnostic.help == ("did you mean `require`?",)
+    assert [fix.title for fix in diagnostic.fixes] == ["did you mean `require`?"]
 
 
 # ---- errors ---------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from kdsl.base.span import Source
-from kdsl.lang import tree
+from kdsl.lang import device_tree, tree
 from kdsl.lang.parser import parse_expression, parse_file
 from kdsl.lang.printer import WIDTH, format_declaration, format_expr, format_file
 
@@ -71,7 +71,8 @@ def test_spelling(written: str, printed: str) -> None:
 
 def test_the_sample_holds_every_class_of_the_tree() -> None:
     source = Source("f", (Path(__file__).parent / "samples/everything.kdsl").read_text(encoding="utf-8"))
-    classes = {kind for kind in vars(tree).values() if isinstance(kind, type) and issubclass(kind, tree.Node)}
+    names = [*vars(tree).values(), *vars(device_tree).values()]
+    classes = {kind for kind in names if isinstance(kind, type) and issubclass(kind, tree.Node)}
     bases = {tree.Node, tree.Statement, tree.Declared}
     assert classes - _classes(parse_file(source).file) == bases
 
@@ -90,6 +91,32 @@ def test_a_declaration_alone() -> None:
     assert result.file is not None
     expected = "/// Doc.\npredicate X {\n  require a\n    else 'b'\n}  // end"
     assert format_declaration(result.file.declarations[0]) == expected
+
+
+A, B, C = (letter * 32 for letter in "abc")
+
+
+@pytest.mark.parametrize(
+    "body, lines",
+    [
+        (f"({A} || {B} || {C}) && d", [f"({A}", f"   || {B}", f"   || {C})", "  && d"]),
+        (f"!({A} || {B} || {C})", [f"!({A}", f"    || {B}", f"    || {C})"]),
+        (f"({A} + {B} + {C}).f()", [f"({A}", f"   + {B}", f"   + {C}).f()"]),
+        (f"{A} || {B} || {C} ? d : e", [A, f"  || {B}", f"  || {C}", "  ? d", "  : e"]),
+        (f"{A} && ({B} || {C} || {A})", [A, f"  && ({B}", f"   || {C}", f"   || {A})"]),
+        (f"f({A}{B}, {A} || {B} || {C})", [f"f({A}{B},", f"  {A}", f"    || {B}", f"    || {C})"]),
+    ],
+)
+def test_no_line_of_a_function_stands_left_of_its_body(body: str, lines: list[str]) -> None:
+    source = Source("f", f"kdsl 1\nfn f(): bool = {body}\n")
+    result = parse_file(source)
+    assert result.file is not None
+    printed = format_file(result.file)
+    expected = ["fn f(): bool =", *(f"  {line}" for line in lines)]
+    assert printed.splitlines()[-len(expected) :] == expected
+    again = parse_file(Source("f", printed))
+    assert again.file == result.file
+    assert again.file is not None and format_file(again.file) == printed
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)

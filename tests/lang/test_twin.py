@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from kdsl.base.span import Source
-from kdsl.lang import tree
+from kdsl.lang import device_tree, tree
 from kdsl.lang.loader import load_rules
 from kdsl.lang.parser import parse_file
 from kdsl.lang.printer import format_file
@@ -77,7 +77,7 @@ def test_the_table_has_every_statement_and_kind() -> None:
     made |= {kind.make for kind in KINDS.values()}
     leaves = {
         kind
-        for kind in vars(tree).values()
+        for kind in (*vars(tree).values(), *vars(device_tree).values())
         if isinstance(kind, type) and issubclass(kind, tree.Statement) and not kind.__subclasses__()
     }
     # These two have places of their own: the list of a `scores` line, and the document of the package.

@@ -4,13 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from kdsl.check.checker import check_program
+from kdsl.app import check_rules
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.hooks.manager import PluginManager
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.table import ProfileOrder, freeze
-from kdsl.lang.loader import load_rules
 from kdsl.plan.hookimpls import compile_profile
 
 from tests.plan.lab import node, nodes_of, predicate
@@ -19,8 +18,7 @@ RULES = Path(__file__).parents[2] / "rules"
 
 
 def test_every_shipped_profile_can_be_compiled_registered_and_frozen() -> None:
-    loaded = load_rules([RULES])
-    checked = check_program(loaded.program)
+    checked = check_rules([RULES])
     assert checked.rules is not None
     manager = PluginManager()
     for profile in checked.rules.profiles.values():
@@ -36,8 +34,10 @@ def test_every_shipped_profile_can_be_compiled_registered_and_frozen() -> None:
         )
         table, problems = freeze(manager, order)
         assert table is not None and problems == ()
-        assert [name for name, _ in table.filters] == [rule.name for rule in profile.predicates]
-        assert [hook.weight for hook in table.scores] == [entry.weight for entry in profile.scores]
+        rules = [rule.name for rule in profile.predicates if not rule.plugin]
+        assert [name for name, _ in table.filters] == rules
+        weights = [entry.weight for entry in profile.scores if not entry.score.plugin]
+        assert [hook.weight for hook in table.scores] == weights
 
 
 def test_filter_without_pre_filter_prepares_itself() -> None:

@@ -11,7 +11,7 @@ from kdsl.hooks.status import Code, Status
 from kdsl.plan.hookimpls import PredicatePlugin
 from kdsl.plan.predicate import SKIP
 
-from tests.plan.lab import node, nodes_of, predicate, statuses
+from tests.plan.lab import DEFAULT_QUEUE, compile_rules, node, nodes_of, predicate, statuses
 
 POD = PodInfo("p", requests=Resources({"cpu": 2000}), labels=FrozenMap({"app": "web"}))
 NODES = nodes_of(
@@ -33,6 +33,29 @@ def test_the_first_failure_is_the_answer() -> None:
     )
     assert statuses(plugin, POD, NODES) == {
         "small": Status(Code.PENDING, ("not large",), sites=("t.kdsl:4",))
+    }
+
+
+def test_a_dyn_fn_looks_at_values_when_it_runs() -> None:
+    plugin = compile_rules(
+        f"""
+        dyn fn size(it: dyn): int =
+          type(it) == int ? int(it) : type(it) == list ? it.map(each, int(each)).sum()
+            : it == null ? 0 : int(it.n)
+        predicate P {{
+          require size(json.decode(node.labels[?"sizes"].orValue("null"))) > 2 else "small"
+        }}
+        {DEFAULT_QUEUE}
+        profile p {{ scheduler "t" queue Q predicates {{ P }} }}
+        """
+    ).predicates[0]
+    sizes = {"one": "1", "three": "3", "list": "[1, 2]", "map": '{"n": 3}', "text": '{"n": "x"}'}
+    nodes = nodes_of(node("none"), *(node(name, labels={"sizes": text}) for name, text in sizes.items()))
+    found = statuses(plugin, POD, nodes)
+    assert {name: status.reasons[0] for name, status in found.items()} == {
+        "none": "small",
+        "one": "small",
+        "text": "rule P failed: cannot convert 'x' to int (t.kdsl:8:19)",
     }
 
 

@@ -5,15 +5,15 @@ from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.pod import PodInfo
 from kdsl.hooks.specs import QueuedPod
 from kdsl.hooks.status import Code
-from kdsl.plan import queue as queue_module
-from kdsl.plan.hookimpls import QueuePlugin
-from kdsl.plan.scalar import meter
+from kdsl.plan.hookimpls import QueuePlugin, compile_profile
+from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
 
-from tests.plan.lab import compile_rules
+from tests.plan.lab import rules
 
 
-def queue(body: str) -> QueuePlugin:
-    return compile_rules(f'queue R {{\n{body}\n}}\nprofile p {{ scheduler "t" queue R }}').queue
+def queue(body: str, steps: Steps = DEFAULT_STEPS) -> QueuePlugin:
+    found = rules(f'queue R {{\n{body}\n}}\nprofile p {{ scheduler "t" queue R }}')
+    return compile_profile(found, found.profiles["t.p"], steps=steps).queue
 
 
 def order(plugin: QueuePlugin, *queued: tuple[PodInfo, int]) -> list[str]:
@@ -68,11 +68,9 @@ def test_a_pod_that_is_not_admitted(pod: PodInfo, reason: str) -> None:
 
 
 @pytest.mark.parametrize("direction", ["", " desc"])
-def test_a_key_that_costs_too_much_comes_last(direction: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_module, "POD_STEPS", 1000)
-    monkeypatch.setattr(meter, "POD_STEPS", 1000)
+def test_a_key_that_costs_too_much_comes_last(direction: str) -> None:
     keys = "pod.labels.filter(a, pod.labels.exists(b, pod.labels.exists(c, a == b + c))).size()"
-    plugin = queue(f"order by {keys}{direction}, pod.priority")
+    plugin = queue(f"order by {keys}{direction}, pod.priority", Steps(pod=1000))
     labels = FrozenMap({f"k{at}": "" for at in range(20)})
     dear = [(PodInfo(f"dear{priority}", labels=labels, priority=priority), 0) for priority in (2, 1)]
     assert order(plugin, *dear, (PodInfo("cheap", priority=9), 0)) == ["cheap", "dear1", "dear2"]

@@ -51,6 +51,21 @@ def test_weight_and_name() -> None:
     assert (plugin.name, plugin.weight, plugin.site) == ("S", 2, "t.kdsl:3")
 
 
+@pytest.mark.parametrize(
+    ("body", "raw", "normalized"),
+    [
+        (f"ignore when {CPU} == 8\nvalue {CPU}\nnormalize max", [1, 2, 0], [50, 100, 0]),
+        (f"ignore when {CPU} == 1\nvalue double({CPU})\nnormalize reverse", [0.0, 2.0, 8.0], [0, 75, 0]),
+        (f"ignore when true\nvalue {CPU}\nnormalize minmax", [0, 0, 0], [0, 0, 0]),
+        (f"ignore when 1 / ({CPU} - 1) > 5\nvalue {CPU}", [1, 2, 8], [1, 2, 8]),
+        ("value feasible.size()", [3, 3, 3], [3, 3, 3]),
+        ("value feasible.filter(n, n.name < node.name).size()", [0, 1, 2], [0, 1, 2]),
+    ],
+)
+def test_nodes_are_ignored(body: str, raw: list[float], normalized: list[int]) -> None:
+    assert run(score(body)) == (raw, normalized)
+
+
 def test_a_failed_score_contributes_nothing_and_does_not_count_for_the_others() -> None:
     plugin = score(f"value 8 / ({CPU} - 2)\nnormalize reverse")
     assert run(plugin) == ([-8, 0, 1], [900, 0, 0])

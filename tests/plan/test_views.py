@@ -2,35 +2,68 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from functools import cached_property
 
+import msgspec
 import pytest
 from kdsl.check.views import Field, Method, load_views
+from kdsl.cluster.claims import PodClaim
+from kdsl.cluster.containers import Container
+from kdsl.cluster.groups import PodGroup
 from kdsl.cluster.images import NodeImage
 from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.objects import Condition, ContainerPort, OwnerReference, SchedulingGate
 from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.pod_affinity import PodAffinityTerm
+from kdsl.cluster.pod_volumes import PodVolume
 from kdsl.cluster.ports import HostPort
-from kdsl.cluster.selectors import NodeSelector, PreferredNodeTerm
+from kdsl.cluster.selectors import NodeRequirement, NodeSelector, NodeTerm, PreferredNodeTerm
+from kdsl.cluster.spread import SpreadConstraint
 from kdsl.cluster.taints import Taint, Toleration
+from kdsl.cluster.volumes import VolumeInfo
+from kdsl.hooks.specs import Candidate
 from kdsl.plan.queue import QueuedView
+from kdsl.plan.tallies.topology import PodTermCount, PodTerms, Topology, TopologyCount
 from kdsl.plan.values import NONE, Timestamp
 from kdsl.plan.views import EMPTY_VIEWS, VIEW_FUNCTIONS, ClusterView, attribute_of, wrapper_of
 
 VIEWS = load_views()
 CLASSES = {
     "Pod": PodInfo,
+    "PlacedPod": PodInfo,
     "Node": NodeInfo,
+    "AnyNode": NodeInfo,
+    "Topology": Topology,
+    "TopologyCount": TopologyCount,
+    "PodTerms": PodTerms,
+    "PodTermCount": PodTermCount,
     "NodeImage": NodeImage,
     "Cluster": ClusterView,
     "Taint": Taint,
     "Toleration": Toleration,
     "NodeSelector": NodeSelector,
     "PreferredNodeTerm": PreferredNodeTerm,
+    "PodAffinityTerm": PodAffinityTerm,
+    "SpreadConstraint": SpreadConstraint,
+    "NodeRequirement": NodeRequirement,
+    "NodeTerm": NodeTerm,
+    "PodGroup": PodGroup,
+    "Candidate": Candidate,
     "HostPort": HostPort,
+    "Container": Container,
+    "ContainerPort": ContainerPort,
+    "Condition": Condition,
+    "OwnerReference": OwnerReference,
+    "SchedulingGate": SchedulingGate,
+    "PodVolume": PodVolume,
+    "Claim": PodClaim,
+    "Volume": VolumeInfo,
 }
-"""What is behind the views; `QueuedPod` is a pod with `QueuedView` around it."""
+"""What is behind the views; `QueuedPod` is a pod with `QueuedView` around it. Devices have theirs in `tests/plan/devices`."""
 MEMBERS = [
     pytest.param(view, member, id=f"{view}.{member.name}")
     for view, declared in VIEWS.types.items()
+    if not view.startswith("Device")
     for member in [*declared.fields.values(), *declared.methods.values()]
 ]
 
@@ -42,18 +75,32 @@ def test_every_member_has_an_accessor(view: str, member: Field | Method) -> None
         assert hasattr(QueuedView(PodInfo("p"), 0), name)
         return
     cls = CLASSES[view]
-    is_field = name in {field.name for field in dataclasses.fields(cls)}
+    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else msgspec.structs.fields(cls)
+    is_field = name in {field.name for field in fields}
     if isinstance(member, Method):
         assert len(inspect.signature(getattr(cls, name)).parameters) == len(member.args) + 1
     else:
-        assert is_field or isinstance(getattr(cls, name), property)
+        assert is_field or isinstance(getattr(cls, name), property | cached_property)
+
+
+def test_every_macro_has_an_accessor() -> None:
+    macros = [each for view in VIEWS.types.values() for each in view.macros.values()]
+    assert macros
+    for macro in macros:
+        assert [*inspect.signature(getattr(CLASSES[macro.view], macro.name)).parameters][1:] == [
+            "question",
+            "meter",
+        ]
 
 
 def test_classes_functions_and_empty_views_are_those_declared() -> None:
-    assert {*CLASSES, "QueuedPod"} == VIEWS.types.keys()
-    assert VIEW_FUNCTIONS.keys() == VIEWS.functions.keys()
+    assert {*CLASSES, "QueuedPod"} == {view for view in VIEWS.types if not view.startswith("Device")}
+    assert VIEW_FUNCTIONS.keys() == {name for name, each in VIEWS.functions.items() if not each.of}
     optional = {
-        field.type.name for view in VIEWS.types.values() for field in view.fields.values() if field.optional
+        field.type.name
+        for view in VIEWS.types.values()
+        for field in view.fields.values()
+        if field.optional and field.type.name in VIEWS.types
     }
     assert optional == EMPTY_VIEWS.keys()
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from kdsl.cycle.decision import Decision
+from kdsl.cycle.decision import Decision, Victim
 from kdsl.report.simulation import SHOWN, Simulation, placement_lines, simulation_document, simulation_text
 from kdsl.report.summary import Summary, SummaryBuilder, Utilisation, dominant_reason
 
@@ -12,6 +12,7 @@ from tests.report.decisions import GATED, PENDING, PLACED
 SUMMARY = Summary(
     placed=1,
     pending=2,
+    evicted=0,
     reasons={"Insufficient cpu": 1, "waiting for scheduling gates: [shop/approved]": 1},
     utilisation={"cpu": Utilisation(8000, 1000, 3000), "memory": Utilisation(2**34, 0, 2**32)},
     pods_per_second=1234.5,
@@ -46,10 +47,11 @@ memory         16.0Gi       0   0.0%  4.0Gi  25.0%
 
 
 def test_wide_lists_everything_text_does_not() -> None:
-    simulation = Simulation([PLACED] * (SHOWN + 3), SUMMARY)
+    placed = [replace(PLACED, pod=f"shop/web-{at}") for at in range(SHOWN + 3)]
+    simulation = Simulation(placed, SUMMARY)
     assert "… and 3 more (-o wide lists all)" in simulation_text(simulation)
     wide = simulation_text(simulation, wide=True)
-    assert "more" not in wide and wide.count("shop/web") == SHOWN + 3
+    assert "more" not in wide and wide.count("shop/web-") == SHOWN + 3
     assert "PROFILE" in wide and "kubernetes.v1_36.default" in wide
 
 
@@ -59,6 +61,7 @@ def test_the_summary_has_the_published_keys() -> None:
     assert list(SUMMARY.document()) == [
         "placed",
         "pending",
+        "evicted",
         "reasons",
         "utilisation",
         "podsPerSecond",
@@ -69,7 +72,7 @@ def test_the_summary_has_the_published_keys() -> None:
 
 
 def test_placement_lines_have_the_form_of_the_reference() -> None:
-    assert list(placement_lines([PLACED, PENDING])) == ["web n1 3 2", "train - 3 0"]
+    assert list(placement_lines([PLACED, PENDING])) == ["web n1 3 2", "train - 0 0"]
 
 
 @pytest.mark.parametrize(
@@ -84,9 +87,32 @@ def test_the_dominant_reason_is_the_one_most_nodes_gave(decision: Decision, reas
     assert dominant_reason(decision) == reason
 
 
-def test_a_builder_counts_each_pod_once() -> None:
+def test_of_each_pod_the_last_decision_counts() -> None:
     builder = SummaryBuilder({})
-    for decision in (PLACED, PENDING, PENDING, GATED):
+    makes_room = replace(
+        PENDING, nominated="n1", victims=(Victim.of(PLACED.pod, "default-scheduler"),), message="no room"
+    )
+    for decision in (PLACED, makes_room, GATED, GATED, replace(PLACED, pod=PENDING.pod)):
         builder.observe(decision, 1_000_000)
-    assert (builder.placed, builder.pending) == (1, 3)
-    assert sum(builder.reasons.values()) == 3
+    assert (builder.placed, builder.pending, builder.evicted) == (
+        {PENDING.pod},
+        {GATED.pod: GATED.message},
+        1,
+    )
+
+
+def test_text_names_who_made_room_for_whom() -> None:
+    makes_room = replace(PENDING, nominated="n1", victims=(Victim.of(PLACED.pod, "default-scheduler"),))
+    decisions = [PLACED, makes_room, replace(PLACED, pod=PENDING.pod)]
+    text = simulation_text(Simulation(decisions, replace(SUMMARY, pending=0, evicted=1)))
+    assert text.startswith(
+        """\
+EVICTED   FOR       ON
+shop/web  ml/train  n1
+
+PLACED    NODE  SCORE  FEASIBLE
+ml/train  n1      330       2/4
+
+1 pod placed, 0 pending, 1 pod evicted
+"""
+    )

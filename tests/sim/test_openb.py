@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from kdsl.cluster.cache import ClusterCache
-from kdsl.sim.openb import DELETION_ANNOTATION, MAX_PODS, MODEL_LABEL, QOS_LABEL, OpenbTrace, read_openb
+from kdsl.sim.openb import MAX_PODS, MODEL_LABEL, QOS_LABEL, OpenbTrace, read_openb
 
 NODES = """sn,cpu_milli,memory_mib,gpu,model
 node-0,32000,262144,0,
@@ -49,11 +49,10 @@ def test_nodes_and_pods(tmp_path: Path) -> None:
     spread, plain, shared = pods
     assert dict(spread.requests.amounts()) == {"cpu": 6000, "memory": 2**20, "nvidia.com/gpu-milli": 2000}
     assert shared.requests.amount("nvidia.com/gpu-milli") == 460
-    assert (shared.created_at, shared.labels, shared.annotations) == (
-        20 * 10**9,
-        {QOS_LABEL: "LS"},
-        {DELETION_ANNOTATION: "99"},
-    )
+    assert (shared.created_at, shared.labels) == (20 * 10**9, {QOS_LABEL: "LS"})
+    assert [node.device_capacity.get("nvidia.com/gpu-milli") for node in nodes] == [None, 2000, 8000]
+    assert [each.amounts["nvidia.com/gpu-milli"] for each in shared.device_containers] == [460]
+    assert not plain.device_containers
     assert (plain.priority, plain.key, plain.required_node_affinity) == (0, "openb/pod-2", None)
     assert plain.requests == plain.usage == plain.scored_requests == plain.scored_usage
     assert spread.required_node_affinity is not None

@@ -81,7 +81,7 @@ def test_an_unknown_profile_is_refused_with_the_known_ones(rules: RuleSet, quick
 
 
 def test_explain_sees_the_cluster_that_the_pod_finds(rules: RuleSet, quickstart: Workload) -> None:
-    decision = explain(rules, quickstart, Settings(), quickstart.find("search"))
+    decision = explain(rules, quickstart, Settings(), quickstart.find("search")).decision
     assert decision.node == "cpu-b1"
     assert {verdict.node for verdict in decision.verdicts} == {
         "cpu-a1",
@@ -92,7 +92,7 @@ def test_explain_sees_the_cluster_that_the_pod_finds(rules: RuleSet, quickstart:
     }
     alone = Workload(quickstart.nodes, quickstart.placed, [quickstart.find("search")])
     totals = {verdict.node: verdict.total for verdict in decision.verdicts}
-    undisturbed = explain(rules, alone, Settings(), alone.pending[0])
+    undisturbed = explain(rules, alone, Settings(), alone.pending[0]).decision
     assert totals != {verdict.node: verdict.total for verdict in undisturbed.verdicts}
 
 

@@ -9,7 +9,6 @@ import json
 import os
 import re
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -18,9 +17,12 @@ from kdsl.testing.codes import TestCode
 from kdsl.testing.coverage import coverage_text
 from kdsl.testing.discovery import find_test_files
 from kdsl.testing.manifest import NODE_EDITS, POD_EDITS
+from kdsl.testing.mutants import mutants_of
 from kdsl.testing.render import results_document, results_junit, results_text
 from kdsl.testing.shape import schema
-from kdsl.testing.suite import Suite, coverage_of, read_suite, run_suite
+from kdsl.testing.suite import Suite, coverage_of, files_under_test, read_suite, run_suite
+
+from tests.report.junit_reader import read_junit
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -64,7 +66,7 @@ def test_failing(path: Path) -> None:
     _golden(path, results_text(results) + "\n")
     document = results_document(results, 0)
     assert document["failed"] == len(results) and json.dumps(document)
-    xml = ElementTree.fromstring(results_junit(results))
+    xml = read_junit(results_junit(results))
     assert len(xml.findall("./testsuite/testcase/failure")) == len(results)
 
 
@@ -270,3 +272,49 @@ tests:
     run_suite(more, probe=better)
     assert "  7/8  predicate Cards" in coverage_text(better)
     assert "!node.unschedulable" in coverage_text(better)
+
+
+PREEMPTION = """kdsl 1
+package room
+import kubernetes.v1_36
+queue Q { order by pod.priority desc, pod.queuedAt }
+score Nothing { value 0 }
+preemption Room {
+  eligible when pod.preemptionPolicy != "Never" else "not eligible"
+  victim when victim.priority < pod.priority && victim.namespace != "kube-system"
+  order by victim.priority desc
+  choose by candidate.victims.size()
+}
+profile room {
+  scheduler "room" queue Q
+  preemption Room
+  predicates { v1_36.NodeResourcesFit }
+  scores { Nothing weight 1 }
+}
+"""
+
+
+def test_coverage_and_mutants_look_at_how_room_is_made(tmp_path: Path) -> None:
+    (tmp_path / "room.kdsl").write_text(PREEMPTION)
+    path = tmp_path / "a.test.yaml"
+    path.write_text(
+        "apiVersion: kdsl.dev/v1\nkind: RuleTest\nprofile: room\n"
+        "fixtures:\n  nodes: {n: {cpu: '2'}}\n  pods:\n"
+        "    low: {cpu: '2', on: n}\n    high: {cpu: '1', priority: 3}\n"
+        "tests:\n- name: room\n  pod: high\n"
+        "  expect: {message: '0/1 nodes are available: 1 Insufficient cpu.'}\n"
+    )
+    suite = read_suite([path])
+    assert not suite.diagnostics, render(suite.diagnostics)
+    coverage = coverage_of(suite)
+    run_suite(suite, probe=coverage)
+    text = coverage_text(coverage)
+    assert "preemption Room" in text
+    for line in (
+        f'never false  eligible when  {tmp_path}/room.kdsl:7:17  pod.preemptionPolicy != "Never"',
+        f"never false  operand  {tmp_path}/room.kdsl:8:15  victim.priority < pod.priority",
+    ):
+        assert line in text
+    assert "never true  victim when" not in text and "choose by" not in text
+    made = {(mutant.span.line, mutant.what) for mutant in mutants_of(files_under_test(suite))}
+    assert {(7, "dropped"), (7, "negated"), (8, "negated"), (9, "order reversed")} <= made

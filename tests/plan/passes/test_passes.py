@@ -6,8 +6,9 @@ from kdsl.check.walk import walk
 from kdsl.cluster.pod import PodInfo
 from kdsl.plan.ir import Known
 from kdsl.plan.passes import PASSES
+from kdsl.plan.passes.capture import capture
 from kdsl.plan.passes.fold import fold_constants
-from kdsl.plan.passes.hoist import hoist_pod_time
+from kdsl.plan.passes.hoist import hoist_lasting
 from kdsl.plan.predicate import PredicateProgram
 from kdsl.plan.scope import Functions, RuleScope
 from kdsl.plan.values import EvalError
@@ -30,7 +31,7 @@ def condition(checked: CheckedPredicate) -> tuple[CheckedRequire, RuleScope]:
 
 
 def test_the_passes_in_order() -> None:
-    assert (fold_constants, hoist_pod_time) == PASSES
+    assert (fold_constants, capture, hoist_lasting) == PASSES
 
 
 def test_fold_computes_what_depends_on_nothing() -> None:
@@ -58,14 +59,14 @@ def test_hoist_takes_the_largest_part_known_from_the_pod() -> None:
     statement, scope = condition(
         rule('require node.podCount > pod.tolerations.filter(t, t.key == "k").size() + pod.priority else ""')
     )
-    hoisted = hoist_pod_time(statement.condition, scope)
+    hoisted = hoist_lasting(statement.condition, scope)
     assert isinstance(hoisted, CallOf)
     assert isinstance(hoisted.args[1], Var) and hoisted.args[1].name == ""
 
 
 def test_hoist_leaves_what_depends_on_a_loop_variable() -> None:
     statement, scope = condition(rule('require pod.tolerations.exists(t, t.key + "x" == node.name) else ""'))
-    hoisted = hoist_pod_time(statement.condition, scope)
+    hoisted = hoist_lasting(statement.condition, scope)
     assert any(isinstance(part, CallOf) and part.function == "_+_" for part in walk(hoisted))
 
 

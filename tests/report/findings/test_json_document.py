@@ -21,6 +21,7 @@ def test_a_finding() -> None:
     assert finding["location"] == place
     assert finding["fixes"][0] == {
         "title": "give a default",
+        "applicability": "maybe",
         "edits": [{"location": place, "text": "node.?x"}],
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,10 +14,14 @@ from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.ports import HostPort
 from kdsl.cluster.taints import Taint, Toleration
+from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
+from kdsl.hooks.status import Code, Status
 from kdsl.plan.hookimpls import PredicatePlugin, ScorePlugin
+from kdsl.plan.standing.predicates import JoinedPredicates
+from kdsl.plan.standing.scores import JoinedScores
 
-from tests.plan.lab import predicate, score
+from tests.plan.lab import DEFAULT_QUEUE, compile_rules, predicate
 
 INT_LEAVES = st.sampled_from(
     [
@@ -85,6 +89,17 @@ def predicates(draw: st.DrawFn) -> str:
     return "\n".join(lines)
 
 
+NORMALIZATIONS = st.sampled_from(
+    [
+        "",
+        "normalize max",
+        "normalize reverse",
+        "normalize minmax",
+        "normalize by max == 0 ? 7 : value * 50 / max",
+    ]
+)
+
+
 @st.composite
 def scores(draw: st.DrawFn) -> str:
     return f"let a = {draw(INTS)}\nvalue {draw(st.one_of(INTS, st.just('a'), st.just('a * 2 - a')))}"
@@ -128,7 +143,7 @@ CHANGES: st.SearchStrategy[Callable[[ClusterCache], object]] = st.one_of(
 
 
 def answers(plugin: PredicatePlugin | ScorePlugin, pod: PodInfo, nodes: NodeSet) -> object:
-    """Return what the plugin says of every node, in the way the cycle asks."""
+    """Return what the plugin says of every node, asked by itself."""
     state = CycleState()
     if isinstance(plugin, ScorePlugin):
         return plugin.pre_score(state, pod, nodes), plugin.score(state, pod, nodes).tolist()
@@ -142,34 +157,104 @@ def answers(plugin: PredicatePlugin | ScorePlugin, pod: PodInfo, nodes: NodeSet)
     ]
 
 
+Answers = tuple[list[tuple[str, Status | Narrowed]], list[tuple[object, ...]]]
+
+
+def one_by_one(plugins: Sequence[PredicatePlugin], pod: PodInfo, nodes: NodeSet) -> Answers:
+    """Return what PreFilter answers, and the status of every node, as the cycle asks plugin after plugin."""
+    state = CycleState()
+    found: list[tuple[str, Status | Narrowed]] = []
+    statuses: list[tuple[object, ...]] = [()] * len(nodes)
+    for plugin in plugins:
+        answer = plugin.pre_filter(state, pod, nodes)
+        if answer is not None:
+            found.append((plugin.name, answer))
+        if isinstance(answer, Status):
+            continue
+        column = plugin.filter(state, pod, nodes)
+        assert column is not None
+        for at, status in enumerate(map(column.__getitem__, range(len(nodes)))):
+            if not statuses[at] and status.code is not Code.SUCCESS:
+                statuses[at] = (plugin.name, status.code, status.reasons, status.sites)
+    return found, statuses
+
+
+def joined_answers(joined: JoinedPredicates, pod: PodInfo, nodes: NodeSet) -> Answers:
+    """Return the same of joined predicates."""
+    state = CycleState()
+    found = list(joined.pre_filter(state, pod, nodes))
+    state.skipped_filters |= {name for name, answer in found if isinstance(answer, Status)}
+    column = joined.filter(state, pod, nodes)
+    each = map(column.__getitem__, range(len(nodes)))
+    return found, [
+        () if status.code is Code.SUCCESS else (status.plugin, status.code, status.reasons, status.sites)
+        for status in each
+    ]
+
+
+STEPS = st.lists(st.tuples(CHANGES, PODS), min_size=1, max_size=8)
+
+
 @settings(deadline=None, max_examples=60)
-@given(
-    st.one_of(predicates().map(lambda body: (predicate, body)), scores().map(lambda body: (score, body))),
-    st.lists(st.tuples(CHANGES, PODS), min_size=1, max_size=8),
-)
-def test_a_kept_answer_is_a_fresh_one(
-    rule: tuple[Callable[[str], PredicatePlugin | ScorePlugin], str],
-    steps: list[tuple[Callable[[ClusterCache], object], PodInfo]],
+@given(st.lists(predicates(), min_size=1, max_size=3), STEPS)
+def test_joined_predicates_answer_as_they_do_alone(
+    bodies: list[str], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]]
 ) -> None:
-    make, body = rule
-    warm, cache = make(body), ClusterCache()
+    text = "".join(f"predicate P{at} {{\n{body}\n}}\n" for at, body in enumerate(bodies))
+    names = " ".join(f"P{at}" for at in range(len(bodies)))
+    text += f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q predicates {{ {names} }} }}'
+    warm, cache = JoinedPredicates(compile_rules(text).predicates), ClusterCache()
     cache.add_node(NodeFacts("n1"))
     for change, pod in steps:
         change(cache)
         nodes = NodeSet.all(cache.snapshot())
-        fresh = make(body)
-        assert answers(warm, pod, nodes) == answers(fresh, pod, nodes)
-        assert answers(warm, pod, nodes) == answers(fresh, pod, nodes)
+        fresh = [each for each in compile_rules(text).predicates if isinstance(each, PredicatePlugin)]
+        expected = one_by_one(fresh, pod, nodes)
+        assert joined_answers(warm, pod, nodes) == expected
+        assert joined_answers(warm, pod, nodes) == expected
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(scores(), NORMALIZATIONS), min_size=1, max_size=3), STEPS)
+def test_joined_scores_add_up_to_the_sum_of_each(
+    bodies: list[tuple[str, str]], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]]
+) -> None:
+    text = "".join(f"score S{at} {{\n{body}\n{kind}\n}}\n" for at, (body, kind) in enumerate(bodies))
+    names = " ".join(f"S{at} weight {at + 1}" for at in range(len(bodies)))
+    text += f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q scores {{ {names} }} }}'
+    warm, cache = JoinedScores(compile_rules(text).scores), ClusterCache()
+    cache.add_node(NodeFacts("n1"))
+    for change, pod in steps:
+        change(cache)
+        nodes = NodeSet.all(cache.snapshot())
+        if not len(nodes):
+            continue
+        expected = sum_of_each(compile_rules(text).scores, pod, nodes)
+        for _ in range(2):
+            state = CycleState()
+            assert warm.pre_score(state, pod, nodes) == set()
+            totals = warm.totals(state, pod, nodes)
+            assert (None if totals is None else totals.tolist()) == expected
+
+
+def sum_of_each(plugins: Iterable[ScorePlugin], pod: PodInfo, nodes: NodeSet) -> list[int] | None:
+    """Return the weighted sums, asked score by score; None where one is out of range."""
+    sums = [0] * len(nodes)
+    for plugin in plugins:
+        state = CycleState()
+        assert plugin.pre_score(state, pod, nodes) is None
+        normalized = plugin.normalize_score(state, pod, nodes, plugin.score(state, pod, nodes)).tolist()
+        if not all(0 <= each <= 100 for each in normalized):
+            return None
+        sums = [total + each * plugin.weight for total, each in zip(sums, normalized, strict=True)]
+    return sums
 
 
 def test_the_order_of_a_map_is_part_of_what_a_rule_reads() -> None:
-    plugin = predicate('for k in pod.labels { require k == node.name else "not ${k}" }')
+    joined = JoinedPredicates([predicate('for k in pod.labels { require k == node.name else "not ${k}" }')])
     cache = ClusterCache()
     cache.add_node(NodeFacts("n1"))
     nodes = NodeSet.all(cache.snapshot())
     for labels in ({"a": "", "b": ""}, {"b": "", "a": ""}):
-        pod = PodInfo("p", labels=FrozenMap(labels))
-        state = CycleState()
-        assert plugin.pre_filter(state, pod, nodes) is None
-        column = plugin.filter(state, pod, nodes)
-        assert column is not None and column[0].reasons == (f"not {next(iter(labels))}",)
+        _, (status,) = joined_answers(joined, PodInfo("p", labels=FrozenMap(labels)), nodes)
+        assert status[2] == (f"not {next(iter(labels))}",)

@@ -1,0 +1,1 @@
+"""Racks for kdsl."""

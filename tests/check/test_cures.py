@@ -1,0 +1,162 @@
+"""The derived events beside those that kube-scheduler's plugins name by hand (spec, section 2.5), each difference
+with its reason. Whether an event that both name is worth an attempt is decided by the hint, not here.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from kdsl.app import check_rules, shipped_rules
+from kdsl.base.events import EVERYTHING, Action, EventPattern, Resource, read_pattern
+from kdsl.check.cures import predicate_cures, queue_cures, read_events
+from kdsl.check.facts import Direction
+from kdsl.check.model import RuleSet
+from kdsl.check.views import load_views
+
+BY_HAND: dict[str, tuple[str, ...]] = {
+    "NodeUnschedulable": ("Node/ADD|NODE_UNCORDONED", "TargetPod/POD_TOLERATION_ADDED"),
+    "NodeName": ("Node/ADD",),
+    "TaintToleration": ("Node/ADD|NODE_TAINT_ADDED|NODE_TAINT_REMOVED", "TargetPod/POD_TOLERATION_ADDED"),
+    "NodeAffinity": ("Node/ADD|NODE_LABEL",),
+    "NodePorts": ("AssignedPod/DELETE", "Node/ADD"),
+    "NodeResourcesFit": (
+        "AssignedPod/DELETE|POD_SCALE_DOWN", "TargetPod/POD_SCALE_DOWN", "Node/ADD|NODE_ALLOCATABLE_UP",
+    ),
+    "VolumeRestrictions": ("AssignedPod/DELETE", "PersistentVolumeClaim/ADD", "Node/ADD"),
+    "NodeVolumeLimits": (
+        "CSINode/ADD|UPDATE_OTHER", "AssignedPod/DELETE", "PersistentVolumeClaim/ADD", "VolumeAttachment/DELETE",
+    ),
+    "VolumeZone": (
+        "StorageClass/ADD", "Node/ADD|NODE_LABEL", "PersistentVolumeClaim/ADD|UPDATE_OTHER",
+        "PersistentVolume/ADD|UPDATE_OTHER",
+    ),
+    "PodTopologySpread": (
+        "AssignedPod/ADD|DELETE|POD_LABEL", "TargetPod/POD_TOLERATION_ADDED|POD_TOLERATION_REMOVED",
+        "Node/ADD|DELETE|NODE_LABEL|NODE_TAINT_ADDED|NODE_TAINT_REMOVED|NODE_CORDONED|NODE_UNCORDONED",
+    ),
+    "InterPodAffinity": (
+        "TargetPod/POD_LABEL", "AssignedPod/ADD|DELETE|POD_LABEL", "Node/ADD|NODE_LABEL",
+    ),
+}  # fmt: skip
+
+ANY_OBJECT = "an object that is read may be what was in the way, whichever way it changes"
+COMES_WITH = "claims are read with their volumes and classes, whichever of them was in the way"
+LIST_OF_PODS = "the rule reads a list of pods: what of them it looks at is not followed into the list"
+LIST_OF_NODES = "the rule reads facts of all nodes: a domain is made of them"
+DEFAULTS = "the default constraints follow from what selects the pod"
+
+DIFFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
+    "TaintToleration": {"one more taint never makes a node tolerable": ("Node/NODE_TAINT_ADDED",)},
+    "NodeAffinity": {"the selector and affinity of a gated pod may be changed": ("TargetPod/POD_OTHER",)},
+    "NodeResourcesFit": {"which extended resources are ignored depends on what is asked for": ("TargetPod/POD_SCALE_UP",)},
+    "VolumeRestrictions": {
+        LIST_OF_PODS: ("AssignedPod/ADD", "Node/DELETE"),
+        ANY_OBJECT: ("PersistentVolumeClaim/DELETE|UPDATE_OTHER",),
+        COMES_WITH: ("PersistentVolume/ADD|DELETE|UPDATE_OTHER", "StorageClass/ADD|DELETE|UPDATE_OTHER"),
+    },
+    "NodeVolumeLimits": {
+        "a volume that a pod on the node uses takes nothing more": ("AssignedPod/ADD",),
+        "a new node may have room; the hint by hand waits for its CSINode": ("Node/ADD",),
+        ANY_OBJECT: (
+            "PersistentVolumeClaim/DELETE|UPDATE_OTHER", "CSINode/DELETE", "VolumeAttachment/ADD|UPDATE_OTHER",
+        ),
+        COMES_WITH: ("PersistentVolume/ADD|DELETE|UPDATE_OTHER", "StorageClass/ADD|DELETE|UPDATE_OTHER"),
+    },
+    "VolumeZone": {
+        ANY_OBJECT: (
+            "PersistentVolumeClaim/DELETE", "PersistentVolume/DELETE", "StorageClass/DELETE|UPDATE_OTHER",
+        ),
+    },
+    "PodTopologySpread": {
+        LIST_OF_PODS: (
+            "AssignedPod/POD_SCALE_UP|POD_SCALE_DOWN|POD_TOLERATION_ADDED|POD_TOLERATION_REMOVED|"
+            "POD_GATES_ELIMINATED|POD_OTHER",
+        ),
+        LIST_OF_NODES: (
+            "Node/NODE_ALLOCATABLE_UP|NODE_ALLOCATABLE_DOWN|NODE_ANNOTATION|NODE_IMAGE|NODE_OTHER",
+        ),
+        DEFAULTS: (
+            "Service/ADD|DELETE|UPDATE_OTHER", "ReplicaSet/ADD|DELETE|UPDATE_OTHER",
+            "ReplicationController/ADD|DELETE|UPDATE_OTHER", "StatefulSet/ADD|DELETE|UPDATE_OTHER",
+        ),
+        "whether the pod counts for its own constraint, and what it may run on": ("TargetPod/POD_LABEL|POD_OTHER",),
+    },
+    "InterPodAffinity": {
+        LIST_OF_PODS: (
+            "AssignedPod/POD_SCALE_UP|POD_SCALE_DOWN|POD_TOLERATION_ADDED|POD_TOLERATION_REMOVED|"
+            "POD_GATES_ELIMINATED|POD_OTHER",
+        ),
+        LIST_OF_NODES: (
+            "Node/DELETE|NODE_ALLOCATABLE_UP|NODE_ALLOCATABLE_DOWN|NODE_TAINT_ADDED|NODE_TAINT_REMOVED|"
+            "NODE_CORDONED|NODE_UNCORDONED|NODE_ANNOTATION|NODE_IMAGE|NODE_OTHER",
+        ),
+        "terms may select by the labels of a namespace": (
+            "Namespace/ADD|DELETE|UPDATE_OTHER", "TargetPod/POD_OTHER",
+        ),
+    },
+}  # fmt: skip
+"""By plugin and reason: events that only one side has."""
+
+OF_NODES = {Action.ADD, Action.DELETE} | {one for one in Action if (one.name or "").startswith("NODE_")}
+OF_PODS = {Action.ADD, Action.DELETE} | {one for one in Action if (one.name or "").startswith("POD_")}
+OF_OBJECTS = {Action.ADD, Action.DELETE, Action.UPDATE_OTHER}
+
+
+@cache
+def rules() -> RuleSet:
+    checked = check_rules([shipped_rules()]).rules
+    assert checked is not None
+    return checked
+
+
+def single(patterns: tuple[EventPattern, ...]) -> set[str]:
+    """One text for every event: those that can happen to the resource."""
+    kinds = {
+        Resource.NODE: OF_NODES, Resource.ASSIGNED_POD: OF_PODS,
+        Resource.TARGET_POD: OF_PODS - {Action.ADD, Action.DELETE},
+    }  # fmt: skip
+    return {
+        str(EventPattern(pattern.resource, action))
+        for pattern in patterns
+        for action in kinds.get(pattern.resource, OF_OBJECTS)
+        if action & pattern.actions and action.bit_count() == 1
+    }
+
+
+PREDICATES = {
+    rule.name: rule for rule in rules().profiles["kubernetes.v1_36.default"].predicates if not rule.plugin
+}
+
+
+@pytest.mark.parametrize("plugin", BY_HAND)
+def test_the_derived_events_are_those_written_by_hand_but_for(plugin: str) -> None:
+    derived = single(predicate_cures(PREDICATES[plugin], rules().fns).patterns)
+    by_hand = single(tuple(map(read_pattern, BY_HAND[plugin])))
+    explained = [
+        text
+        for texts in DIFFERENCES.get(plugin, {}).values()
+        for text in sorted(single(tuple(map(read_pattern, texts))))
+    ]
+    assert sorted(derived ^ by_hand) == sorted(explained)
+
+
+def test_every_rule_of_the_profile_is_compared() -> None:
+    assert BY_HAND.keys() == PREDICATES.keys()
+
+
+def test_only_gates_hold_back_what_the_queue_gates() -> None:
+    queue = rules().profiles["kubernetes.v1_36.default"].queue
+    patterns = queue_cures(queue, rules().fns).patterns
+    # Gates go one by one; the rule is asked again each time.
+    assert patterns == (read_pattern("TargetPod/POD_GATES_ELIMINATED|POD_OTHER"),)
+
+
+def test_a_fact_that_the_views_do_not_have_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"Node\.colour"):
+        read_events({"facts": {"Node.colour": []}, "words": {}}, load_views())
+
+
+def test_what_the_events_file_does_not_know_may_be_cured_by_anything() -> None:
+    table = read_events({"facts": {}, "words": {}}, load_views())
+    assert table.otherwise("cluster.weather", Direction.UP) == EVERYTHING

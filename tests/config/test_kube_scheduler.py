@@ -1,0 +1,269 @@
+"""Reading KubeSchedulerConfigurations: what is refused, what is warned of, and where that stands."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from kdsl.base.diagnostic import Severity
+from kdsl.base.span import Source
+from kdsl.config.kube_scheduler import KubeSchedulerResult, read_kube_scheduler
+
+HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+def read(text: str) -> KubeSchedulerResult:
+    return read_kube_scheduler(Source("scheduler.yaml", HEADER + textwrap.dedent(text)))
+
+
+def args(plugin: str, text: str) -> str:
+    return f"profiles: [{{pluginConfig: [{{name: {plugin}, args: {text}}}]}}]"
+
+
+def titles(result: KubeSchedulerResult, severity: Severity = Severity.ERROR) -> list[str]:
+    return [each.title for each in result.diagnostics if each.severity is severity]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "profiles:\n",
+        "profiles: [{plugins: null, pluginConfig: null}]",
+        "leaderElection: {leaderElect: false, resourceLock: endpoints}",
+        "clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf, qps: 50, burst: 100}",
+        "profiles: [{plugins: {score: {disabled: [{name: '*'}]}}}]",
+        args(
+            "NodeResourcesFit",
+            "{ignoredResources: [example.com/a], scoringStrategy: {resources: [{name: cpu}]}}",
+        ),
+        args("PodTopologySpread", "{defaultingType: List, defaultConstraints: []}"),
+        args("DynamicResources", "{filterTimeout: 10s, bindingTimeout: 10m}"),
+        args("GangScheduling", "{whatever: 1}"),
+    ],
+)
+def test_what_is_fine(text: str) -> None:
+    result = read(text)
+    assert result.diagnostics == ()
+    assert result.configuration is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "there"),
+    [
+        ("parallelism: 0", "`parallelism` must be at least 1", "0"),
+        ("percentageOfNodesToScore: 101", "`percentageOfNodesToScore` must be at most 100", "101"),
+        (
+            "podInitialBackoffSeconds: 20",
+            "podMaxBackoffSeconds (10) is less than podInitialBackoffSeconds (20)",
+            "20",
+        ),
+        (
+            "leaderElection: {resourceLock: endpoints}",
+            "leaders are elected by `leases` only",
+            "endpoints",
+        ),
+        ("profile: []", "unknown key `profile`", "profile"),
+        (
+            "profiles: [{schedulerName: a}, {}]",
+            "`profiles[1]` has no schedulerName: only a profile that is alone needs none",
+            "{}",
+        ),
+        (
+            "profiles: [{schedulerName: a}, {schedulerName: a}]",
+            "two profiles are for scheduler name `a`",
+            "a",
+        ),
+        (
+            "profiles: [{plugins: {filter: {enabled: [{name: Coscheduling}]}}}]",
+            "unknown plugin `Coscheduling`",
+            "Coscheduling",
+        ),
+        (
+            "profiles: [{plugins: {filter: {enabled: [{name: EBSLimits}]}}}]",
+            "plugin `EBSLimits` was removed from kube-scheduler",
+            "EBSLimits",
+        ),
+        (
+            "profiles: [{plugins: {permit: {enabled: [{name: GangScheduling}]}}}]",
+            "plugin `GangScheduling` is behind a feature gate of kube-scheduler; kdsl has nothing for it",
+            "GangScheduling",
+        ),
+        (args("CinderLimits", "{}"), "plugin `CinderLimits` was removed from kube-scheduler", "CinderLimits"),
+        (
+            "profiles: [{plugins: {queueSort: {disabled: [{name: '*'}]}}}]",
+            "the profile has no plugin at `queueSort`: exactly one is needed",
+            "{plugins: {queueSort: {disabled: [{name: '*'}]}}}",
+        ),
+        (
+            "profiles: [{plugins: {bind: {disabled: [{name: DefaultBinder}]}}}]",
+            "the profile has no plugin at `bind`: at least one is needed",
+            "{plugins: {bind: {disabled: [{name: DefaultBinder}]}}}",
+        ),
+        (
+            "profiles: [{pluginConfig: [{name: VolumeBinding}, {name: VolumeBinding}]}]",
+            "plugin `VolumeBinding` is configured twice",
+            "VolumeBinding",
+        ),
+        (
+            args("DefaultPreemption", "{minCandidateNodesPercentage: 0, minCandidateNodesAbsolute: 0}"),
+            "minCandidateNodesPercentage and minCandidateNodesAbsolute are both 0: no node would be a candidate",
+            "0",
+        ),
+        (
+            args("NodeResourcesFit", "{ignoredResourceGroups: [example.com/a]}"),
+            "`profiles[0].pluginConfig[0].args.ignoredResourceGroups[0]` does not have the form that is needed here",
+            "example.com/a",
+        ),
+        (
+            args("NodeResourcesFit", "{scoringStrategy: {type: RequestedToCapacityRatio}}"),
+            "`RequestedToCapacityRatio` needs a shape of at least one point",
+            "{type: RequestedToCapacityRatio}",
+        ),
+        (
+            args("NodeResourcesBalancedAllocation", "{resources: [{name: cpu}, {name: cpu}]}"),
+            "`resources` holds `cpu` twice",
+            "{name: cpu}",
+        ),
+        (
+            args("NodeResourcesBalancedAllocation", "{resources: [{name: cpu, weight: 2}]}"),
+            "`profiles[0].pluginConfig[0].args.resources[0].weight` must be at most 1",
+            "2",
+        ),
+        (
+            args(
+                "PodTopologySpread",
+                "{defaultConstraints: [{maxSkew: 1, topologyKey: a, whenUnsatisfiable: DoNotSchedule}]}",
+            ),
+            "defaultConstraints need `defaultingType: List`: with `System` they are the system's",
+            "[{maxSkew: 1, topologyKey: a, whenUnsatisfiable: DoNotSchedule}]",
+        ),
+        (
+            args("DynamicResources", "{bindingTimeout: 500ms}"),
+            "`bindingTimeout` must be at least 1s",
+            "500ms",
+        ),
+        (
+            "extenders: [{prioritizeVerb: score}]",
+            "extender 0 has a prioritizeVerb and no weight",
+            "score",
+        ),
+        ("extenders: [{bindVerb: a}, {bindVerb: b}]", "2 extenders bind: one may", "b"),
+        (
+            "extenders: [{managedResources: [{name: a.b/c}, {name: a.b/c}]}]",
+            "resource `a.b/c` is managed twice",
+            "a.b/c",
+        ),
+    ],
+)
+def test_what_is_refused(text: str, title: str, there: str) -> None:
+    result = read(text)
+    assert result.configuration is None
+    errors = [each for each in result.diagnostics if each.is_error]
+    assert [each.title for each in errors] == [title]
+    assert errors[0].span is not None
+    assert errors[0].span.text == there
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "fault"),
+    [
+        ("In", "[]", "needs values"),
+        ("NotIn", "['a b']", "needs values that labels can have"),
+        ("Exists", "[a]", "takes no values"),
+        ("Gt", "[a]", "needs one value, a whole number"),
+        ("Lt", "['1', '2']", "needs one value, a whole number"),
+    ],
+)
+def test_requirements_of_added_affinity(operator: str, values: str, fault: str) -> None:
+    term = f"{{matchExpressions: [{{key: disk, operator: {operator}, values: {values}}}]}}"
+    required = f"{{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: [{term}]}}}}"
+    preferred = f"{{preferredDuringSchedulingIgnoredDuringExecution: [{{weight: 1, preference: {term}}}]}}"
+    for affinity in (required, preferred):
+        assert titles(read(args("NodeAffinity", f"{{addedAffinity: {affinity}}}"))) == [
+            f"operator `{operator}` {fault}"
+        ]
+
+
+def test_all_at_once() -> None:
+    text = """
+    parallelism: 0
+    profiles:
+    - plugins:
+        filter: {enabled: [{name: NodeNmae}, {name: NodePorts, weight: x}]}
+      pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 101, hard: 1}}]
+    """
+    assert sorted(titles(read(text))) == [
+        "`parallelism` must be at least 1",
+        "`profiles[0].pluginConfig[0].args.hardPodAffinityWeight` must be at most 100",
+        "`profiles[0].plugins.filter.enabled[1].weight` must be a whole number",
+        "unknown key `profiles[0].pluginConfig[0].args.hard`",
+        "unknown plugin `NodeNmae`",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (
+            "profiles: [{plugins: {score: {disabled: [{name: NodeResourceFit}]}}}]",
+            "there is no plugin `NodeResourceFit` to disable",
+        ),
+        (
+            args("Coscheduling", "{}"),
+            "arguments for plugin `Coscheduling`, which kdsl does not know, are not used",
+        ),
+        (
+            "profiles: [{plugins: {preScore: {disabled: [{name: NodeAffinity}]}}}]",
+            "enabled at `score` and not at `preScore`: `NodeAffinity`; rules are used whole",
+        ),
+        (
+            "profiles: [{plugins: {filter: {disabled: [{name: NodeAffinity}]}}}]",
+            "enabled at `preFilter` and not at `filter`: `NodeAffinity`; rules are left out",
+        ),
+        (
+            "profiles: [{plugins: {reserve: {disabled: [{name: VolumeBinding}]}}}]",
+            "in kdsl `VolumeBinding` runs at `reserve` as it does at `filter`",
+        ),
+        (
+            "profiles: [{plugins: {filter: {enabled: [{name: NodeDeclaredFeatures}]}}}]",
+            "kdsl has no rule for plugin `NodeDeclaredFeatures`",
+        ),
+        (
+            args("VolumeBinding", "{bindTimeoutSeconds: 60}"),
+            "`bindTimeoutSeconds` of VolumeBinding is not used: kdsl waits for nothing there",
+        ),
+        (
+            "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter, bindVerb: bind}]",
+            "extender `http://127.0.0.1:1` is not called: kdsl has no extenders",
+        ),
+        (
+            "profiles: [{schedulerName: a}, {schedulerName: b, percentageOfNodesToScore: 5}]",
+            "percentageOfNodesToScore is 0 for all profiles of kdsl, as for the first one",
+        ),
+    ],
+)
+def test_what_is_lost_is_said(text: str, title: str) -> None:
+    result = read(text)
+    assert result.configuration is not None, result.diagnostics
+    assert titles(result, Severity.WARNING) == [title]
+
+
+def test_what_extenders_look_at_is_ignored() -> None:
+    resources = "[{name: example.com/a, ignoredByScheduler: true}, {name: example.com/b}]"
+    result = read(
+        f"extenders: [{{managedResources: {resources}}}]\n"
+        + args(
+            "NodeResourcesFit", "{ignoredResources: [example.com/c], ignoredResourceGroups: [example.org]}"
+        )
+    )
+    assert result.configuration is not None, result.diagnostics
+    assert result.configuration.profiles[0].arguments.of("NodeResourcesFit") == {
+        "ignoredResources": ["example.com/a"],
+        "ignoredResourceGroups": ["example.org"],
+    }
+
+
+def test_it_is_one_document() -> None:
+    two = read("---\na: 1\n")
+    assert titles(two) == ["`scheduler.yaml` holds 2 documents: a configuration is one"]

@@ -1,0 +1,311 @@
+"""Failed pods: how long they wait, what wakes them, and that no event is missed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kdsl.base.clock import ManualClock
+from kdsl.base.events import Action, EventPattern, Resource
+from kdsl.cluster.events import ClusterEvent
+from kdsl.cycle.pending import NOBODY, Rejectors
+from kdsl.cycle.queue import FLUSH_EVERY, MAX_ASLEEP, SECOND, SchedulingQueue
+from kdsl.cycle.routing import Routes
+from kdsl.hooks.specs import Backoff
+from kdsl.hooks.status import Code, Status
+
+from tests.cycle.world import plugin, pod, table
+
+NODE_ADDED = ClusterEvent(Resource.NODE, Action.ADD)
+POD_GONE = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE)
+FIT, PORTS = Rejectors(("Fit",)), Rejectors(("Ports",))
+PENDING = Rejectors(pending=("Fit",))
+
+
+def queue_of(clock: ManualClock, **plugins: object) -> SchedulingQueue:
+    """A queue over plugins that wait for a node (`Fit`), for pods that go (`Ports`), and for anything."""
+    known = {
+        "Fit": plugin(events=lambda: (EventPattern(Resource.NODE),), filter=lambda: None),
+        "Ports": plugin(
+            events=lambda: (EventPattern(Resource.ASSIGNED_POD, Action.DELETE),), filter=lambda: None
+        ),
+        "Mute": plugin(filter=lambda: None),
+    }
+    return SchedulingQueue(Routes([table(known | plugins)]), clock)
+
+
+def fail(queue: SchedulingQueue, rejectors: Rejectors = FIT, *events: ClusterEvent) -> None:
+    """Take the next pod, let events happen, and let it fail."""
+    queued = queue.pop()
+    assert queued is not None
+    for event in events:
+        queue.notice(event)
+    queue.requeue(queued.pod.key, rejectors)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(1_000 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("failures", "seconds"), [(0, 0), (1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (6, 10), (10_000, 10)]
+)
+def test_waits_double_up_to_the_maximum(failures: int, seconds: int) -> None:
+    assert Backoff().after(failures) == seconds * SECOND
+
+
+def test_without_a_maximum_nobody_waits() -> None:
+    assert Backoff(SECOND, 0).after(5) == 0
+
+
+@pytest.mark.parametrize(("round_", "seconds"), [(1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (6, 10)])
+def test_an_attempt_that_goes_wrong_is_repeated_after_its_wait(
+    clock: ManualClock, round_: int, seconds: int
+) -> None:
+    queue = queue_of(clock)
+    queue.add(pod("a"))
+    for _ in range(round_ - 1):
+        fail(queue, NOBODY)
+        clock.advance(20 * SECOND)
+    fail(queue, NOBODY)
+    assert queue.place_of("default/a") == "backoff"
+    # A pod still waits in the second in which its wait ends.
+    clock.advance(seconds * SECOND + SECOND - 1)
+    assert queue.pop() is None
+    clock.advance(1)
+    queued = queue.pop()
+    assert queued is not None
+    assert queued.attempts == round_ + 1
+
+
+def test_waits_end_with_whole_seconds(clock: ManualClock) -> None:
+    queue = queue_of(clock)
+    clock.advance(700 * 10**6)
+    queue.add(pod("a"))
+    fail(queue, NOBODY)
+    clock.advance(1_299 * 10**6)  # 1001.999 s: it ends in 1001 s
+    assert queue.pop() is None
+    clock.advance(10**6)
+    assert queue.pop() is not None
+
+
+def test_a_rejection_ends_a_row_of_errors(clock: ManualClock) -> None:
+    queue = queue_of(clock)
+    queue.add(pod("a"))
+    for _ in range(3):
+        fail(queue, NOBODY)
+        clock.advance(20 * SECOND)
+    fail(queue, FIT)
+    pending = queue.pending("default/a")
+    assert pending is not None
+    assert (pending.errors, pending.rejections, pending.failures) == (0, 1, 1)
+
+
+def test_a_rejected_pod_sleeps_until_its_rejector_may_be_cured(clock: ManualClock) -> None:
+    queue = queue_of(clock)
+    queue.add(pod("a"))
+    fail(queue)
+    assert queue.unschedulable == {"default/a": FIT}
+    clock.advance(60 * SECOND)
+    queue.notice(POD_GONE)
+    assert queue.pop() is None
+    queue.notice(NODE_ADDED)
+    assert queue.place_of("default/a") == "active"
+
+
+def test_woken_pods_wait_out_their_backoff_but_are_taken_early_where_nothing_else_is_to_do(
+    clock: ManualClock,
+) -> None:
+    queue = queue_of(clock)
+    for name in ("a", "b"):
+        queue.add(pod(name))
+        fail(queue)
+    queue.notice(NODE_ADDED)
+    assert queue.place_of("default/a") == "backoff"
+    queue.add(pod("new"))
+    assert [queued.pod.name for queued in iter(queue.pop, None)] == ["new", "a", "b"]
+
+
+def test_the_wait_that_ends_first_goes_first_then_the_profiles_order(clock: ManualClock) -> None:
+    queue = queue_of(clock)
+    queue.add(pod("twice", priority=9))
+    fail(queue)
+    queue.notice(NODE_ADDED)
+    fail(queue)
+    for name, priority in (("low", 0), ("high", 5)):
+        queue.add(pod(name, priority=priority))
+        fail(queue)
+    queue.notice(NODE_ADDED)
+    assert [queued.pod.name for queued in iter(queue.pop, None)] == ["high", "low", "twice"]
+
+
+def test_what_waits_for_something_on_its_way_does_not_wait_for_its_backoff(clock: ManualClock) -> None:
+    queue = queue_of(clock)
+    queue.add(pod("a"))
+    fail(queue, PENDING)
+    queue.notice(NODE_ADDED)
+    assert queue.place_of("default/a") == "active"
+
+
+@pytest.mark.parametrize(
+    ("rejectors", "events", "place"),
+    [
+        (FIT, (), "unschedulable"),
+        (FIT, (POD_GONE,), "unschedulable"),
+        (FIT, (POD_GONE, NODE_ADDED), "backoff"),
+        (PENDING, (NODE_ADDED,), "active"),
+        (Rejectors(("Ports",), ("Fit",)), (POD_GONE, NODE_ADDED), "active"),
+        (Rejectors(("Mute",)), (POD_GONE,), "backoff"),
+    ],
+)
+def test_events_during_the_attempt_are_not_missed(
+    clock: ManualClock, rejectors: Rejectors, events: tuple[ClusterEvent, ...], place: str
+) -> None:
+    queue = queue_of(clock)
+    queue.add(pod("a"))
+    fail(queue, rejectors, *events)
+    assert queue.place_of("default/a") == place
+
+
+def test_a_pod_sees_only_what_happened_since_it_was_taken(clock: ManualClock) -> None:
+    queue = queue_of(clock)
+    queue.add(pod("first", priority=1))
+    queue.add(pod("second"))
+    first = queue.pop()
+    queue.notice(NODE_ADDED)
+    second = queue.pop()
+    assert first is not None
+    assert second is not None
+    queue.requeue("default/second", FIT)
+    queue.requeue("default/first", FIT)
+    assert queue.place_of("default/second") == "unschedulable"
+    assert queue.place_of("default/first") == "backoff"
+
+
+def test_the_hint_of_the_rejector_decides(clock: ManualClock) -> None:
+    def hint(pod: Any, event: ClusterEvent) -> bool:
+        if pod.name == "odd":
+            raise RuntimeError
+        return bool(pod.name == "yes")
+
+    picky = plugin(events=lambda: (EventPattern(Resource.NODE),), queueing_hint=hint, filter=lambda: None)
+    queue = queue_of(clock, Picky=picky)
+    for name in ("yes", "no", "odd"):
+        queue.add(pod(name))
+        fail(queue, Rejectors(("Picky",)))
+    queue.notice(NODE_ADDED)
+    assert list(queue.unschedulable) == ["default/no"]
+
+
+def test_what_a_pods_own_reservation_does_is_nothing_to_it(clock: ManualClock) -> None:
+    queue = queue_of(clock)
+    for name in ("a", "b"):
+        queue.add(pod(name))
+        fail(queue, PORTS)
+    queue.notice(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, before=pod("a")))
+    assert list(queue.unschedulable) == ["default/a"]
+
+
+def test_what_a_nominated_pod_leaves_is_for_pods_of_its_priority_or_less(clock: ManualClock) -> None:
+    queue = queue_of(clock)
+    for name, priority in (("more", 2), ("same", 1), ("less", 0)):
+        queue.add(pod(name, priority=priority))
+        fail(queue, PORTS)
+    queue.notice(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, before=pod("x"), priority=1))
+    assert list(queue.unschedulable) == ["default/more"]
+
+
+def test_pods_that_nothing_wakes_are_woken_after_five_minutes_and_counted(clock: ManualClock) -> None:
+    queue = queue_of(clock)
+    for name in ("a", "b"):
+        queue.add(pod(name))
+        fail(queue)
+    clock.advance(MAX_ASLEEP)
+    assert queue.pop() is None
+    clock.advance(FLUSH_EVERY)
+    assert queue.flushed == 0
+    queued = queue.pop()
+    assert queued is not None
+    assert queue.flushed == 2
+    queue.done(queued.pod.key)
+    fail(queue)
+    queue.notice(NODE_ADDED)
+    queued = queue.pop()
+    assert queued is not None
+    queue.done(queued.pod.key)
+    assert queue.placed_after_flush == 1
+
+
+def test_a_gate_is_looked_at_again_for_its_own_events_only(clock: ManualClock) -> None:
+    looked: list[str] = []
+
+    def gate(pod: Any) -> Status | None:
+        looked.append(pod.name)
+        return Status(Code.UNRESOLVABLE, ("gated",)) if pod.scheduling_gates else None
+
+    gates = plugin(
+        pre_enqueue=gate,
+        events=lambda: (EventPattern(Resource.TARGET_POD, Action.POD_GATES_ELIMINATED | Action.POD_OTHER),),
+    )
+    queue = queue_of(clock, Gates=gates)
+    queue.add(pod("a", scheduling_gates=("x", "y")))
+    queue.notice(NODE_ADDED)
+    queue.update(pod("a", scheduling_gates=("x", "y"), labels={"new": "label"}))
+    assert looked == ["a"]
+    queue.update(pod("a", scheduling_gates=("y",), labels={"new": "label"}))
+    assert queue.place_of("default/a") == "gated"
+    queue.update(pod("a", labels={"new": "label"}))
+    assert queue.place_of("default/a") == "active"
+    assert looked == ["a", "a", "a"]
+
+
+def test_a_change_of_the_pod_itself_is_an_event(clock: ManualClock) -> None:
+    tolerant = plugin(
+        events=lambda: (EventPattern(Resource.TARGET_POD, Action.POD_LABEL),), filter=lambda: None
+    )
+    queue = queue_of(clock, Own=tolerant)
+    for name in ("a", "b"):
+        queue.add(pod(name))
+        fail(queue, Rejectors(("Own",)))
+    queue.update(pod("a", annotations={"x": "y"}))
+    assert queue.place_of("default/a") == "unschedulable"
+    queue.update(pod("a", annotations={"x": "y"}, labels={"x": "y"}))
+    assert queue.place_of("default/a") == "backoff"
+    assert queue.place_of("default/b") == "unschedulable"
+
+
+def test_an_active_pod_that_changes_changes_its_place(clock: ManualClock) -> None:
+    queue = queue_of(clock)
+    for name in ("a", "b"):
+        queue.add(pod(name))
+    queue.update(pod("b", priority=1))
+    assert [queued.pod.name for queued in iter(queue.pop, None)] == ["b", "a"]
+
+
+@pytest.mark.parametrize("is_in_flight", [False, True])
+def test_activated_pods_are_tried_at_once(clock: ManualClock, is_in_flight: bool) -> None:
+    queue = queue_of(clock)
+    queue.add(pod("a"))
+    if is_in_flight:
+        assert queue.pop() is not None
+        queue.activate(["default/a"])
+        queue.requeue("default/a", FIT)
+    else:
+        fail(queue)
+        queue.activate(["default/a"])
+    assert queue.place_of("default/a") == "active"
+
+
+def test_pods_that_go_are_forgotten_wherever_they_are(clock: ManualClock) -> None:
+    queue = queue_of(clock)
+    for name in ("asleep", "flying", "active"):
+        queue.add(pod(name, priority={"asleep": 2, "flying": 1}.get(name, 0)))
+    fail(queue)
+    assert queue.pop() is not None
+    for name in ("asleep", "flying", "active"):
+        queue.delete(f"default/{name}")
+    queue.requeue("default/flying", FIT)
+    queue.notice(NODE_ADDED)
+    assert queue.pop() is None
+    assert queue.unschedulable == {}

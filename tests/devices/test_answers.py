@@ -1,0 +1,133 @@
+"""What is kept of nodes and shared between them is what each node answers by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kdsl.base.clock import ManualClock
+from kdsl.check.model import RuleSet
+from kdsl.cluster.memory_annotations import MemoryAnnotations
+from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.pod import PodInfo
+from kdsl.plan.devices.answers import Answers
+from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.placing import Placed
+from kdsl.plan.devices.plugin import DevicesPlugin
+from kdsl.plan.devices.stock import Stock
+from kdsl.plan.scope import Functions
+
+from tests.devices.farm import Farm, node, pod, rules
+
+
+def annotated(name: str, key: str, text: str) -> NodeFacts:
+    return node(name, 2, 1000, 4, **{key: text})
+
+
+NODES = (
+    *[node(f"n{at}") for at in range(4)],
+    annotated("cordoned", "hami.io/device-cordon", "cordoned-g1"),
+    annotated("same-cordon", "hami.io/device-cordon", "same-cordon-g1"),
+    annotated("other-cordon", "hami.io/device-cordon", "other-cordon-g0"),
+    node("tight", memory=300),
+    node("bare", cards=0),
+    annotated("broken", "hami.io/node-nvidia-register", "no list"),
+    annotated("twice", "hami.io/node-nvidia-register", '[{"id":"t","count":4,"devmem":9,"devcore":9,"health":true},'
+                     '{"id":"t","count":4,"devmem":900,"devcore":100,"health":true}]'),
+)  # fmt: skip
+KINDS: Mapping[str, PodInfo] = {
+    "small": pod("small"),
+    "large": pod("large", memory=700),
+    "two": pod("two", gpus=2, memory=250),
+    "whole": pod("whole", cores=100),
+    "named": pod("named", annotations={"nvidia.com/use-gpuuuid": "n1-g0,n2-g1,cordoned-g0"}),
+    "unnamed": pod("unnamed", annotations={"nvidia.com/nouse-gpuuuid": "n0-g1"}),
+    "topology": pod("topology", annotations={"hami.io/gpu-scheduler-policy": "topology-aware"}),
+}
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("place"), st.sampled_from(sorted(KINDS))),
+        st.tuples(st.just("delete"), st.integers(0, 20)),
+        st.tuples(st.just("cordon"), st.integers(0, 3)),
+    ),
+    max_size=10,
+)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> RuleSet:
+    return rules(tmp_path_factory.mktemp("farm"))
+
+
+def devices_of(farm: Farm) -> DevicesPlugin:
+    sharing = farm.rules.profiles[f"farm.{farm.profile}"].sharing
+    assert sharing is not None
+    functions = Functions.of(farm.rules.fns)
+    return DevicesPlugin(sharing, "devices", functions, MemoryAnnotations(farm.cluster), ManualClock())
+
+
+def check(farm: Farm, plugin: DevicesPlugin) -> None:
+    """Compare what is kept with what every node says to one who keeps nothing."""
+    snapshot = farm.cluster.snapshot()
+    fresh = Answers(Stock(plugin.stock.programs))
+    for wanted in KINDS.values():
+        demand = plugin.demand(wanted, snapshot)
+        assert isinstance(demand, Demand)
+        column = plugin.answers.column(demand, snapshot, snapshot.order)
+        scores = plugin.answers.scores(demand, snapshot, snapshot.order).tolist()
+        for at, row in enumerate(snapshot.order.tolist()):
+            said = fresh.ask(demand, snapshot.info(row))
+            if isinstance(said, Placed):
+                assert (column.ids[at], scores[at]) == (0, float(said.score))
+            else:
+                assert (column.table[column.ids[at]], scores[at]) == (said, 0.0)
+
+
+@pytest.mark.parametrize("profile", ["pack", "spread"])
+@settings(max_examples=5, deadline=None)
+@given(steps=STEPS)
+def test_kept_answers_are_those_of_the_nodes(
+    found: RuleSet, profile: str, steps: list[tuple[str, str | int]]
+) -> None:
+    farm = Farm(found, profile, *NODES)
+    plugin = devices_of(farm)
+    placed: list[str] = []
+    for number, (what, which) in enumerate(steps):
+        if isinstance(which, str):
+            kind = KINDS[which]
+            limits = kind.device_containers[0].limits
+            wanted = pod(
+                f"p{number}",
+                gpus=limits["nvidia.com/gpu"].as_integer(),
+                memory=limits["nvidia.com/gpumem"].as_integer(),
+                cores=limits["nvidia.com/gpucores"].as_integer(),
+                annotations=kind.annotations,
+            )
+            if farm.place(wanted).node:
+                placed.append(wanted.key)
+        elif what == "delete" and placed:
+            farm.cluster.remove_pod(placed.pop(which % len(placed)))
+        elif what == "cordon":
+            farm.cluster.add_node(annotated(f"n{which}", "hami.io/device-cordon", f"n{which}-g0"))
+        check(farm, plugin)
+
+
+def test_nodes_that_look_alike_are_asked_once(found: RuleSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    farm = Farm(found, "pack", *NODES)
+    plugin, snapshot = devices_of(farm), farm.cluster.snapshot()
+    asked: list[str] = []
+    place = Answers._place
+
+    def counted(self: Answers, demand: Demand, at: object, quota: object) -> object:
+        asked.append(at.node.name)  # type: ignore[attr-defined]  # the arguments are those of `_place`
+        return place(self, demand, at, quota)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Answers, "_place", counted)
+    demand = plugin.demand(KINDS["small"], snapshot)
+    assert isinstance(demand, Demand)
+    plugin.answers.column(demand, snapshot, snapshot.order)
+    assert [name for name in asked if name.startswith("n")] == ["n0"]
+    plugin.answers.column(demand, snapshot, snapshot.order)
+    assert len(asked) == len(set(asked))

@@ -1,0 +1,69 @@
+"""What decided a condition, for rules that nobody foresaw."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from kdsl.cluster.taints import Taint, Toleration
+
+from tests.explain.cases import case, decided, node, pod
+
+FNS = 'fn sizeOf(labels: map(string, string)): int = int(labels[?"size"].orValue("0"))\n'
+WILD = Taint("wild", "", "NoSchedule")
+
+
+@pytest.mark.parametrize(
+    ("condition", "atoms"),
+    [
+        ("pod.priority + 1 > 5", ["0 + 1 > 5"]),
+        ("2 * (pod.priority - 3) >= 0", ["2 * (0 - 3) >= 0"]),
+        ("node.name == 'a' || node.name == 'b'", ['"n" == "a"', '"n" == "b"']),
+        ("node.name == 'n' && node.podCount > 0", ["0 > 0"]),
+        ("pod.priority > 1 && node.podCount > 0", ["0 > 1", "0 > 0"]),
+        ("!(node.name == 'n')", ['"n" == "n" = true']),
+        ("!node.unschedulable", ["node.unschedulable = true"]),
+        ("node.unschedulable ? pod.priority > 1 : true", ["0 > 1"]),
+        ("node.unschedulable ? false : true", ["node.unschedulable = true"]),
+        ('"zone" in node.labels', ['"zone" in {"size": "7"}']),
+        ('pod.requests["cpu"] <= node.allocatable["cpu"] / 10', ["1 <= 8 / 10"]),
+        ("sizeOf(node.labels) >= 10", ["7 >= 10"]),
+        ("node.taints.all(t, t.key != 'wild')", ['"wild" != "wild"']),
+        ("pod.tolerations.exists(t, t.key == 'x')", ['"calm" == "x"']),
+        ("pod.tolerations.exists(t, t.key == 'x' && t.effect == '')", ['"calm" == "x"']),
+        ("100 / pod.priority > 0", ["100 / pod.priority > 0: division by zero"]),
+    ],
+)
+def test_the_atoms_that_decide(tmp_path: Path, condition: str, atoms: list[str]) -> None:
+    rule = f'{FNS}predicate P {{\n  require {condition}\n    else "no"\n}}\n'
+    cordoned = node("n", {"size": "7"}, (WILD,), unschedulable=True)
+    calm = pod("p", tolerations=(Toleration("calm", "Exists", "", ""),))
+    found = decided(case(tmp_path, rule, [cordoned], calm).findings())["n"]["P"]
+    assert [re.sub(r" \([a-z]+ = .*\)$", "", text) for text in found] == atoms
+
+
+def test_names_and_loops_are_looked_into(tmp_path: Path) -> None:
+    rule = """predicate P {
+  report all
+  let isBig = node.allocatable["cpu"] > quantity("4")
+  let isFree = !isBig
+  require isFree else "big"
+  for r, amount in pod.requests where amount > quantity("0") {
+    let left = node.allocatable[r] - node.requested[r]
+    require amount <= left else "short of ${r}"
+  }
+}
+"""
+    found = case(tmp_path, rule, [node("n")], pod("busy", "7", node_name="n"), pod("p", "2")).findings()
+    (judged,) = found.nodes
+    (rejected,) = judged.rejected
+    assert rejected.reasons == ("big", "short of cpu")
+    assert decided(found)["n"]["P"] == ["8 > 4 = true", '2 <= 1 (r = "cpu")']
+    assert [failed.condition for failed in rejected.failed] == ["isFree", "amount <= left"]
+
+
+def test_resources_are_compared_one_by_one(tmp_path: Path) -> None:
+    rule = 'predicate P {\n  require pod.requests <= node.allocatable - node.requested else "no"\n}\n'
+    found = case(tmp_path, rule, [node("n", cpu="1500m")], pod("p", "2")).findings()
+    assert decided(found)["n"]["P"] == ['2 <= 1500m (resource = "cpu")']

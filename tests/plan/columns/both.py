@@ -1,0 +1,82 @@
+"""Runs a rule through both back ends, so that tests can hold them equal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kdsl.check.model import CheckedPredicate, CheckedScore
+from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.plan.columns.programs import MIN_ROWS
+from kdsl.plan.predicate import PredicateProgram
+from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
+from kdsl.plan.scope import Functions
+from kdsl.plan.score import ScoreProgram
+from kdsl.plan.verdicts import Verdicts
+from kdsl.plan.views import ClusterView
+
+from tests.plan.lab import DEFAULT_QUEUE, rules
+
+_PREDICATE = f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q predicates {{ P }} }}'
+_SCORE = f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q scores {{ P weight 1 }} }}'
+
+
+def predicate_program(body: str, fns: str = "", steps: Steps = DEFAULT_STEPS) -> PredicateProgram:
+    """Compile a predicate whose body begins in line 4 if there are no functions."""
+    found = rules(f"predicate P {{\n{body}\n}}\n{fns}\n{_PREDICATE}")
+    rule = found.profiles["t.p"].predicates[0]
+    assert isinstance(rule, CheckedPredicate)
+    return PredicateProgram(rule, Functions.of(found.fns, steps=steps))
+
+
+def score_program(body: str, fns: str = "") -> ScoreProgram:
+    found = rules(f"score P {{\n{body}\n}}\n{fns}\n{_SCORE}")
+    rule = found.profiles["t.p"].scores[0].score
+    assert isinstance(rule, CheckedScore)
+    return ScoreProgram(rule, Functions.of(found.fns))
+
+
+def cluster(nodes: Sequence[NodeFacts], pods: Sequence[PodInfo] = ()) -> ClusterCache:
+    """Return a cluster with copies of nodes, under names of their own, so that there are enough for columns."""
+    cache = ClusterCache()
+    for facts in nodes:
+        cache.add_node(facts)
+    for pod in pods:
+        cache.add_pod(pod)
+    return cache
+
+
+def both_verdicts(
+    program: PredicateProgram, pod: PodInfo, nodes: NodeSet
+) -> tuple[list[object], list[object]]:
+    """Return what the column back end and the scalar one say of every node."""
+    assert len(nodes) >= MIN_ROWS
+    answers: list[list[object]] = []
+    for is_columns in (True, False):
+        frame, verdicts = program.begin(pod, ClusterView(nodes.snapshot)), Verdicts()
+        decided = program.decide(frame)
+        if decided is not None:
+            return [decided], [decided]
+        ids = (
+            program.judge_nodes(frame, nodes, verdicts).tolist()
+            if is_columns
+            else list(program.judge(frame, nodes.nodes(), verdicts))
+        )
+        statuses = [verdicts.table[one] for one in ids]
+        answers.append([(status.code, status.reasons, status.sites) for status in statuses])
+    return answers[0], answers[1]
+
+
+def both_scores(program: ScoreProgram, pod: PodInfo, nodes: NodeSet) -> tuple[list[str], list[str]]:
+    """Return the raw scores of both back ends, exact in every bit."""
+    assert len(nodes) >= MIN_ROWS
+
+    def begin() -> list[object]:
+        frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
+        program.applies(frame, nodes)
+        return frame
+
+    columns = program.judge_nodes(begin(), nodes).tolist()
+    return [repr(one) for one in columns], [repr(one) for one in program.judge(begin(), nodes.nodes())]

@@ -1,0 +1,49 @@
+"""Fact columns follow their nodes, row by row."""
+
+from __future__ import annotations
+
+from kdsl.cluster.cache import ClusterCache
+from kdsl.plan.columns.facts import ABSENT, Facts
+
+from tests.plan.lab import node
+
+
+def _values(cache: ClusterCache, key: str) -> dict[str, object]:
+    snapshot = cache.snapshot().live
+    column = Facts.of(snapshot).key("labels", key)
+    names = snapshot.names
+    return {names[row]: column.values[column.codes[row]] for row in snapshot.order.tolist()}
+
+
+def test_a_column_follows_changed_new_and_removed_nodes() -> None:
+    cache = ClusterCache()
+    for name in ("a", "b"):
+        cache.add_node(node(name, labels={"k": name}))
+    assert _values(cache, "k") == {"a": "a", "b": "b"}
+    cache.add_node(node("a", labels={"k": "x"}))
+    cache.add_node(node("c"))
+    assert _values(cache, "k") == {"a": "x", "b": "b", "c": None}
+    cache.remove_node("b")
+    cache.add_node(node("d", labels={"k": "d"}))
+    assert _values(cache, "k") == {"a": "x", "c": None, "d": "d"}
+
+
+def test_only_changed_nodes_are_encoded_again() -> None:
+    cache = ClusterCache()
+    for name in ("a", "b"):
+        cache.add_node(node(name, labels={"k": name}))
+    facts = Facts.of(cache.snapshot().live)
+    column = facts.key("labels", "k")
+    row = cache.snapshot().row_of("b")
+    column.codes[row] = ABSENT  # what a full encoding would put right
+    cache.add_node(node("a", labels={"k": "x"}))
+    cache.snapshot()
+    assert facts.key("labels", "k").codes[row] == ABSENT
+
+
+def test_values_that_went_are_forgotten() -> None:
+    cache = ClusterCache()
+    for number in range(3_000):
+        cache.add_node(node("a", labels={"k": str(number)}))
+        assert _values(cache, "k") == {"a": str(number)}
+    assert len(Facts.of(cache.snapshot().live).key("labels", "k").values) < 2_000

@@ -1,0 +1,80 @@
+"""Statements over columns: order of failures, loops, errors, reasons, and steps."""
+
+from __future__ import annotations
+
+import pytest
+from kdsl.cluster.frozen_map import FrozenMap
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.taints import Taint
+from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate
+from kdsl.plan.scalar.meter import Steps
+
+from tests.plan.columns.both import both_verdicts, cluster, predicate_program
+from tests.plan.lab import node
+
+TAINTS = [(), (Taint("t", "", "NoSchedule"),), (Taint("t", "", "NoSchedule"), Taint("u", "", "NoExecute"))]
+NODES = NodeSet.all(
+    cluster(
+        [
+            node(f"n{at}", cpu=at * 500, labels={"k": "ab"[at % 2]} if at % 3 else {}, taints=TAINTS[at % 3])
+            for at in range(15)
+        ],
+        [PodInfo(f"p{at}", node_name=f"n{at}") for at in range(0, 15, 2)],
+    ).snapshot()
+)
+POD = PodInfo("p", labels=FrozenMap({"k": "a", "j": "b"}), priority=2)
+USAGE = 'require node.podCount >= 0 else "never"'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'require node.podCount == 0 else "has ${node.podCount}"',
+        f'report all\n{USAGE}\nfor i in [1, 2, 1] {{ require node.podCount != i else "has ${{i}}" require i != 2 else "two" }}',
+        'for k, v in pod.labels { let w = v + "" require node.labels[?k].orValue(w) == w else "${k} is not ${w}" }\n' + USAGE,
+        'report all\nfor t in node.taints { require t.key == "u" else "taint ${t.key}" }\nrequire node.podCount == 0 else "full"',
+        'for t in node.taints where node.podCount / (node.podCount - 1) == 0 { require false else "${t.key}" }',
+        'on error reject "cannot say for ${node.name}"\nrequire 1 / node.podCount == 1 else "no"',
+        'on error reject "cannot say for ${node.name}"\nfor i in [0, 1] where 1 / i == 1 { require node.podCount == i else "${i}" }',
+        'on error reject "at ${node.name}"\nrequire node.labels[?"k"].value() == "a" else "no"',
+        'let a = 10 / node.podCount\nlet b = a + a\nrequire node.podCount == 0 || b > 20 else "${b}"',
+        'require pod.labels.all(k, cluster.pods.exists(p, k in p.labels) || node.podCount == 0) else "no"',
+    ],
+)  # fmt: skip
+def test_both_back_ends_say_the_same(body: str) -> None:
+    columns, scalar = both_verdicts(predicate_program(body), POD, NODES)
+    assert columns == scalar
+    assert len(set(map(str, scalar))) > 1
+
+
+def test_what_a_few_facts_decide_is_judged_once_for_each() -> None:
+    program = predicate_program('require node.taints.all(t, pod.tolerates(t)) else "no"')
+    assert isinstance(program.columns, DistinctPredicate)
+    program = predicate_program('on error reject "${node.name}"\nrequire node.taints.size() < 2 else "no"')
+    assert isinstance(program.columns, ColumnPredicate)
+
+
+@pytest.mark.parametrize("steps", [1, 5, 20, 60, 200])
+def test_a_rule_runs_out_of_steps_as_in_the_scalar_back_end(steps: int) -> None:
+    body = """
+    let n = pod.labels.map(k, pod.labels.map(j, node.podCount + k.size()).sum()).sum()
+    require n > 4 || twice(twice(n)) > 3 else "few"
+    for k in pod.labels { require [1, 2, 3].exists(i, i == node.podCount + k.size()) else "not" }
+    """
+    program = predicate_program(body, "fn twice(n: int): int = n * 2", Steps(node=steps))
+    columns, scalar = both_verdicts(program, POD, NODES)
+    assert columns == scalar
+
+
+def test_a_chain_of_lets_is_lowered_once_each() -> None:
+    lets = "\n".join(f"let a{at + 1} = a{at} + a{at}" for at in range(40))
+    body = f'let a0 = node.podCount\n{lets}\nrequire a40 >= 0 && a20 != 7 else "no"'
+    columns, scalar = both_verdicts(predicate_program(body), POD, NODES)
+    assert columns == scalar
+
+
+def test_deep_nesting_is_left_to_the_scalar_back_end() -> None:
+    deep = "node.podCount" + " + 1" * 150
+    columns, scalar = both_verdicts(predicate_program(f'require {deep} > 150 else "no"'), POD, NODES)
+    assert columns == scalar

@@ -1,0 +1,81 @@
+"""A small device and what the tests of this folder ask of it."""
+
+from __future__ import annotations
+
+from kdsl.base.quantity import Quantity
+from kdsl.base.span import Source
+from kdsl.check.checker import check_program
+from kdsl.cluster.devices.cards import Card
+from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod, Phase
+from kdsl.lang.loader import load_sources
+from kdsl.plan.devices.program import DeviceProgram
+from kdsl.plan.scope import Functions
+
+SMALL = """
+kdsl 1
+package small
+
+device Small {
+  kind "K"
+  record "cards"
+  resource card = "v.com/card"
+  resource memory = "v.com/memory"
+  param most = 2
+
+  inventory for row in json.decode(node.annotations[?"register"].orValue("[]")) {
+    set id = row.id
+    set slots = 4
+    set memory = row.memory
+    set cores = 100
+    set numa = row[?"numa"].orValue(0)
+  }
+  ADMIT
+  request {
+    set count = container.amounts[?card].orValue(0)
+    set memory = container.amounts[?memory].orValue(0)
+  }
+  charge {
+    set memory = request.memory
+    set cores = 10
+  }
+  require request.count <= most
+    else "TooMany"
+  fit {
+    require device.slots > device.used
+      else "Slots"
+    TOGETHER
+    require charge.memory <= device.memory - device.usedMemory
+      else "Memory"
+  }
+  CHOOSE
+  annotate "first": allocation.cards[0].id where allocation.cards.size() > 0
+}
+"""
+
+
+def small(admit: str = "", together: str = "", choose: str = 'choose first else "TooFew"') -> DeviceProgram:
+    """Return the device with these parts."""
+    text = SMALL.lstrip().replace("ADMIT", admit).replace("TOGETHER", together).replace("CHOOSE", choose)
+    loaded = load_sources([Source("small.kdsl", text)])
+    checked = check_program(loaded.program)
+    assert checked.rules is not None, checked.diagnostics
+    return DeviceProgram(checked.rules.devices["small.Small"], Functions.of(checked.rules.fns))
+
+
+def node(register: str) -> DeviceNode:
+    return DeviceNode("n", annotations={"register": register})
+
+
+def card(name: str, memory: int = 100, numa: int = 0, used: int = 0) -> Card:
+    return Card(name, "K", "K", 4, memory, 100, numa=numa, used=used)
+
+
+def container(count: int = 0, memory: int = 0, phase: Phase = Phase.APP) -> DeviceContainer:
+    amounts = {"v.com/card": Quantity.of(count), "v.com/memory": Quantity.of(memory)}
+    return DeviceContainer(
+        "c", phase, {name: amount for name, amount in amounts.items() if not amount.is_zero}
+    )
+
+
+def pod(*containers: DeviceContainer) -> DevicePod:
+    return DevicePod("p", containers=containers)

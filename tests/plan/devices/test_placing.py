@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kdsl.cluster.devices.cards import Card
+from kdsl.cluster.devices.pods import DeviceNode, DevicePod, Phase
+from kdsl.cluster.devices.policy import Policy
+from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, best_of, place, requests_of
+from kdsl.plan.devices.program import DeviceProgram
+
+from tests.plan.devices.devices import card, container, pod, small
+
+BINPACK = Policy(device="binpack")
+
+
+def placed(program: DeviceProgram, wanted: DevicePod, cards: list[Card], policy: Policy = BINPACK) -> str:
+    """Return what the pod gets as text, or why it gets nothing."""
+    at = NodeCards(DeviceNode("n"), tuple(cards))
+    found = place({"K": program}, wanted, requests_of([program], wanted), policy, at)
+    return found.allocations["K"].text if isinstance(found, Placed) else found.reason
+
+
+def test_the_last_of_equal_cards_is_tried_first() -> None:
+    assert placed(small(), pod(container(1, 5)), [card("a"), card("b")]) == "b,K,5,10:;"
+
+
+@pytest.mark.parametrize("policy, chosen", [("binpack", "b"), ("spread", "a")])
+def test_fuller_or_emptier(policy: str, chosen: str) -> None:
+    cards = [card("a"), card("b", used=1)]
+    assert placed(small(), pod(container(1)), cards, Policy(device=policy)) == f"{chosen},K,0,10:;"
+
+
+def test_reasons_are_counted() -> None:
+    cards = [card("a", memory=1), card("b", memory=1), card("c", used=4), card("d")]
+    assert placed(small(), pod(container(2, 5)), cards) == "1/4 Slots, 1/4 TooFew, 2/4 Memory"
+
+
+def test_more_than_there_are() -> None:
+    assert placed(small(), pod(container(2)), [card("a")]) == "NodeInsufficientDevice"
+
+
+def test_the_node_as_a_whole() -> None:
+    assert placed(small(), pod(container(3)), [card("a"), card("b"), card("c")]) == "1/3 TooMany"
+
+
+def test_cards_of_another_kind_are_no_candidates() -> None:
+    other = Card("x", "Other", "Other", 4, 100, 100)
+    assert placed(small(), pod(container(1)), [other]) == "NodeInsufficientDevice"
+
+
+def test_together_gives_back_what_was_taken() -> None:
+    program = small(together='together by device.numa else "Numa"')
+    cards = [card("a", numa=0), card("b", numa=0), card("c", numa=1)]
+    assert placed(program, pod(container(2)), cards, Policy(device="numa")) == "b,K,0,10:a,K,0,10:;"
+    lonely = [card("a", numa=0), card("c", numa=1)]
+    assert placed(program, pod(container(2)), lonely, Policy(device="numa")) == "1/2 Numa, 1/2 TooFew"
+
+
+@pytest.mark.parametrize(
+    "phases, memory, expected",
+    [
+        pytest.param("app app", 60, "1/1 Memory", id="two at once"),
+        pytest.param("init app", 60, "a,K,60,10:;a,K,60,10:;", id="one after the other"),
+        pytest.param("init init app", 60, "a,K,60,10:;a,K,60,10:;a,K,60,10:;", id="three in a row"),
+        pytest.param("sidecar app", 60, "1/1 Memory", id="beside a sidecar"),
+        pytest.param("sidecar init", 60, "1/1 Memory", id="init beside the sidecar before it"),
+        pytest.param("init sidecar", 60, "a,K,60,10:;a,K,60,10:;", id="init before the sidecar"),
+    ],
+)
+def test_phases(phases: str, memory: int, expected: str) -> None:
+    wanted = pod(*(container(1, memory, Phase(phase)) for phase in phases.split()))
+    assert placed(small(), wanted, [card("a")]) == expected
+
+
+def test_a_container_without_cards_keeps_its_place() -> None:
+    wanted = pod(container(), container(1), container())
+    assert placed(small(), wanted, [card("a")]) == ";a,K,0,10:;;"
+
+
+def test_an_error_keeps_the_node_out() -> None:
+    program = small(choose="choose pairs { set affinity = 1 / (device.memory - 100) }")
+    three = [card("a"), card("b"), card("c")]
+    assert placed(program, pod(container(2)), three) == "K: division by zero"
+
+
+def test_pairs_take_the_nearest() -> None:
+    near = '{"a": {"c": 9}, "b": {"c": 1, "a": 2}}'
+    program = small(
+        choose=f"choose pairs {{ set affinity = json.decode('{near}')[?device.id].orValue({{}})[?other.id].orValue(0) }}"
+    )
+    cards = [card("c"), card("b"), card("a")]
+    assert placed(program, pod(container(2)), cards) == "a,K,0,10:c,K,0,10:;"
+    assert placed(program, pod(container(1)), cards) == "c,K,0,10:;"
+
+
+def test_annotations() -> None:
+    program = small()
+    wanted = pod(container(1))
+    at = NodeCards(DeviceNode("n"), (card("a"),))
+    found = place({"K": program}, wanted, requests_of([program], wanted), BINPACK, at)
+    assert not isinstance(found, Unplaced)
+    written = program.annotations(wanted, at.node, BINPACK, found.allocations["K"], now=0)
+    assert written == {"cards": "a,K,0,10:;", "first": "a"}
+
+
+def test_best_nodes() -> None:
+    scores = {"a": np.float32(1), "b": np.float32(2), "c": np.float32(2)}
+    assert best_of(scores, Policy("binpack")) == ("b", "c")
+    assert best_of(scores, Policy("spread")) == ("a",)
+    assert best_of({}, Policy()) == ()

@@ -1,0 +1,202 @@
+"""Law: whatever happens to a cluster, counts are what counting everything anew gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.frozen_map import FrozenMap
+from kdsl.cluster.label_selectors import LabelSelector
+from kdsl.cluster.node import NodeFacts, NodeInfo
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.pod_affinity import PodAffinityTerm
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.plan.scalar.meter import Meter
+from kdsl.plan.tallies.terms import TermKind
+from kdsl.plan.tallies.topology import PodTerms, Topology
+from kdsl.plan.values import Value
+
+KEYS: Final = ("zone", "host")
+TERMS: Final = tuple(
+    PodAffinityTerm(key, weight, LabelSelector(()), frozenset({"default"}), None)
+    for key in KEYS
+    for weight in (0, 3)
+)
+NODES: Final = st.builds(
+    lambda name, zone, cordoned: NodeFacts(
+        f"n{name}",
+        labels=FrozenMap({"host": f"n{name}"} | ({"zone": zone} if zone else {})),
+        unschedulable=cordoned,
+    ),
+    st.integers(0, 4),
+    st.sampled_from(("", "a", "b", "c")),
+    st.booleans(),
+)
+PODS: Final = st.builds(
+    lambda name, node, priority, terms: PodInfo(
+        f"p{name}", node_name=f"n{node}", priority=priority, required_anti_affinity=tuple(terms)
+    ),
+    st.integers(0, 9),
+    st.integers(0, 4),
+    st.integers(-2, 3),
+    st.lists(st.sampled_from(TERMS), max_size=2),
+)
+EVENTS: Final = st.lists(
+    st.one_of(
+        st.tuples(st.just("node"), NODES),
+        st.tuples(st.just("pod"), PODS),
+        st.tuples(st.just("gone"), st.integers(0, 9)),
+        st.tuples(st.just("no node"), st.integers(0, 4)),
+    ),
+    max_size=6,
+)
+
+
+class Question:
+    """Asks the same of everything; `name` as for questions of one text."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
+        for value in values:
+            meter.spend(1)
+            match self.name:
+                case "cordoned":
+                    yield not value.unschedulable
+                case "urgent":
+                    yield value.priority > 0
+                case "priority":
+                    yield value.priority
+                case "weight":
+                    yield value.weight + 1
+
+    def meter(self) -> Meter:
+        return Meter(1000)
+
+
+def naive(snapshot: Snapshot, key: str, cordoned: bool, question: str) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for row in snapshot.order.tolist():
+        info = snapshot.info(row)
+        if key in info.labels and (cordoned or not info.unschedulable):
+            worth = (pod.priority if question == "priority" else pod.priority > 0 for pod in info.pods)
+            sums[info.labels[key]] = sums.get(info.labels[key], 0) + sum(worth)
+    return sums
+
+
+def naive_terms(snapshot: Snapshot) -> dict[tuple[str, str], int]:
+    sums: dict[tuple[str, str], int] = {}
+    for row in snapshot.order.tolist():
+        info = snapshot.info(row)
+        for pod in info.pods:
+            for term in pod.required_anti_affinity:
+                if term.topology_key in info.labels:
+                    domain = (term.topology_key, info.labels[term.topology_key])
+                    sums[domain] = sums.get(domain, 0) + term.weight + 1
+    return sums
+
+
+def check(snapshot: Snapshot) -> None:
+    for key in KEYS:
+        for cordoned in (True, False):
+            for question in ("urgent", "priority"):
+                topology = Topology(snapshot, key)
+                if not cordoned:
+                    topology = topology.eligible(Question("cordoned"), Meter(1000))
+                found = topology.count(Question(question), Meter(1000))
+                wanted = naive(snapshot, key, cordoned, question)
+                assert found.domains() == len(wanted)
+                assert found.total() == sum(wanted.values())
+                assert found.least(0) == min(wanted.values(), default=2147483647)
+                for row in snapshot.order.tolist():
+                    node = snapshot.info(row)
+                    assert found.here(node) == wanted.get(node.labels.get(key, ""), 0)
+    terms = PodTerms(snapshot, TermKind.REQUIRED_ANTI_AFFINITY).sum(Question("weight"), Meter(1000))
+    wanted_terms = naive_terms(snapshot)
+    assert terms.total() == sum(wanted_terms.values())
+    for row in snapshot.order.tolist():
+        node = snapshot.info(row)
+        assert terms.here(node) == sum(wanted_terms.get(pair, 0) for pair in node.labels.items())
+
+
+def happen(cache: ClusterCache, events: list[tuple[str, Value]]) -> None:
+    for kind, what in events:
+        match kind:
+            case "node":
+                cache.add_node(what)
+            case "pod":
+                cache.add_pod(what)
+            case "gone" if cache.pod(f"default/p{what}") is not None:
+                cache.remove_pod(f"default/p{what}")
+            case "no node" if cache.snapshot().row_of(f"n{what}") is not None:
+                cache.remove_node(f"n{what}")
+            case _:
+                pass
+
+
+def what_ifs(snapshot: Snapshot, changes: list[tuple[int, PodInfo | NodeFacts]]) -> Iterable[Snapshot]:
+    """Yield overlays, each over the one before."""
+    for at, change in changes:
+        if not len(snapshot):
+            return
+        row = int(snapshot.order[at % len(snapshot)])
+        info = snapshot.info(row)
+        if isinstance(change, PodInfo):
+            without = [pod for pod in info.pods if pod.key == change.key]
+            info = info.without_pod(change) if without else info.with_pod(change.on(info.name))
+        else:
+            labels = FrozenMap({**change.labels, "host": "elsewhere"})
+            info = info.with_facts(NodeFacts(info.name, labels=labels, unschedulable=change.unschedulable))
+        snapshot = snapshot.overlay(row, info)
+        yield snapshot
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(EVENTS, st.lists(st.tuples(st.integers(0, 9), st.one_of(PODS, NODES)), max_size=3)),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_counts_are_those_of_counting_anew(
+    history: list[tuple[list[tuple[str, Value]], list[tuple[int, PodInfo | NodeFacts]]]],
+) -> None:
+    cache = ClusterCache()
+    for events, changes in history:
+        happen(cache, events)
+        snapshot = cache.snapshot()
+        check(snapshot)
+        for overlay in what_ifs(snapshot, changes):
+            check(overlay)
+        check(snapshot)
+
+
+def test_a_row_is_counted_once_at_one_version() -> None:
+    asked: list[str] = []
+
+    class Counting(Question):
+        def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
+            values = tuple(values)
+            asked.extend(value.name for value in values)
+            return super().answers(values, meter)
+
+    cache = ClusterCache()
+    for name in ("a", "b"):
+        cache.add_node(NodeFacts(name, labels=FrozenMap({"zone": name})))
+        cache.add_pod(PodInfo(f"on-{name}", node_name=name, priority=1))
+    question = Counting("urgent")
+    for _ in range(2):
+        assert Topology(cache.snapshot(), "zone").count(question, Meter(100)).total() == 2
+    assert sorted(asked) == ["on-a", "on-b"]
+    cache.add_pod(PodInfo("new", node_name="b"))
+    snapshot = cache.snapshot()
+    assert Topology(snapshot, "zone").count(question, Meter(100)).total() == 2
+    assert sorted(asked[2:]) == ["new", "on-b"]
+    info: NodeInfo = snapshot.info(0)
+    Topology(snapshot.overlay(0, info.with_pod(PodInfo("x"))), "zone").count(question, Meter(100))
+    assert sorted(asked[4:]) == [f"on-{info.name}", "x"]

@@ -1,0 +1,397 @@
+"""VolumeBinding: what it says of pods and nodes, and what it sets aside, gives back and binds."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from kdsl.base.clock import ManualClock
+from kdsl.base.events import Action, Resource
+from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.memory_volumes import MemoryVolumes
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.read import read_values
+from kdsl.cycle.decision import Decision, Detail, Outcome
+from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.waiting import WaitingPods
+from kdsl.hooks.context import PluginContext
+from kdsl.hooks.specs import Wait
+from kdsl.hooks.status import Code, Status
+from kdsl.sim.run import SimulatedBinder
+
+from kdsl_plugins.default_binder.plugin import DefaultBinder
+from kdsl_plugins.volume_binding.needs import LOST_VOLUME, NO_STORAGE, NO_VOLUME, WRONG_NODE
+from kdsl_plugins.volume_binding.plugin import VolumeBinding
+from tests.cycle.world import plugin, table
+from tests.plugins.storage import (
+    Manifest,
+    changed,
+    claim,
+    cluster,
+    csi,
+    node,
+    pod,
+    storage_class,
+    volume,
+)
+
+SELECTED = "volume.kubernetes.io/selected-node"
+NOW = "2026-01-01T00:00:00Z"
+LOCAL, DYNAMIC = storage_class(), storage_class("dynamic", "csi.example.com")
+NODES = node("a", disk="a", zone="z1"), node("b", disk="b", zone="z2")
+ON_A, ON_B = {"disk": ["a"]}, {"disk": ["b"]}
+
+
+class World:
+    """A cluster and a scheduler of this plugin, perhaps with others behind it."""
+
+    def __init__(self, *objects: Manifest, **others: object) -> None:
+        self.cache: ClusterCache = cluster(*NODES, *objects)
+        self.waiting: WaitingPods[Any] = WaitingPods()
+        self.volumes = MemoryVolumes(self.cache)
+        context = PluginContext(SimulatedBinder(self.cache), ManualClock(), self.waiting, self.volumes)
+        binder = DefaultBinder({}, context)
+        plugins = {"VolumeBinding": VolumeBinding({}, context), **others, "binder": binder}
+        options = EngineOptions(detail=Detail.FULL)
+        self.engine = Engine([table(plugins)], self.cache, ManualClock(), options, waiting=self.waiting)
+
+    def schedule(self, manifest: Manifest) -> Decision:
+        (read,) = read_values([manifest]).pods
+        return self.engine.schedule_one(PodInfo.of(read))
+
+    def owner_of(self, name: str) -> str:
+        """The claim that a volume belongs to."""
+        reference = self.cache.snapshot().catalog.volumes[name].spec.claim_ref
+        return reference.name if reference is not None else ""
+
+    def volume_of(self, name: str) -> str:
+        """The volume that a claim is bound to."""
+        return self.cache.snapshot().catalog.claims[f"default/{name}"].spec.volume_name
+
+
+def reasons(decision: Decision) -> dict[str, tuple[str, ...]]:
+    """Return the reasons by node, which must all be of one code; none for a node that passes."""
+    codes = {verdict.status.code for verdict in decision.verdicts if verdict.status is not None}
+    assert codes <= {Code.UNRESOLVABLE}
+    return {verdict.node: verdict.status.reasons if verdict.status else () for verdict in decision.verdicts}
+
+
+OWNED = changed(
+    claim("p-tmp", bound="pv"),
+    ownerReferences=[{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "uid-p", "controller": True}],
+)
+EPHEMERAL = pod("p", volumes=[{"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}])
+
+
+@pytest.mark.parametrize(
+    ("objects", "asked", "message"),
+    [
+        ([], pod("p", "x"), 'persistentvolumeclaim "x" not found'),
+        (
+            [],
+            EPHEMERAL,
+            'waiting for ephemeral volume controller to create the persistentvolumeclaim "p-tmp"',
+        ),
+        (
+            [changed(OWNED, ownerReferences=[])],
+            EPHEMERAL,
+            "PVC default/p-tmp was not created for pod default/p (pod is not owner)",
+        ),
+        (
+            [{**claim("x", bound="pv"), "status": {"phase": "Lost"}}],
+            pod("p", "x"),
+            'persistentvolumeclaim "x" bound to non-existent persistentvolume "pv"',
+        ),
+        (
+            [changed(claim("x"), deletionTimestamp=NOW)],
+            pod("p", "x"),
+            'persistentvolumeclaim "x" is being deleted',
+        ),
+        # Neither waits for its pod: no class, a class that is not there, one that binds at once, a volume it names.
+        (
+            [claim("x", storageClassName="")],
+            pod("p", "x"),
+            "pod has unbound immediate PersistentVolumeClaims",
+        ),
+        (
+            [claim("x", storageClassName="no")],
+            pod("p", "x"),
+            "pod has unbound immediate PersistentVolumeClaims",
+        ),
+        (
+            [claim("x", storageClassName="now"), storage_class("now", volumeBindingMode="Immediate")],
+            pod("p", "x"),
+            "pod has unbound immediate PersistentVolumeClaims",
+        ),
+        ([claim("x", volumeName="pv")], pod("p", "x"), "pod has unbound immediate PersistentVolumeClaims"),
+    ],
+)
+def test_claims_that_no_node_can_help(objects: list[Manifest], asked: Manifest, message: str) -> None:
+    decision = World(LOCAL, volume("pv"), *objects).schedule(asked)
+    assert decision.outcome is Outcome.UNSCHEDULABLE
+    assert decision.message == f"0/2 nodes are available: {message}."
+    assert decision.prefilter.status is not None
+    assert decision.prefilter.status.code is Code.UNRESOLVABLE
+
+
+def test_pods_without_claims_are_none_of_its_business() -> None:
+    decision = World().schedule(pod("p"))
+    assert decision.outcome is Outcome.PLACED
+    assert decision.prefilter.skipped == ("VolumeBinding",)
+
+
+@pytest.mark.parametrize(
+    ("objects", "a", "b"),
+    [
+        pytest.param([claim("x", bound="pv"), volume("pv", on=ON_A)], (), (WRONG_NODE,), id="bound"),
+        pytest.param([claim("x", bound="pv"), volume("pv")], (), (), id="bound-anywhere"),
+        pytest.param([claim("x", bound="gone")], (LOST_VOLUME,), (LOST_VOLUME,), id="bound-to-nothing"),
+        pytest.param([claim("x"), volume("pv", on=ON_B)], (NO_VOLUME,), (), id="matched"),
+        pytest.param([claim("x", 11), volume("pv")], (NO_VOLUME,), (NO_VOLUME,), id="too-small"),
+        pytest.param([claim("x", 10), volume("pv")], (), (), id="just-fits"),
+        pytest.param([claim("x", None), volume("pv")], (), (), id="any-size"),
+        pytest.param(
+            [claim("x"), volume("pv", storageClassName="other")], (NO_VOLUME,), (NO_VOLUME,), id="class"
+        ),
+        pytest.param(
+            [claim("x"), volume("pv", accessModes=["ReadOnlyMany"])], (NO_VOLUME,), (NO_VOLUME,), id="modes"
+        ),
+        pytest.param(
+            [claim("x"), volume("pv", volumeMode="Block")], (NO_VOLUME,), (NO_VOLUME,), id="volume-mode"
+        ),
+        pytest.param(
+            [claim("x"), volume("pv", volumeAttributesClassName="gold")],
+            (NO_VOLUME,),
+            (NO_VOLUME,),
+            id="attributes",
+        ),
+        pytest.param([claim("x"), volume("pv", phase="Released")], (NO_VOLUME,), (NO_VOLUME,), id="phase"),
+        pytest.param(
+            [claim("x"), changed(volume("pv"), deletionTimestamp=NOW)],
+            (NO_VOLUME,),
+            (NO_VOLUME,),
+            id="deleting",
+        ),
+        pytest.param(
+            [claim("x"), volume("pv", claimRef={"namespace": "default", "name": "y"})],
+            (NO_VOLUME,),
+            (NO_VOLUME,),
+            id="taken",
+        ),
+        pytest.param(
+            [claim("x", selector={"matchLabels": {"tier": "fast"}}), volume("pv")],
+            (NO_VOLUME,),
+            (NO_VOLUME,),
+            id="selector",
+        ),
+        pytest.param(
+            [
+                claim("x", selector={"matchLabels": {"tier": "fast"}}),
+                changed(volume("pv"), labels={"tier": "fast"}),
+            ],
+            (),
+            (),
+            id="selected",
+        ),
+        # A volume that is the claim's own is the only one for it, whatever its phase; others do not help.
+        pytest.param(
+            [
+                claim("x"),
+                volume("own", on=ON_A, phase="Pending", claimRef={"namespace": "default", "name": "x"}),
+                volume("pv"),
+            ],
+            (),
+            (NO_VOLUME,),
+            id="reserved",
+        ),
+        pytest.param(
+            [claim("x"), volume("own", claimRef={"namespace": "default", "name": "x", "uid": "another"})],
+            (NO_VOLUME,),
+            (NO_VOLUME,),
+            id="reserved-for-an-earlier-one",
+        ),
+        pytest.param(
+            [changed(claim("x", storageClassName="dynamic"), annotations={SELECTED: "b"})],
+            (NO_VOLUME,),
+            (),
+            id="selected-node",
+        ),
+        pytest.param([claim("x", storageClassName="dynamic")], (), (), id="provisioned"),
+    ],
+)
+def test_what_nodes_answer(objects: list[Manifest], a: tuple[str, ...], b: tuple[str, ...]) -> None:
+    assert reasons(World(LOCAL, DYNAMIC, *objects).schedule(pod("p", "x"))) == {"a": a, "b": b}
+
+
+def test_reasons_of_bound_and_unbound_claims_come_together() -> None:
+    world = World(LOCAL, claim("x", bound="pv"), volume("pv", on=ON_A, phase="Bound"), claim("y"))
+    assert reasons(world.schedule(pod("p", "y", "x"))) == {"a": (NO_VOLUME,), "b": (WRONG_NODE, NO_VOLUME)}
+
+
+def allowing(*terms: dict[str, list[str]]) -> list[Manifest]:
+    """Allowed topologies of a storage class."""
+    return [
+        {"matchLabelExpressions": [{"key": key, "values": values} for key, values in term.items()]}
+        for term in terms
+    ]
+
+
+@pytest.mark.parametrize(
+    ("terms", "a", "b"),
+    [
+        (allowing({"zone": ["z1", "z3"]}), (), (NO_VOLUME,)),
+        (allowing({"zone": ["z1"]}, {"disk": ["b"]}), (), ()),
+        (allowing({"zone": ["z1"], "disk": ["b"]}), (NO_VOLUME,), (NO_VOLUME,)),
+        (allowing({}), (NO_VOLUME,), (NO_VOLUME,)),
+    ],
+)
+def test_provisioning_keeps_to_allowed_topologies(
+    terms: list[Manifest], a: tuple[str, ...], b: tuple[str, ...]
+) -> None:
+    world = World(claim("x", storageClassName="dynamic"), {**DYNAMIC, "allowedTopologies": terms})
+    assert reasons(world.schedule(pod("p", "x"))) == {"a": a, "b": b}
+
+
+TRACKED = csi("CSIDriver", "csi.example.com", spec={"storageCapacity": True})
+
+
+def capacity(name: str, **fields: Any) -> Manifest:
+    return csi("CSIStorageCapacity", name, storageClassName="dynamic", **fields)
+
+
+ZONE_1, ALL = {"matchLabels": {"zone": "z1"}}, {"matchLabels": {}}
+
+
+@pytest.mark.parametrize(
+    ("objects", "a", "b"),
+    [
+        pytest.param([csi("CSIDriver", "csi.example.com", spec={})], (), (), id="untracked"),
+        pytest.param([TRACKED], (NO_STORAGE,), (NO_STORAGE,), id="nothing-known"),
+        pytest.param(
+            [TRACKED, capacity("c", nodeTopology=ZONE_1, capacity="5Gi")], (), (NO_STORAGE,), id="one-zone"
+        ),
+        pytest.param(
+            [TRACKED, capacity("c", nodeTopology=ALL, capacity="9Gi", maximumVolumeSize="4Gi")],
+            (NO_STORAGE,),
+            (NO_STORAGE,),
+            id="largest-volume",
+        ),
+        pytest.param([TRACKED, capacity("c", capacity="9Gi")], (NO_STORAGE,), (NO_STORAGE,), id="no-nodes"),
+        pytest.param(
+            [TRACKED, capacity("c", nodeTopology=ALL)], (NO_STORAGE,), (NO_STORAGE,), id="no-amount"
+        ),
+    ],
+)
+def test_provisioning_needs_storage_that_is_left(
+    objects: list[Manifest], a: tuple[str, ...], b: tuple[str, ...]
+) -> None:
+    world = World(DYNAMIC, claim("x", storageClassName="dynamic"), *objects)
+    assert reasons(world.schedule(pod("p", "x"))) == {"a": a, "b": b}
+
+
+def test_small_claims_get_small_volumes() -> None:
+    world = World(
+        LOCAL, claim("large", 8), claim("small", 2), volume("v20", 20), volume("v3", 3), volume("v9", 9)
+    )
+    assert world.schedule(pod("p", "large", "small")).outcome is Outcome.PLACED
+    assert {name: world.volume_of(name) for name in ("large", "small")} == {"large": "v9", "small": "v3"}
+    assert world.owner_of("v20") == ""
+
+
+def test_two_claims_of_a_pod_do_not_share_a_volume() -> None:
+    world = World(LOCAL, claim("x"), claim("y"), volume("pv"))
+    assert reasons(world.schedule(pod("p", "x", "y"))) == {"a": (NO_VOLUME,), "b": (NO_VOLUME,)}
+
+
+def test_a_claim_of_two_volumes_needs_one() -> None:
+    world = World(LOCAL, claim("x"), volume("pv"), volume("pv2"))
+    assert world.schedule(pod("p", "x", "x")).outcome is Outcome.PLACED
+    assert (world.volume_of("x"), world.owner_of("pv2")) == ("pv", "")
+
+
+def test_of_two_pods_one_gets_the_volume() -> None:
+    world = World(LOCAL, claim("x"), claim("y"), volume("pv", on=ON_A))
+    assert world.schedule(pod("first", "x")).node == "a"
+    assert reasons(world.schedule(pod("second", "y"))) == {"a": (NO_VOLUME,), "b": (NO_VOLUME,)}
+    assert (world.volume_of("x"), world.owner_of("pv")) == ("pv", "x")
+
+
+def test_a_held_pod_keeps_its_volume_from_others_until_it_is_refused() -> None:
+    gate = plugin(permit=lambda pod: Wait(10**9) if pod.name == "first" else None)
+    world = World(LOCAL, claim("x"), claim("y"), volume("pv"), gate=gate)
+    assert world.schedule(pod("first", "x")).outcome is Outcome.WAITING
+    assert (world.owner_of("pv"), world.volume_of("x")) == ("x", "")
+    assert world.schedule(pod("second", "y")).outcome is Outcome.UNSCHEDULABLE
+
+    assert world.waiting.reject("default/first", "gate", "no")
+    (refused,) = world.engine.settle()
+    assert refused.outcome is Outcome.UNSCHEDULABLE
+    assert world.owner_of("pv") == ""
+    assert world.schedule(pod("second", "y")).outcome is Outcome.PLACED
+    assert world.volume_of("y") == "pv"
+
+
+def test_a_failed_reservation_gives_back_volumes_and_nodes() -> None:
+    refusal = Status(Code.UNSCHEDULABLE, ("no",))
+    world = World(
+        LOCAL,
+        DYNAMIC,
+        claim("x"),
+        claim("y", storageClassName="dynamic"),
+        volume("pv"),
+        refusing=plugin(reserve=lambda: refusal),
+    )
+    before = world.cache.snapshot().catalog.version("cluster.storage")
+    assert world.schedule(pod("p", "x", "y")).outcome is Outcome.UNSCHEDULABLE
+    catalog = world.cache.snapshot().catalog
+    assert world.owner_of("pv") == ""
+    assert SELECTED not in catalog.claims["default/y"].metadata.annotations
+    assert catalog.version("cluster.storage") > before
+
+
+def test_a_binding_that_fails_is_an_error_and_gives_the_volume_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(LOCAL, claim("x"), volume("pv"))
+    monkeypatch.setattr(world.volumes, "bind", lambda pod, plan: Status(Code.ERROR, ("conflict",)))
+    decision = world.schedule(pod("p", "x"))
+    assert decision.outcome is Outcome.ERROR
+    assert decision.message == 'running PreBind plugin "VolumeBinding": conflict'
+    assert world.owner_of("pv") == ""
+
+
+def test_what_was_provisioned_is_where_its_driver_put_it() -> None:
+    drivers = {"drivers": [{"name": "csi.example.com", "nodeID": "a", "topologyKeys": ["disk"]}]}
+    world = World(
+        DYNAMIC,
+        claim("x", storageClassName="dynamic"),
+        csi("CSINode", "a", spec=drivers),
+        csi("CSINode", "b"),
+    )
+    assert world.schedule(pod("p", "x", nodeSelector={"disk": "a"})).node == "a"
+    assert reasons(world.schedule(pod("q", "x"))) == {"a": (), "b": (WRONG_NODE,)}
+
+
+@pytest.mark.parametrize(
+    ("resource", "action", "wakes"),
+    [
+        (Resource.PERSISTENT_VOLUME, Action.ADD, True),
+        (Resource.PERSISTENT_VOLUME, Action.DELETE, False),
+        (Resource.NODE, Action.NODE_LABEL, True),
+        (Resource.NODE, Action.NODE_TAINT_REMOVED, False),
+        (Resource.ASSIGNED_POD, Action.DELETE, True),
+        (Resource.SERVICE, Action.ADD, False),
+    ],
+)
+def test_what_wakes_the_pods_it_rejected(resource: Resource, action: Action, wakes: bool) -> None:
+    context = PluginContext(SimulatedBinder(cluster()), ManualClock(), WaitingPods[Any]())
+    patterns = VolumeBinding({}, context).events()
+    assert any(pattern.matches(resource, action) for pattern in patterns) is wakes
+
+
+def test_its_schema_takes_no_arguments() -> None:
+    schema = resources.files("kdsl_plugins.volume_binding").joinpath("args.schema.json")
+    validator = Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
+    assert validator.is_valid({})
+    assert not validator.is_valid({"bindTimeoutSeconds": 600})
