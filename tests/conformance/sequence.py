@@ -17,6 +17,7 @@ from kdsl.base.diagnostic import has_errors
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.read import read_objects
+from kdsl.cycle.decision import TieBreak
 from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.report.simulation import placement_lines
 
@@ -24,7 +25,9 @@ from tests.conformance.kube import table_of
 from tests.conformance.tally import Tally
 
 
-def run_sequence(prefix: Path, parallelism: int = 1) -> Iterator[tuple[str, str]]:
+def run_sequence(
+    prefix: Path, parallelism: int = 1, tie_break: TieBreak = TieBreak.HEAP
+) -> Iterator[tuple[str, str]]:
     """Yield the expected and the actual line of every pod."""
     cluster = read_objects([f"{prefix}.cluster.jsonl.gz"])
     pending = read_objects([f"{prefix}.pending.jsonl.gz"])
@@ -34,7 +37,8 @@ def run_sequence(prefix: Path, parallelism: int = 1) -> Iterator[tuple[str, str]
     with gzip.open(f"{prefix}.placements.txt.gz", "rt", encoding="utf-8") as lines:
         expected = lines.read().splitlines()
     cache = ClusterCache.of(cluster.objects)
-    with Engine([table_of("")], cache, ManualClock(), EngineOptions(parallelism=parallelism)) as engine:
+    options = EngineOptions(parallelism=parallelism, tie_break=tie_break)
+    with Engine([table_of("")], cache, ManualClock(), options) as engine:
         decisions = (engine.schedule_one(PodInfo.of(pod)) for pod in pending.pods)
         yield from zip(expected, placement_lines(decisions), strict=True)
 
@@ -42,10 +46,19 @@ def run_sequence(prefix: Path, parallelism: int = 1) -> Iterator[tuple[str, str]
 @click.command()
 @click.argument("prefix", type=click.Path(path_type=Path))
 @click.option("--parallelism", default=1, show_default=True)
-def main(prefix: Path, parallelism: int) -> None:
+@click.option(
+    "--tie-break",
+    type=click.Choice([each.value for each in TieBreak]),
+    default=TieBreak.HEAP.value,
+    show_default=True,
+    help="`heap` is how the placements were made.",
+)
+def main(prefix: Path, parallelism: int, tie_break: str) -> None:
     """Run the sequence PREFIX."""
     tally = Tally()
-    for number, (expected, actual) in enumerate(run_sequence(prefix, parallelism), start=1):
+    for number, (expected, actual) in enumerate(
+        run_sequence(prefix, parallelism, TieBreak(tie_break)), start=1
+    ):
         differences = [] if expected == actual else [f"expected `{expected}`, got `{actual}`"]
         tally.add(prefix.name, f"line {number}", differences)
     sys.exit(tally.finish())
