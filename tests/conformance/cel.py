@@ -101,7 +101,7 @@ def _corrected(test: dict[str, Any]) -> dict[str, Any]:
 
 def run_all(tests: list[dict[str, Any]], is_lifted: bool = False) -> list[Outcome]:
     """Run the tests, then take back the passes that only show that a library is missing."""
-    outcomes = [run(test, is_lifted) for test in tests]
+    outcomes = [_survived(test, is_lifted) for test in tests]
     has_values = {outcome.section for outcome in outcomes if not outcome.expects_error}
     works = {outcome.section for outcome in outcomes if not outcome.expects_error and not outcome.difference}
     return [
@@ -110,6 +110,14 @@ def run_all(tests: list[dict[str, Any]], is_lifted: bool = False) -> list[Outcom
         else outcome
         for outcome in outcomes
     ]
+
+
+def _survived(test: dict[str, Any], is_lifted: bool) -> Outcome:
+    """Run one test; one that raises is a failure and does not hide the others."""
+    try:
+        return run(test, is_lifted)
+    except Exception as cause:
+        return Outcome(test, f"raised {type(cause).__name__}: {cause}")
 
 
 def run(test: dict[str, Any], is_lifted: bool = False) -> Outcome:

@@ -194,7 +194,8 @@ def main(file: Path, families: str, parallelism: int) -> None:
     """Run the vectors of FILE."""
     tally = Tally()
     for vector in read_vectors(file, frozenset(filter(None, families.split(",")))):
-        tally.add(vector["family"], vector["id"], run_vector(vector, parallelism))
+        with tally.survives(vector["family"], vector["id"]):
+            tally.add(vector["family"], vector["id"], run_vector(vector, parallelism))
     sys.exit(tally.finish())
 
 

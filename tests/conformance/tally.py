@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 
@@ -23,6 +24,14 @@ class Tally:
         self.failed[family] += 1
         if self.failed.total() <= self.shown:
             print(f"{name}: {'; '.join(differences)}")
+
+    @contextmanager
+    def survives(self, family: str, name: str) -> Iterator[None]:
+        """Count what raises as a failure: one vector that cannot be run does not hide the others."""
+        try:
+            yield
+        except Exception as cause:
+            self.add(family, name, [f"raised {type(cause).__name__}: {cause}"])
 
     def finish(self) -> int:
         """Print the table and the closing line; return the exit code."""
