@@ -114,7 +114,7 @@ class ScoreProgram:
                 continue
             try:
                 raw = value(frame)
-                if raw == NO_SCORE_INT or (self._is_double and not math.isfinite(raw)):
+                if not math.isfinite(raw) if self._is_double else raw == NO_SCORE_INT:
                     raise EvalError(f"the score is {raw}")
                 yield raw
             except EvalError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kdsl.base.resources import Resources
 from kdsl.cluster.frozen_map import FrozenMap
@@ -230,6 +230,7 @@ def test_verdicts_are_the_same(
 
 @settings(deadline=None, max_examples=40)
 @given(scores(), CLUSTERS, st.lists(PODS, min_size=1, max_size=2))
+@example("value double(-9223372036854775807 - 1)", ([NodeFacts("n")] * 12, []), [PodInfo("p1")])
 def test_scores_are_the_same(
     body: str, found: tuple[list[NodeFacts], list[PodInfo]], pods: list[PodInfo]
 ) -> None:
