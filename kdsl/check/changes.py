@@ -6,6 +6,7 @@ the same constant are no changes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import SequenceMatcher
@@ -92,7 +93,7 @@ def compare_versions(old: Version, new: Version) -> tuple[Change, ...]:
     ]
     for name in _names(*profiles):
         before, after = (side.get(name) for side in profiles)
-        changes += _profile_pair(name, before, after)
+        changes += dict.fromkeys(_profile_pair(name, before, after))
     declared = [_declarations(side) for side in (old, new)]
     for kind, name in sorted(_names(*declared)):
         changes += _declaration_pair(f"{kind} {name}", *(side.get((kind, name)) for side in declared))
@@ -101,7 +102,7 @@ def compare_versions(old: Version, new: Version) -> tuple[Change, ...]:
 
 def compare_profiles(old: CheckedProfile, new: CheckedProfile) -> tuple[Change, ...]:
     """Return what changed from one effective profile to another."""
-    return tuple(_profile(f"profile {new.qualified}", old, new))
+    return tuple(dict.fromkeys(_profile(f"profile {new.qualified}", old, new)))
 
 
 def _names(old: Mapping[K, object], new: Mapping[K, object]) -> list[K]:
@@ -243,14 +244,21 @@ def _params(
     old: CheckedPredicate | CheckedScore | CheckedPreemption,
     new: CheckedPredicate | CheckedScore | CheckedPreemption,
 ) -> Iterator[Change]:
-    """Report parameters with other values; those that the rule gained or lost show in its declaration."""
+    """Report parameters with other values; those that the rule gained or lost show in its declaration.
+
+    A predicate and a score of one name are set together, so they may report the same change.
+    """
     before: dict[str, CheckedParam] = {param.variable.name: param for param in old.params}
     for param in new.params:
         name = param.variable.name
         if name in before and before[name].value != param.value:
-            texts = before[name].value.span.text, param.value.span.text
+            texts = (_one_line(side.value.span.text) for side in (before[name], param))
             what = f"parameter {new.name}.{name}"
             yield Change(subject, ChangeKind.CHANGED, what, *texts, param.value.span.site)
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\s*\n\s*", " ", text)
 
 
 # ---- declarations ------------------------------------------------------------------------------------------
