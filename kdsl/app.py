@@ -1,8 +1,7 @@
-"""The composition root: rule files to a running engine. The only place that knows every layer of the core."""
+"""The composition root: checked rules to a running engine. The only place that knows all of the core."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any, TypeAlias
 from kdsl.base.clock import Clock, ManualClock
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError
-from kdsl.check.checker import check_program
 from kdsl.check.externals import PLUGINS, Externals
 from kdsl.check.model import CheckedProfile, RuleSet
 from kdsl.check.views import load_views
@@ -22,40 +20,60 @@ from kdsl.cycle.ports import ClusterSource, Evictor, Router, Tracer
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import (
     NO_ANNOTATIONS,
+    NO_MANIFESTS,
     NO_VOLUMES,
     Binder,
+    Manifests,
+    NodeAnnotator,
     PluginContext,
     PodAnnotator,
     VolumeBinder,
 )
 from kdsl.hooks.doctor import examine, examine_rules
 from kdsl.hooks.extensions import bring, check_version
-from kdsl.hooks.installed import installed_rules
 from kdsl.hooks.manager import PluginManager, import_plugin
 from kdsl.hooks.specs import Backoff
 from kdsl.hooks.table import HookTable, ProfileOrder, freeze
-from kdsl.lang.loader import Program, library_clashes, load_rules
+from kdsl.lang.loader import library_clashes
 from kdsl.plan.cost.codes import CostCode
 from kdsl.plan.cost.profiles import Budget, over_budget
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
 from kdsl.plan.hookimpls import PredicatePlugin, QueuePlugin, ScorePlugin, compile_profile
-from kdsl.plan.overlap import check_overlaps
 from kdsl.plan.preemption import PreemptionPlugin
-from kdsl.plan.queue import check_backoffs
 from kdsl.plan.router import ForcedProfile, ProfileRouter
 from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.scalar.probe import Probe
 from kdsl.plan.standing.join import join
 from kdsl.plan.tightened import TightenedPlugin
+from kdsl.rulebook.checking import CheckedRules, check_rules, check_text
+from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, Plugins, libraries, shipped_rules
 
-Plugins = Mapping[str, Mapping[str, Any]]
-"""Plugins with their arguments."""
-
-PLACED_PLUGINS: Plugins = {"VolumeBinding": {}, "DynamicResources": {}}
-"""Plugins that shipped profiles place: always active, they take part in the profiles that place them."""
-
-DEFAULT_PLUGINS: Plugins = {"default-binder": {}, **PLACED_PLUGINS}
-"""The plugins that are active unless the settings say otherwise."""
+__all__ = [
+    "DEFAULT_PLUGINS",
+    "DEFAULT_SETTINGS",
+    "PLACED_PLUGINS",
+    "ActivePlugins",
+    "CheckedRules",
+    "Plugins",
+    "Scheduler",
+    "Settings",
+    "activate",
+    "build_engine",
+    "build_scheduler",
+    "check_configuration",
+    "check_configured",
+    "check_rules",
+    "check_text",
+    "configured",
+    "devices_in_use",
+    "engine_options",
+    "examine_plugins",
+    "find_profile",
+    "hook_tables",
+    "libraries",
+    "locate",
+    "shipped_rules",
+]
 
 RulePlugin: TypeAlias = (
     PredicatePlugin
@@ -65,19 +83,6 @@ RulePlugin: TypeAlias = (
     | PreemptionPlugin
     | DevicesPlugin
 )
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedRules:
-    """What became of some rule files.
-
-    `rules` is None where they cannot be used; `files` counts those that were read.
-    """
-
-    rules: RuleSet | None
-    diagnostics: tuple[Diagnostic, ...]
-    files: int
-    program: Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,26 +108,13 @@ class Settings:
     steps: Steps = DEFAULT_STEPS
     backoff: Backoff | None = None
 
+    @property
+    def shows_manifests(self) -> bool:
+        """Tell whether a plugin may ask for objects as they were written: any but the default ones."""
+        return not self.plugins.keys() <= DEFAULT_PLUGINS.keys()
+
 
 DEFAULT_SETTINGS = Settings()
-
-
-def shipped_rules() -> Path:
-    """Return the folder of the shipped rules: inside an installed package, or beside it in a checkout.
-
-    Below the current folder it is a relative path, as verdicts show it.
-    """
-    package = Path(__file__).parent
-    installed = package / "shipped_rules"
-    folder = installed if installed.is_dir() else package.parent / "rules"
-    here = Path.cwd()
-    return folder.relative_to(here) if folder.is_relative_to(here) else folder
-
-
-def libraries() -> tuple[Path, ...]:
-    """Return the folders whose packages rules may import: the shipped rules and installed rule packages."""
-    installed = (each.folder for each in installed_rules() if each.folder is not None)
-    return tuple(dict.fromkeys((shipped_rules(), *installed)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,62 +131,19 @@ def activate(settings: Settings) -> ActivePlugins:
     return ActivePlugins(settings.plugins, *bring(settings.plugins, load_views(), settings.undeclared))
 
 
-def check_rules(
-    paths: Sequence[Path | str],
-    plugins: Collection[str] = DEFAULT_PLUGINS.keys(),
-    undeclared: Collection[str] = (),
-    read: Callable[[Path], bytes] = Path.read_bytes,
-) -> CheckedRules:
-    """Load and check the rule files of `paths`, which may use what the active `plugins` bring.
-
-    Packages that they import and do not hold come from `libraries`. Plugins called `undeclared` may bring
-    functions that do not say what they read.
-    """
-    loaded = load_rules(paths, read, library=libraries())
-    files = len(loaded.program.files)
-    if has_errors(loaded.diagnostics):
-        return CheckedRules(None, loaded.diagnostics, files, loaded.program)
-    externals, misfits = bring((*PLACED_PLUGINS, *plugins), load_views(), undeclared)
-    rules, problems = _check_once(loaded.program, externals)
-    found = (*loaded.diagnostics, *misfits, *problems)
-    return CheckedRules(None if has_errors(misfits) else rules, found, files, loaded.program)
-
-
-_Checked: TypeAlias = tuple[RuleSet | None, tuple[Diagnostic, ...]]
-_MOST_CHECKED = 8
-_checked: OrderedDict[tuple[tuple[str, str], ...], tuple[Externals, _Checked]] = OrderedDict()
-
-
-def _check_once(program: Program, externals: Externals) -> _Checked:
-    """Check a program, or return what came of the same texts with the same plugins in this process."""
-    texts = tuple((file.span.source.path, file.span.source.text) for file in program.files)
-    known = _checked.get(texts)
-    if known is None or known[0] != externals:
-        checked = check_program(program, externals=externals)
-        rules = checked.rules
-        overlaps = () if rules is None else check_overlaps(rules) + check_backoffs(rules)
-        answer = (None if has_errors(overlaps) else rules, (*checked.diagnostics, *overlaps))
-        known = _checked[texts] = (externals, answer)
-    _checked.move_to_end(texts)
-    while len(_checked) > _MOST_CHECKED:
-        _checked.popitem(last=False)
-    return known[1]
-
-
-def check_text(path: Path, text: str) -> CheckedRules:
-    """Check a rule file that is not written yet as if it were at `path`, alone with the libraries."""
-    return check_rules((path,), read=lambda each: text.encode() if each == path else each.read_bytes())
-
-
 def check_configured(
     configuration: KdslConfiguration,
     paths: Sequence[Path] = (),
     read: Callable[[Path], bytes] = Path.read_bytes,
+    keep: Path | None = None,
 ) -> CheckedRules:
-    """Check the rules of `paths`, else of the configuration, else the shipped ones, with its plugins."""
+    """Check the rules of `paths`, else of the configuration, else the shipped ones, with its plugins.
+
+    The answer is kept in the folder `keep`, and taken from there.
+    """
     settings = configured(configuration)
     chosen = paths or configuration.rules or (shipped_rules(),)
-    checked = check_rules(chosen, settings.plugins, settings.undeclared, read)
+    checked = check_rules(chosen, settings.plugins, settings.undeclared, read, keep)
     return replace(checked, diagnostics=locate(checked.diagnostics, configuration))
 
 
@@ -272,6 +221,8 @@ def build_engine(
     evictor: Evictor | None = None,
     tracer: Tracer | None = None,
     annotator: PodAnnotator = NO_ANNOTATIONS,
+    manifests: Manifests = NO_MANIFESTS,
+    nodes: NodeAnnotator | None = None,
 ) -> Engine:
     """Compile the profiles, activate the plugins and put both into an engine.
 
@@ -280,7 +231,8 @@ def build_engine(
     InvalidInputError where a profile or plugin cannot be used.
     """
     waiting: WaitingPods[Any] = WaitingPods()
-    made = build_scheduler(rules, PluginContext(binder, clock, waiting, volumes, annotator), settings)
+    context = PluginContext(binder, clock, waiting, volumes, annotator, manifests, nodes)
+    made = build_scheduler(rules, context, settings)
     return Engine(
         made.tables,
         cluster,
@@ -367,10 +319,10 @@ def _profiles_in_use(rules: RuleSet, settings: Settings) -> Collection[CheckedPr
     return [find_profile(rules, name) for name in names] or rules.profiles.values()
 
 
-def find_profile(rules: RuleSet, name: str) -> CheckedProfile:
+def find_profile(rules: RuleSet, name: str, where: str = "--profile") -> CheckedProfile:
     """Return the profile of this qualified name, or the only one whose last word it is.
 
-    Raises InvalidInputError where that is not one profile.
+    Raises InvalidInputError where that is not one profile; `where` is what said the name.
     """
     if name in rules.profiles:
         return rules.profiles[name]
@@ -379,11 +331,11 @@ def find_profile(rules: RuleSet, name: str) -> CheckedProfile:
         return found[0]
     if found:
         names = ", ".join(f"`{profile.qualified}`" for profile in found)
-        problem = Diagnostic("K0301", f"several profiles are called `{name}`: {names}", where="--profile")
+        problem = Diagnostic("K0301", f"several profiles are called `{name}`: {names}", where=where)
     else:
         known = [*rules.profiles, *(profile.name for profile in rules.profiles.values())]
         help_ = (*did_you_mean(name, known), f"profiles: {', '.join(rules.profiles)}")
-        problem = Diagnostic("K0301", f"there is no profile `{name}`", where="--profile", help=help_)
+        problem = Diagnostic("K0301", f"there is no profile `{name}`", where=where, help=help_)
     raise InvalidInputError([problem])
 
 
@@ -398,7 +350,15 @@ def _freeze_profile(
     compiled = compile_profile(rules, profile, settings.probe, settings.steps)
     found: list[Diagnostic] = []
     preemption = compiled.preemption
-    devices = compile_devices(rules, profile, context.annotator, context.clock, settings.steps)
+    devices = compile_devices(
+        rules,
+        profile,
+        context.annotator,
+        context.clock,
+        settings.steps,
+        settings.probe,
+        context.nodes,
+    )
     rule_plugins: list[RulePlugin] = [*compiled.predicates, *compiled.scores, compiled.queue]
     rule_plugins += [*((preemption,) if preemption else ()), *((devices,) if devices else ())]
     for plugin in rule_plugins:

@@ -23,7 +23,17 @@ from kdsl.check.model import (
     CheckedScore,
     RuleSet,
 )
-from kdsl.lang.device_tree import Admit, Charge, Choose, Fit, Inventory, QuotaFields, Request
+from kdsl.lang.device_tree import (
+    Admit,
+    Charge,
+    Choose,
+    Fit,
+    HandshakeFields,
+    Inventory,
+    LockFields,
+    QuotaFields,
+    Request,
+)
 from kdsl.lang.expression_printer import format_expr
 from kdsl.lang.layout import render
 from kdsl.lang.loader import Program
@@ -252,9 +262,9 @@ def _params(
     for param in new.params:
         name = param.variable.name
         if name in before and before[name].value != param.value:
-            texts = (_one_line(side.value.span.text) for side in (before[name], param))
+            one, other = (_one_line(side.value.span.text) for side in (before[name], param))
             what = f"parameter {new.name}.{name}"
-            yield Change(subject, ChangeKind.CHANGED, what, *texts, param.value.span.site)
+            yield Change(subject, ChangeKind.CHANGED, what, one, other, param.value.span.site)
 
 
 def _one_line(text: str) -> str:
@@ -363,6 +373,8 @@ def _inner(statement: Statement) -> Sequence[Statement]:
             | Admit(body=body)
             | Request(body=body)
             | QuotaFields(body=body)
+            | LockFields(body=body)
+            | HandshakeFields(body=body)
             | Charge(body=body)
             | Fit(body=body)
             | Choose(body=body)

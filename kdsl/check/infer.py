@@ -7,6 +7,7 @@ An expression that was reported has type `error`; whatever contains it stays sil
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
@@ -192,7 +193,7 @@ class Inference:
         if is_global or self.names.fn(name, rooted=False) is not None:
             help_: tuple[str, ...] = (f"`{name}` is a function: call it as `{name}(…)`",)
         else:
-            help_ = self._fields_named(name)
+            help_ = self._fields_named(name) or _named_below(name, span)
             if not help_:
                 help_, fixes = suggest(span, name, visible)
             if not fixes:
@@ -309,3 +310,13 @@ class Inference:
     def error(self, span: Span) -> TypedExpr:
         """Return the expression that stands for something already reported."""
         return self.constant(None, ERROR, span)
+
+
+def _named_below(name: str, span: Span) -> tuple[str, ...]:
+    """Say that a `let` or `param` of the same rule gives the name to a value, but only below."""
+    rest = span.source.text[span.end :]
+    found = re.search(rf"^}}|^[ \t]+(?:let|param)[ \t]+{re.escape(name)}\b", rest, re.MULTILINE)
+    if found is None or found[0] == "}":
+        return ()
+    line = span.source.position(span.end + found.end()).line
+    return (f"line {line} gives it a value: a name is known in the lines after that",)

@@ -10,11 +10,11 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
 from kdsl.base.diagnostic import Diagnostic, Label
+from kdsl.base.globs import glob
 from kdsl.base.span import Source, Span
 from kdsl.check.codes import CheckCode
 from kdsl.check.declarations import D, Declarations, Located
@@ -169,12 +169,3 @@ def _claimed_twice(file: File, claims: list[Claim]) -> Iterator[Diagnostic]:
             where=file.span.source.path,
             help=("make the patterns disjoint",),
         )
-
-
-@cache
-def glob(pattern: str) -> re.Pattern[str]:
-    """Return the expression of a pattern: `*` and `?` stay within a folder, `**` goes through them."""
-    parts = []
-    for part in re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern):
-        parts.append({"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(part) or re.escape(part))
-    return re.compile("".join(parts), re.DOTALL)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from kdsl.base.kept import cache_folder
 from kdsl.cli.fixing import fix_options, settle_fixes
 from kdsl.cli.inputs import config_option
 from kdsl.cli.output import emit, wants_colour
@@ -15,10 +17,9 @@ from kdsl.cli.output import emit, wants_colour
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kdsl.app import CheckedRules
     from kdsl.base.diagnostic import Diagnostic
-    from kdsl.check.model import RuleSet
     from kdsl.cli.fixing import Read
+    from kdsl.rulebook.kept import Verdict
 
 _TEXTS = ("full", "concise")
 
@@ -63,7 +64,6 @@ def command(
     shipped rules. Exits with 1 if there are errors, with 2 if a path cannot be read or holds no rule file.
     """
     from kdsl.base.diagnostic import has_errors
-    from kdsl.report.findings import render_findings
     from kdsl.report.tables import plural
 
     if plan and style not in _TEXTS:
@@ -71,51 +71,78 @@ def command(
     if cluster and not plan:
         raise click.UsageError("--cluster goes with --plan")
     if fix or diff:
-        fixed = settle_fixes(lambda read: _check(paths, config, read)[1], diff)
+        fixed = settle_fixes(lambda read: _judge(paths, config, None, read).diagnostics, diff)
         if diff:
             sys.exit(1 if fixed.changes else 0)
-    checked, findings = _check(paths, config)
+    verdict = _judge(paths, config, cache_folder(os.environ))
+    findings = verdict.diagnostics
     if strict:
         findings = tuple(_as_error(finding) for finding in findings)
-    text = render_findings(findings, style, wants_colour(sys.stdout))
-    if text:
-        emit(text)
+    if findings or style not in _TEXTS:
+        from kdsl.report.findings import render_findings
+
+        text = render_findings(findings, style, wants_colour(sys.stdout))
+        if text:
+            emit(text)
     if _has_unreadable(findings):
         sys.exit(2)
-    if checked is None or checked.rules is None or has_errors(findings):
+    if verdict.profiles is None or has_errors(findings):
         sys.exit(1)
     if plan:
-        _print_plan(checked.rules, cluster)
-    files, profiles = plural(checked.files, "file"), plural(len(checked.rules.profiles), "profile")
+        _print_plan(paths, config, cluster)
+    files, profiles = plural(verdict.files, "file"), plural(verdict.profiles, "profile")
     emit(f"{files} checked, {profiles}", to_stderr=True)
 
 
-def _check(
-    paths: tuple[Path, ...], config: Path | None, read: Read = Path.read_bytes
-) -> tuple[CheckedRules | None, tuple[Diagnostic, ...]]:
-    """Check the rules, and the configuration if there is one; a broken one hides which rules are meant."""
-    from kdsl.app import check_configuration, check_configured, check_rules
-    from kdsl.config.configuration import load_configuration
+def _judge(
+    paths: tuple[Path, ...], config: Path | None, keep: Path | None, read: Read = Path.read_bytes
+) -> Verdict:
+    """Check the rules, and the configuration if there is one; a broken one hides which rules are meant.
+
+    Where the same rules were checked before, by what the folder `keep` holds, only their texts are read.
+    """
+    from dataclasses import replace
+
+    from kdsl.rulebook.kept import Verdict, kept_answer
+    from kdsl.rulebook.texts import read_texts
 
     if config is None:
-        checked = check_rules(paths or (Path("rules"),), read=read)
-        return checked, checked.diagnostics
+        texts = read_texts(paths or (Path("rules"),), read)
+        known = kept_answer(keep, texts).verdict()
+        if known is None:
+            from kdsl.rulebook.checking import check_texts
+
+            known = check_texts(texts, keep=keep).verdict
+        return known
+    from kdsl.app import check_configuration, check_configured
+    from kdsl.config.configuration import load_configuration
+
     loaded = load_configuration(config)
     if loaded.configuration is None:
-        return None, loaded.diagnostics
-    checked = check_configured(loaded.configuration, paths, read)
+        return Verdict(loaded.diagnostics, 0, None)
+    checked = check_configured(loaded.configuration, paths, read, keep)
     if checked.rules is None:
-        return checked, checked.diagnostics
+        return checked.verdict
     found = check_configuration(loaded.configuration, checked.rules, checked.files)
-    return checked, (*checked.diagnostics, *found)
+    return replace(checked.verdict, diagnostics=(*checked.diagnostics, *found))
 
 
-def _print_plan(rules: RuleSet, cluster: tuple[str, ...]) -> None:
+def _print_plan(paths: tuple[Path, ...], config: Path | None, cluster: tuple[str, ...]) -> None:
+    """Print how rules without errors will run."""
+    from kdsl.app import check_configured, check_rules
     from kdsl.check.views import load_views
+    from kdsl.cli.inputs import read_config
     from kdsl.report.costs import costs_text
     from kdsl.report.plan import plan_text
     from kdsl.report.runs import runs_text
 
+    keep = cache_folder(os.environ)
+    if config is None:
+        rules = check_rules(paths or (Path("rules"),), keep=keep).rules
+    else:
+        rules = check_configured(read_config(config), paths, keep=keep).rules
+    # INVARIANT: they were just found to be good.
+    assert rules is not None
     views = load_views()
     emit(plan_text(rules))
     emit("")

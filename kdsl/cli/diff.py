@@ -78,4 +78,4 @@ def _between_profiles(old: str, new: str, paths: tuple[Path, ...], config: Path 
     from kdsl.check.changes import compare_profiles
 
     _, rules = read_rule_set(paths, config)
-    return compare_profiles(find_profile(rules, old), find_profile(rules, new))
+    return compare_profiles(find_profile(rules, old, where="OLD"), find_profile(rules, new, where="NEW"))

@@ -66,7 +66,7 @@ def command(
     checked, settings = read_session(
         config, rules, profile=profile, seed=seed, tie_break=tie_break, parallelism=parallelism
     )
-    workload, broken = read_workload(cluster, pods, form)
+    workload, broken = read_workload(cluster, pods, form, keeps_manifests=settings.shows_manifests)
     wanted = workload.find(pod)
     if node is not None:
         workload.check_node(node)

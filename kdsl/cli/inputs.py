@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +13,7 @@ import click
 
 from kdsl.base.diagnostic import has_errors
 from kdsl.base.errors import KdslError
+from kdsl.base.kept import cache_folder
 from kdsl.cli.output import print_diagnostics
 
 if TYPE_CHECKING:
@@ -106,7 +108,7 @@ def read_session(
 
     configuration = read_config(config)
     settings = configured(configuration)
-    checked = check_configured(configuration, paths)
+    checked = check_configured(configuration, paths, keep=cache_folder(os.environ))
     broken = _complain(checked.diagnostics)
     if checked.rules is None or broken:
         sys.exit(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kdsl.base.diagnostic import did_you_mean, has_errors
+from kdsl.base.kept import cache_folder
 from kdsl.cli.fixing import fix_options, settle_fixes
 from kdsl.cli.inputs import config_option, read_config
 from kdsl.cli.output import emit, wants_colour
@@ -58,10 +60,10 @@ def command(
         emit(_page(explain), nl=False)
         return
     if fix or diff:
-        fixed = settle_fixes(lambda read: _lint(paths, config, read)[1], diff)
+        fixed = settle_fixes(lambda read: _lint(paths, config, None, read)[1], diff)
         if diff:
             sys.exit(1 if fixed.changes else 0)
-    checked, findings = _lint(paths, config)
+    checked, findings = _lint(paths, config, cache_folder(os.environ))
     broken = checked.rules is None or has_errors(checked.diagnostics)
     if strict:
         findings = tuple(replace(finding, severity=Severity.ERROR) for finding in findings)
@@ -74,16 +76,16 @@ def command(
 
 
 def _lint(
-    paths: tuple[Path, ...], config: Path | None, read: Read = Path.read_bytes
+    paths: tuple[Path, ...], config: Path | None, keep: Path | None, read: Read = Path.read_bytes
 ) -> tuple[CheckedRules, tuple[Diagnostic, ...]]:
     """Return what lints find, or what is wrong with rules that have errors."""
     from kdsl.app import check_configured, check_rules
     from kdsl.check.lints import lint
 
     if config is None:
-        checked = check_rules(paths or (Path("rules"),), read=read)
+        checked = check_rules(paths or (Path("rules"),), read=read, keep=keep)
     else:
-        checked = check_configured(read_config(config), paths, read)
+        checked = check_configured(read_config(config), paths, read, keep)
     if checked.rules is None or has_errors(checked.diagnostics):
         return checked, checked.diagnostics
     return checked, lint(checked.program, checked.rules)

@@ -10,6 +10,6 @@ from kdsl.cli.output import emit
 @click.command("rules")
 def command() -> None:
     """Print the folder of the shipped rules: `cp -r "$(kdsl rules)" my-rules` makes a copy to edit."""
-    from kdsl.app import shipped_rules
+    from kdsl.rulebook.texts import shipped_rules
 
     emit(str(shipped_rules()))

@@ -38,7 +38,7 @@ def command(profile: str, config: Path | None, rules: tuple[Path, ...], output: 
     from kdsl.report.profile import profile_document, profile_text
 
     _, checked = read_rule_set(rules, config)
-    found = find_profile(checked, profile)
+    found = find_profile(checked, profile, where="PROFILE")
     if output == "text":
         emit(profile_text(found))
     else:

@@ -27,6 +27,13 @@ from kdsl.cli.output import emit, print_document
     help="Write a trace: all it takes to decide each pod again, in rule tests. Packed where it ends in .gz.",
 )
 @click.option(
+    "--attempts",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Attempts of a pod at most: after the first it is tried again where an event may have helped it.",
+)
+@click.option(
     "--show",
     type=click.Choice(["cards"]),
     help="`cards`: a map of all cards and who has which, in place of the list of pods.",
@@ -51,13 +58,14 @@ def command(
     parallelism: int | None,
     placements: TextIO | None,
     record: Path | None,
+    attempts: int,
     show: str | None,
     output: str,
 ) -> None:
     """Schedule pods on a recorded cluster, without touching one.
 
-    Each pod gets one attempt, in the order of its profile's queue; a placed pod counts at once. Exits with 2
-    where some of the input could not be read; the rest is scheduled all the same.
+    Pods are tried in the order of their profile's queue; a placed pod counts at once. Exits with 2 where some
+    of the input could not be read; the rest is scheduled all the same.
     """
     from kdsl.report.cards import cards_text
     from kdsl.report.progress import progress
@@ -68,9 +76,13 @@ def command(
     checked, settings = read_session(
         config, rules, profile=profile, seed=seed, tie_break=tie_break, parallelism=parallelism
     )
-    workload, broken = read_workload(cluster, pods, form, keeps_manifests=record is not None)
+    workload, broken = read_workload(
+        cluster, pods, form, keeps_manifests=record is not None or settings.shows_manifests
+    )
     with progress("scheduling", len(workload.pending)) as advance, open_trace(record) as write:
-        simulation = simulate(checked, workload, settings, on_decision=advance, record=write)
+        simulation = simulate(
+            checked, workload, settings, on_decision=advance, record=write, attempts=attempts
+        )
     if output in ("json", "yaml"):
         print_document(simulation_document(simulation), output)
     elif show == "cards":

@@ -122,6 +122,9 @@ def _threshold(
     try:
         percent = float(given)
     except ValueError:
+        if not Path(given).exists():
+            reason = f"`{given}` is neither a percentage nor a file or folder"
+            raise click.BadParameter(reason, param_hint=option) from None
         return 0.0, (Path(given), *paths)
     if not 0 <= percent <= 100:
         raise click.BadParameter("a percentage is 0 to 100", param_hint=option)

@@ -63,6 +63,12 @@ class DeviceBuilder(ExpressionBuilder):
     def quota(self, meta: Meta, block: Fields) -> device_tree.QuotaFields:
         return device_tree.QuotaFields(block.statements, dangling=block.dangling, span=self._span(meta))
 
+    def lock(self, meta: Meta, block: Fields) -> device_tree.LockFields:
+        return device_tree.LockFields(block.statements, dangling=block.dangling, span=self._span(meta))
+
+    def handshake(self, meta: Meta, block: Fields) -> device_tree.HandshakeFields:
+        return device_tree.HandshakeFields(block.statements, dangling=block.dangling, span=self._span(meta))
+
     def charge(self, meta: Meta, block: Fields) -> device_tree.Charge:
         return device_tree.Charge(block.statements, dangling=block.dangling, span=self._span(meta))
 

@@ -100,6 +100,20 @@ class QuotaFields(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class LockFields(Statement):
+    """`lock { set field = value … }`: how a node is kept for one pod while its device plugin serves it."""
+
+    body: tuple[FieldStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HandshakeFields(Statement):
+    """`handshake { set field = value … }`: how the device plugin of a node is asked whether it is there."""
+
+    body: tuple[FieldStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Charge(Statement):
     """`charge { set field = value … }`: what a card gives to a request that gets it."""
 
@@ -153,6 +167,8 @@ DeviceStatement = (
     | Admit
     | Request
     | QuotaFields
+    | LockFields
+    | HandshakeFields
     | Charge
     | Require
     | Fit

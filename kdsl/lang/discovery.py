@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.globs import glob
 from kdsl.base.span import Source
 from kdsl.lang.codes import LangCode
 
 SUFFIX = ".kdsl"
 TWIN_SUFFIX = ".kdsl.yaml"
 """The form of rule files in YAML: see `twin.py`."""
+IGNORE_FILE: Final = ".kdslignore"
+"""Names what a search of its folder passes by: a pattern a line, from that folder; `#` starts a comment."""
 
 
 def find_rule_files(
@@ -21,14 +27,14 @@ def find_rule_files(
 
     A file counts whatever its suffix; of a folder count all with one of `suffixes` below it, through symbolic
     links too. Names that start with a dot are skipped, which leaves out the hidden copies that Kubernetes
-    makes of a mounted ConfigMap.
+    makes of a mounted ConfigMap, and so is what an `IGNORE_FILE` in a folder on the way names.
     """
     files: dict[Path, Path] = {}
     diagnostics: list[Diagnostic] = []
     for path in map(Path, paths):
         before = len(diagnostics)
         try:
-            found = _below(path, (), suffixes, diagnostics) if path.is_dir() else [path]
+            found = _below(path, (), (), suffixes, diagnostics) if path.is_dir() else [path]
             if not found and len(diagnostics) == before:
                 title = f"no `*{SUFFIX}` file below `{path}`"
                 diagnostics.append(Diagnostic(LangCode.NO_RULES, title, where=str(path)))
@@ -37,6 +43,26 @@ def find_rule_files(
         except (OSError, RuntimeError) as error:
             diagnostics.append(unreadable(path, error))
     return tuple(files.values()), tuple(diagnostics)
+
+
+def read_sources(
+    paths: Iterable[Path | str], read: Callable[[Path], bytes] = Path.read_bytes
+) -> tuple[list[Source], list[Diagnostic]]:
+    """Read the rule files that the paths mean, in both forms; what cannot be read is a diagnostic."""
+    files, problems = find_rule_files(paths, (SUFFIX, TWIN_SUFFIX))
+    diagnostics = list(problems)
+    sources: list[Source] = []
+    for path in files:
+        try:
+            source = read_source(path, read(path))
+        except OSError as error:
+            diagnostics.append(unreadable(path, error))
+            continue
+        if isinstance(source, Source):
+            sources.append(source)
+        else:
+            diagnostics.append(source)
+    return sources, diagnostics
 
 
 def read_source(path: Path, content: bytes) -> Source | Diagnostic:
@@ -56,15 +82,51 @@ def unreadable(path: Path, error: OSError | RuntimeError) -> Diagnostic:
     return Diagnostic(LangCode.UNREADABLE, f"cannot read `{path}`: {reason}", where=str(path))
 
 
+@dataclass(frozen=True, slots=True)
+class _Ignored:
+    """What the `IGNORE_FILE` of a folder names; a pattern that ends in `/` means folders."""
+
+    folder: Path
+    patterns: tuple[re.Pattern[str], ...]
+
+    def has(self, path: Path) -> bool:
+        name = path.relative_to(self.folder).as_posix()
+        names = (name, f"{name}/") if path.is_dir() else (name,)
+        return any(pattern.fullmatch(each) for pattern in self.patterns for each in names)
+
+
+def _ignored_in(folder: Path, diagnostics: list[Diagnostic]) -> tuple[_Ignored, ...]:
+    """Read the `IGNORE_FILE` of a folder, if it has one."""
+    path = folder / IGNORE_FILE
+    if not path.exists():
+        return ()
+    try:
+        source = read_source(path, path.read_bytes())
+    except OSError as error:
+        source = unreadable(path, error)
+    if isinstance(source, Diagnostic):
+        diagnostics.append(source)
+        return ()
+    lines = (line.strip() for line in source.text.splitlines())
+    return (_Ignored(folder, tuple(glob(line) for line in lines if line and not line.startswith("#"))),)
+
+
 def _below(
-    folder: Path, above: tuple[Path, ...], suffixes: tuple[str, ...], diagnostics: list[Diagnostic]
+    folder: Path,
+    above: tuple[Path, ...],
+    ignored: tuple[_Ignored, ...],
+    suffixes: tuple[str, ...],
+    diagnostics: list[Diagnostic],
 ) -> list[Path]:
-    """List the rule files below a folder; `above` are the real places of the folders around it."""
+    """List the rule files below a folder that are not `ignored`; `above` are the real places of the folders
+    around it.
+    """
     place = folder.resolve()
     if place in above:
         title = f"`{folder}` is a link to a folder that it stands in"
         diagnostics.append(Diagnostic(LangCode.LINK_LOOP, title, where=str(folder)))
         return []
+    ignored += _ignored_in(folder, diagnostics)
     found: list[Path] = []
     try:
         entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
@@ -72,8 +134,10 @@ def _below(
         diagnostics.append(unreadable(folder, error))
         return []
     for entry in entries:
+        if any(each.has(entry) for each in ignored):
+            continue
         if entry.is_dir():
-            found += _below(entry, (*above, place), suffixes, diagnostics)
+            found += _below(entry, (*above, place), ignored, suffixes, diagnostics)
         elif entry.name.endswith(suffixes):
             found.append(entry)
     return found

@@ -15,7 +15,7 @@ from pathlib import Path
 import lark
 from lark import Lark
 
-from kdsl.lang.kept import cache_folder, digest_of, read_kept, write_kept
+from kdsl.base.kept import cache_folder, digest_of, read_kept, write_kept
 
 START_SYMBOLS = ("file", "expression")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
@@ -17,10 +17,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from kdsl.base.diagnostic import Diagnostic, Label, suggest
+from kdsl.base.kept import cache_folder
 from kdsl.base.span import Source
 from kdsl.lang.codes import LangCode
-from kdsl.lang.discovery import SUFFIX, TWIN_SUFFIX, find_rule_files, read_source, unreadable
-from kdsl.lang.kept import cache_folder, read_tree, write_tree
+from kdsl.lang.discovery import find_rule_files, read_sources
+from kdsl.lang.kept import read_tree, write_tree
 from kdsl.lang.parser import ParseResult
 from kdsl.lang.tree import Declaration, File, Import
 from kdsl.lang.twin import parse_rules
@@ -76,28 +77,9 @@ def load_rules(
     Packages that are imported but not among them are taken from the libraries, of which nothing else is
     loaded: each path of `library` is one. Of two libraries no package is put together.
     """
-    sources, problems = _read_all(paths, read)
-    loaded = load_sources(sources, lambda: [_read_all([path], read)[0] for path in library])
+    sources, problems = read_sources(paths, read)
+    loaded = load_sources(sources, lambda: [read_sources([path], read)[0] for path in library])
     return LoadResult(loaded.program, (*problems, *loaded.diagnostics))
-
-
-def _read_all(
-    paths: Sequence[Path | str], read: Callable[[Path], bytes]
-) -> tuple[list[Source], list[Diagnostic]]:
-    files, problems = find_rule_files(paths, (SUFFIX, TWIN_SUFFIX))
-    diagnostics = list(problems)
-    sources: list[Source] = []
-    for path in files:
-        try:
-            source = read_source(path, read(path))
-        except OSError as error:
-            diagnostics.append(unreadable(path, error))
-            continue
-        if isinstance(source, Source):
-            sources.append(source)
-        else:
-            diagnostics.append(source)
-    return sources, diagnostics
 
 
 def load_sources(
@@ -119,12 +101,12 @@ def load_sources(
             if result.file.package is None and not result.diagnostics:
                 diagnostics.append(_no_package(source))
         is_whole = is_whole and result.file is not None and result.file.package is not None
-    borrowed, problems = _borrow(files, libraries)
+    borrowed, problems, shelved = _borrow(files, libraries)
     files += borrowed
     diagnostics += problems
     grouped = _by_package(files)
     for file in files:
-        diagnostics.extend(_import_problems(file, grouped if is_whole else None))
+        diagnostics.extend(_import_problems(file, grouped if is_whole else None, shelved))
     for members in grouped.values():
         diagnostics.extend(_duplicates(members))
     order, cycles = _dependency_order(grouped)
@@ -138,7 +120,7 @@ def library_clashes(libraries: Iterable[Path | str]) -> tuple[Diagnostic, ...]:
     """Report the packages that several libraries hold, imported or not."""
     shelves: dict[str, list[list[ParseResult]]] = defaultdict(list)
     for library in libraries:
-        for name, results in _shelf(_read_all([library], Path.read_bytes)[0], []).items():
+        for name, results in _shelf(read_sources([library])[0], []).items():
             shelves[name].append(results)
     return tuple(_contested(name, found) for name, found in sorted(shelves.items()) if len(found) > 1)
 
@@ -153,8 +135,9 @@ def _by_package(files: Iterable[File]) -> dict[str, list[File]]:
 
 def _borrow(
     files: Sequence[File], libraries: Callable[[], Iterable[Iterable[Source]]]
-) -> tuple[list[File], list[Diagnostic]]:
-    """Return the files of libraries whose packages are imported, directly or through one another.
+) -> tuple[list[File], list[Diagnostic], Collection[str]]:
+    """Return the files of libraries whose packages are imported, directly or through one another, and the
+    names of all packages that libraries hold, where any was asked for.
 
     What is wrong with them is reported, and with files of which nobody can tell the package while one is
     missing; a package that several libraries hold is none of theirs to add to.
@@ -162,7 +145,7 @@ def _borrow(
     known = set(_by_package(files))
     missing = _imported(files) - known
     if not missing:
-        return [], []
+        return [], [], ()
     shelves: dict[str, list[list[ParseResult]]] = defaultdict(list)
     unknown: list[Diagnostic] = []
     for library in libraries():
@@ -181,7 +164,7 @@ def _borrow(
         borrowed += added
         known |= missing
         missing = _imported(added) - known
-    return borrowed, [*problems, *(unknown if lost else ())]
+    return borrowed, [*problems, *(unknown if lost else ())], shelves.keys()
 
 
 def _shelf(library: Iterable[Source], unknown: list[Diagnostic]) -> dict[str, list[ParseResult]]:
@@ -234,14 +217,16 @@ def _no_package(source: Source) -> Diagnostic:
     return Diagnostic(LangCode.NO_PACKAGE, title, where=source.path, help=(help_line,))
 
 
-def _import_problems(file: File, known: Mapping[str, object] | None) -> Iterator[Diagnostic]:
+def _import_problems(
+    file: File, known: Mapping[str, object] | None, shelved: Collection[str]
+) -> Iterator[Diagnostic]:
     """Report imports of packages that do not exist, and two imports under one name."""
     taken: dict[str, Import] = {}
     for statement in file.imports:
         package = statement.package
         if known is not None and package.text not in known:
             title = f"there is no package `{package.text}`"
-            help_, fixes = suggest(package.span, package.text, known)
+            help_, fixes = suggest(package.span, package.text, {*known, *shelved})
             yield Diagnostic(
                 LangCode.UNKNOWN_PACKAGE,
                 title,

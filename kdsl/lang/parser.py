@@ -112,11 +112,15 @@ class _Run:
 
     def parse(self) -> Tree[Token] | None:
         """Return lark's tree, without the parts that could not be read; None where it cannot be used."""
+        reported = -1
         while True:
             at = self._advance()
             if at is None:
                 break
-            self._report(at)
+            # What still does not fit after the parser went on from here is no other mistake.
+            if at != reported:
+                self._report(at)
+            reported = at
             if self._start == "expression" or len(self.diagnostics) >= MAX_ERRORS:
                 return None
             if not self._resume(at):
@@ -186,7 +190,7 @@ class _Run:
             for terminal, word in (("_KDSL", "kdsl"), ("INT", str(LANGUAGE_VERSION))):
                 if self._fits(self._parser.parser_state, terminal):
                     self._parser.feed_token(Token(terminal, word, start_pos=at, end_pos=at))
-            if not self.tokens:
+            if not self.tokens and at > self._resumed_at:
                 return self._go_to(at)
         for place, terminal in _places_to_resume(self._text, at):
             if place > self._resumed_at and self._rewind(terminal):

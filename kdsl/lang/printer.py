@@ -108,6 +108,8 @@ def _body(statement: tree.Statement) -> Sequence[tree.Statement] | None:
             | device_tree.Admit(body=body)
             | device_tree.Request(body=body)
             | device_tree.QuotaFields(body=body)
+            | device_tree.LockFields(body=body)
+            | device_tree.HandshakeFields(body=body)
             | device_tree.Charge(body=body)
             | device_tree.Fit(body=body)
             | tree.Tighten(body=body)

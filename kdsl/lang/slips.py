@@ -15,6 +15,7 @@ from kdsl.lang.codes import LangCode
 from kdsl.lang.problem import OPENERS, Problem
 from kdsl.lang.scan import CLOSER, PieceKind, is_first_on_line
 from kdsl.lang.templates import Hole, cut_template, unclosed_hole
+from kdsl.lang.unexpected import FOREIGN_WORDS, unexpected
 from kdsl.lang.words import DECLARATIONS, HEADER, STARTERS, STATEMENTS, SYMBOLS, TERMINAL_OF_STARTER, word_of
 
 RESERVED_WORDS = """
@@ -52,6 +53,14 @@ _CHARACTER_SLIPS = {
     "\ufeff": "remove the byte order mark",
     "\u00a0": "replace the non-breaking space by a plain one",
 }
+_CHARACTER_FIXES = {
+    ";": "",
+    "#": "//",
+    **dict.fromkeys("“”", '"'),
+    **dict.fromkeys("‘’", "'"),
+    "\ufeff": "",
+    "\u00a0": " ",
+}
 
 
 def diagnose(problem: Problem) -> Diagnostic:
@@ -59,8 +68,7 @@ def diagnose(problem: Problem) -> Diagnostic:
     for recognise in SLIPS:
         if diagnostic := recognise(problem):
             return diagnostic
-    title = f"expected {problem.expected}, found {problem.described}"
-    return Diagnostic(LangCode.UNEXPECTED, title, problem.span)
+    return unexpected(problem)
 
 
 def _unterminated_string(problem: Problem) -> Diagnostic | None:
@@ -291,7 +299,9 @@ def _unknown_keyword(problem: Problem) -> Diagnostic | None:
         title = f"`{problem.word}` starts no {kind}"
         words = sorted(word_of(terminal) for terminal in starters)
         help_lines, fixes = suggest(problem.span, problem.word, words)
-        if not fixes:
+        if problem.word in FOREIGN_WORDS:
+            help_lines, fixes = (FOREIGN_WORDS[problem.word],), ()
+        elif not fixes:
             help_lines = help_lines or (f"known here: {', '.join(words)}",)
     return Diagnostic(LangCode.UNKNOWN_KEYWORD, title, problem.span, help=help_lines, fixes=fixes)
 
@@ -310,7 +320,11 @@ def _bad_character(problem: Problem) -> Diagnostic | None:
     help_line = _CHARACTER_SLIPS.get(found.text)
     shown = found.text if found.text.isprintable() else f"U+{ord(found.text[0]):04X}"
     title = f"the character `{shown}` has no place here"
-    return Diagnostic(LangCode.BAD_CHARACTER, title, problem.span, help=(help_line,) if help_line else ())
+    if help_line is None or found.text not in _CHARACTER_FIXES:
+        return Diagnostic(LangCode.BAD_CHARACTER, title, problem.span, help=(help_line,) if help_line else ())
+    edit = Edit(problem.span, _CHARACTER_FIXES[found.text])
+    fix = Fix(help_line, (edit,), Applicability.CERTAIN)
+    return Diagnostic(LangCode.BAD_CHARACTER, title, problem.span, fixes=(fix,))
 
 
 SLIPS: tuple[Callable[[Problem], Diagnostic | None], ...] = (

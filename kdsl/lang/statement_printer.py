@@ -104,6 +104,10 @@ def _device_line(statement: tree.Statement) -> Doc:
             return Text("request")
         case device_tree.QuotaFields():
             return Text("quota")
+        case device_tree.LockFields():
+            return Text("lock")
+        case device_tree.HandshakeFields():
+            return Text("handshake")
         case device_tree.Charge():
             return Text("charge")
         case device_tree.Fit():

@@ -135,6 +135,8 @@ _DEVICE: Mapping[str, Shape] = {
     "admit": Sole(device_tree.Admit, "body", Many(ADMIT)),
     "request": Sole(device_tree.Request, "body", Many(FIELDS)),
     "quota": Sole(device_tree.QuotaFields, "body", Many(FIELDS)),
+    "lock": Sole(device_tree.LockFields, "body", Many(FIELDS)),
+    "handshake": Sole(device_tree.HandshakeFields, "body", Many(FIELDS)),
     "charge": Sole(device_tree.Charge, "body", Many(FIELDS)),
     "fit": Sole(device_tree.Fit, "body", Many(FIT)),
     "choose": Record(

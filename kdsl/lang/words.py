@@ -61,7 +61,7 @@ _OPERATORS = _terminals(
 )
 _CODES = frozenset({"UNSCHEDULABLE", "UNRESOLVABLE", "PENDING"})
 _RULE_STATEMENTS = "_APPLIES _LET _REQUIRE _NARROW _FOR _REPORT _ON _PARAM FINAL"
-FIELD_BLOCKS = ("inventory", "request", "quota", "charge", "choose")
+FIELD_BLOCKS = ("inventory", "request", "quota", "lock", "handshake", "charge", "choose")
 """The words that open a block of fields."""
 STATEMENTS = {
     block: _terminals(starters)
@@ -75,8 +75,8 @@ STATEMENTS = {
         "score": "_APPLIES _IGNORE _LET _PARAM FINAL _VALUE _NORMALIZE _ON",
         "queue": "_ADMIT _ORDER _BACKOFF _LET _PARAM FINAL",
         "preemption": "_ELIGIBLE _VICTIM _ORDER _CANDIDATES _CHOOSE _LET _PARAM FINAL",
-        "device": "_KIND _RECORD _RESOURCE _PARAM FINAL _SET _INVENTORY _ADMIT _REQUEST _QUOTA _CHARGE"
-        " _REQUIRE _FIT _CHOOSE _ORDER _VALUE _ANNOTATE",
+        "device": "_KIND _RECORD _RESOURCE _PARAM FINAL _SET _INVENTORY _ADMIT _REQUEST _QUOTA _LOCK"
+        " _HANDSHAKE _CHARGE _REQUIRE _FIT _CHOOSE _ORDER _VALUE _ANNOTATE",
         "profile": "_SCHEDULER _CHECK _PREDICATES _SCORES _QUEUE _PREEMPTION _DEVICES _TIGHTEN _REWEIGHT "
         "_DISABLE _ADD _SET",
         "team": "_OWNS _FILES _CONTACT _PRIORITY _MAY",

@@ -8,11 +8,17 @@ from functools import cache
 
 import pytest
 from kdsl.app import check_rules, shipped_rules
-from kdsl.base.events import EVERYTHING, Action, EventPattern, Resource, read_pattern
+from kdsl.base.clock import ManualClock
+from kdsl.base.events import EVERYTHING, Action, EventPattern, Resource, merged, read_pattern
 from kdsl.check.cures import predicate_cures, queue_cures, read_events
 from kdsl.check.facts import Direction
 from kdsl.check.model import RuleSet
 from kdsl.check.views import load_views
+from kdsl.cycle.waiting import WaitingPods
+from kdsl.hooks.context import PluginContext
+from kdsl.hooks.manager import PluginManager
+
+from tests.hooks.test_dynamic_resources import NoBinder
 
 BY_HAND: dict[str, tuple[str, ...]] = {
     "NodeUnschedulable": ("Node/ADD|NODE_UNCORDONED", "TargetPod/POD_TOLERATION_ADDED"),
@@ -98,6 +104,35 @@ DIFFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """By plugin and reason: events that only one side has."""
 
+PLUGINS: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
+    "VolumeBinding": (
+        (
+            "StorageClass/ADD|UPDATE_OTHER", "PersistentVolumeClaim/ADD|UPDATE_OTHER",
+            "PersistentVolume/ADD|UPDATE_OTHER", "Node/ADD|NODE_LABEL", "CSINode/ADD|UPDATE_OTHER",
+            "CSIDriver/UPDATE_OTHER", "CSIStorageCapacity/ADD|UPDATE_OTHER",
+        ),
+        {
+            "disks that a driver took over are not translated: no CSINode is read": ("CSINode/ADD|UPDATE_OTHER",),
+            "without its driver nobody keeps track of what is left": ("CSIDriver/DELETE",),
+            "a pod that could not be bound gives its volumes back": ("AssignedPod/DELETE",),
+        },
+    ),
+    "DynamicResources": (
+        ("Node/ADD|NODE_LABEL|NODE_TAINT_ADDED|NODE_TAINT_REMOVED", "TargetPod/POD_OTHER"),
+        {
+            "claims are not allocated, whatever becomes of nodes and of claims that are made for the pod": (
+                "Node/ADD|NODE_LABEL|NODE_TAINT_ADDED|NODE_TAINT_REMOVED", "TargetPod/POD_OTHER",
+            ),
+        },
+    ),
+}  # fmt: skip
+"""The plugins of the profile, which name their events themselves: what kube-scheduler's name, and what differs."""
+
+NOT_READ: dict[str, tuple[str, ...]] = {
+    "NodeResourcesFit": ("DeviceClass",), "DynamicResources": ("ResourceClaim", "ResourceSlice", "DeviceClass"),
+}  # fmt: skip
+"""Resources whose events kube-scheduler's plugins wait for and kdsl does not read: devices are not allocated."""
+
 OF_NODES = {Action.ADD, Action.DELETE} | {one for one in Action if (one.name or "").startswith("NODE_")}
 OF_PODS = {Action.ADD, Action.DELETE} | {one for one in Action if (one.name or "").startswith("POD_")}
 OF_OBJECTS = {Action.ADD, Action.DELETE, Action.UPDATE_OTHER}
@@ -141,8 +176,26 @@ def test_the_derived_events_are_those_written_by_hand_but_for(plugin: str) -> No
     assert sorted(derived ^ by_hand) == sorted(explained)
 
 
-def test_every_rule_of_the_profile_is_compared() -> None:
+@pytest.mark.parametrize("name", PLUGINS)
+def test_what_plugins_name_is_what_kube_schedulers_name_but_for(name: str) -> None:
+    manager = PluginManager()
+    assert manager.load(name, {}, PluginContext(NoBinder(), ManualClock(), WaitingPods[object]())) == ()
+    registration = manager.get(name)
+    assert registration is not None
+    by_hand, differences = PLUGINS[name]
+    named = single(merged(registration.hooks["events"]()))
+    explained = [text for texts in differences.values() for text in single(tuple(map(read_pattern, texts)))]
+    assert sorted(named ^ single(tuple(map(read_pattern, by_hand)))) == sorted(explained)
+
+
+def test_what_is_not_read_is_not_there() -> None:
+    assert {name for names in NOT_READ.values() for name in names}.isdisjoint(each.value for each in Resource)
+
+
+def test_every_predicate_of_the_profile_is_compared() -> None:
     assert BY_HAND.keys() == PREDICATES.keys()
+    profile = rules().profiles["kubernetes.v1_36.default"]
+    assert PLUGINS.keys() == {rule.plugin for rule in profile.predicates if rule.plugin}
 
 
 def test_only_gates_hold_back_what_the_queue_gates() -> None:

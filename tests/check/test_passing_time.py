@@ -37,7 +37,7 @@ def test_a_key_that_grows_for_all_pods_alike_is_ordered_without_the_time(body: s
         ('duration("0s") to duration("0s")', []),
         ('duration("5m") to duration("10s")', ["the first wait is longer than the longest"]),
         ('duration("-1s") to duration("10s")', ["a wait cannot be negative"]),
-        ('duration("soon") to duration("10s")', ["this wait has no value"]),
+        ('duration(["1s"][3]) to duration("10s")', ["this wait has no value"]),
     ],
 )
 def test_waits_are_checked_by_value(backoff: str, said: list[str], tmp_path: Path) -> None:
@@ -48,3 +48,11 @@ def test_waits_are_checked_by_value(backoff: str, said: list[str], tmp_path: Pat
     )
     found = check_rules([file]).diagnostics
     assert [(str(each.code), each.title) for each in found] == [("K0217", title) for title in said]
+
+
+def test_a_wait_that_is_no_duration_is_told_once(tmp_path: Path) -> None:
+    file = tmp_path / "queue.kdsl"
+    file.write_text(
+        'kdsl 1\npackage t\nqueue Q {\n  order by pod.queuedAt\n  backoff duration("soon") to duration("10s")\n}\n'
+    )
+    assert [str(each.code) for each in check_rules([file]).diagnostics] == ["K0206"]

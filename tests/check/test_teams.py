@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.globs import glob
 from kdsl.base.span import Source
 from kdsl.check.checker import CheckResult, check_program
 from kdsl.check.codes import CheckCode
-from kdsl.check.teams import glob
 from kdsl.lang.loader import load_sources
 from kdsl.lang.twin import convert
 

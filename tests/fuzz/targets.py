@@ -10,37 +10,34 @@ from functools import cache
 from pathlib import Path
 
 from kdsl.app import DEFAULT_SETTINGS, activate, shipped_rules
-from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.edits import apply, certain_fixes
 from kdsl.base.span import Source
 from kdsl.check.checker import check_program
+from kdsl.check.environment import Environment
+from kdsl.check.infer import check_expression
 from kdsl.check.lints import lint
-from kdsl.check.model import RuleSet
-from kdsl.check.views import load_views
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.types import DYN, INT, STRING, list_of, map_of
 from kdsl.config.configuration import read_configuration
-from kdsl.hooks.errors import PluginError
-from kdsl.hooks.state import CycleState
+from kdsl.config.imports import import_configuration
 from kdsl.lang.discovery import read_source
 from kdsl.lang.formatter import format_source
 from kdsl.lang.loader import load_sources
+from kdsl.lang.parser import parse_expression
 from kdsl.lang.twin import convert
-from kdsl.plan.cost.measured import measure
-from kdsl.plan.cost.profiles import profile_costs
-from kdsl.plan.hookimpls import compile_profile
-from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
+from kdsl.plan.expression import compile_expression
+from kdsl.plan.values import EvalError
 from kdsl.report.findings import MACHINE_FORMATS, render_findings
+from kdsl.testing.cases import PropertyCase
 from kdsl.testing.reading import read_test
+from kdsl.testing.render import results_text
+from kdsl.testing.running import Runner
 from kdsl.testing.subject import Library
 
-from tests.plan.lab import node, nodes_of
+from tests.fuzz.bounds import stay_within_bounds
+from tests.fuzz.cards import profile_of, serve
 
 ROOT = Path(__file__).parent.parent.parent
-
-
-class PastItsBoundError(AssertionError):
-    """A rule took more steps than the formula of its cost says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +73,15 @@ def _shipped() -> list[Source]:
     return [each for each in read if isinstance(each, Source)]
 
 
+@cache
+def _library() -> Library:
+    return Library(activate(DEFAULT_SETTINGS))
+
+
 def rules(name: str) -> Callable[[bytes], None]:
-    """Load, format and check a rule file; where it is right, lint it, and run its rules within their bounds."""
+    """Load, format and check a rule file; where it is right, lint it, run its rules within their bounds, and
+    let pods ask its devices for cards.
+    """
 
     def feed(data: bytes) -> None:
         source = read_source(Path(name), data)
@@ -90,13 +94,71 @@ def rules(name: str) -> Callable[[bytes], None]:
         _report(loaded.diagnostics)
         if any(finding.is_error for finding in loaded.diagnostics):
             return
-        checked = check_program(loaded.program)
+        checked = check_program(loaded.program, externals=_library().plugins.externals)
         _report(checked.diagnostics)
         if checked.rules is not None:
             _report(lint(loaded.program, checked.rules))
-            stay_within_bounds(checked.rules)
+            stay_within_bounds(checked.rules, name)
+            profile = profile_of(loaded.program, name)
+            if profile is not None:
+                whole = load_sources([source, profile], lambda: [_shipped()]).program
+                shared = check_program(whole, externals=_library().plugins.externals)
+                serve(shared.rules or checked.rules)
 
     return feed
+
+
+_VARIABLES = {"items": list_of(INT), "counts": map_of(STRING, INT), "text": STRING, "it": DYN}
+_VALUES = ((3, 1, 2), {"k": 1}, "text", {"a": (1, "b", None)})
+_EXPRESSIONS = (
+    "items.map(x, x * 2).filter(x, x > 2).exists(x, x == 4) && !(5 in items)",
+    'counts[?"k"].orValue(0) + items[0] / 2 - (-9223372036854775807 - 1) % 3',
+    'text.matches("^[a-z]{2,8}(x|y)*$") ? text.upperAscii().replace("T", "é") : "no".charAt(0)',
+    'it.a.exists(x, type(x) == string && x == "b") || has(it.b) || it["a"][2] == null',
+    'duration("1h30m") + duration("1s") < timestamp("2024-02-29T00:00:00Z") - timestamp("2023-01-01T00:00:00Z")',
+    'quantity("1500m") + quantity("2Gi") >= quantity("1") && semver("1.2.3") < semver("1.10.0")',
+    "items.transformList(i, x, i + x).sum() + math.greatest(1, 2, 3) + items.sort()[0]",
+    "counts.transformMap(k, v, v > 0, k + string(v)).all(k, v, v.startsWith(k))",
+    'text.split("x", 2).join("-").format(["a", 1, 1.5, b"c", [1], {1: true}])',
+    '"%s %d %.3f %x %o %e %b".format(["a", 1, 1.5, 255, 8, 1e300, 5])',
+    'cel.bind(x, items, x.size() + x.lastIndexOf(1)) + uint("3") == 3u',
+    'base64.decode(base64.encode(b"abc\\xff")) == b"abc\\xff" && sets.contains([1, 2], [2])',
+    "optional.of(items).optMap(x, x[?7]).hasValue() || optional.none().or(optional.of(1)).value() == 1",
+    'ip("10.0.0.1").isLoopback() || cidr("10.0.0.0/8").containsIP("10.1.2.3") || url("https://a/b?c=d").getHost() == "a"',
+    'text.findAll("[a-z]+").size() + text.find("t(e|x)").size() + int("0x1f") + int(1e18)',
+    'json.decode("{\\"a\\": [1, 2.5, null]}").a[1] > 2.0 || [1, 2] + [3] == [1, 2, 3] || "é" < "z"',
+)
+"""What `expression` starts from: something of every part of the library."""
+
+
+def expression(data: bytes) -> None:
+    """Check an expression and evaluate it, in CEL's dynamic mode: it may fail, and it may not run on."""
+    with suppress(UnicodeDecodeError):
+        expr, found = parse_expression(Source("e", data.decode()))
+        _report(found)
+        if expr is None:
+            return
+        typed, problems = check_expression(expr, Environment(_VARIABLES))
+        _report(problems)
+        if typed is not None:
+            with suppress(EvalError):
+                compile_expression(typed)(_VALUES)
+
+
+def imported(data: bytes) -> None:
+    """Convert a configuration of another scheduler; what comes out must be right."""
+    with suppress(UnicodeDecodeError):
+        result = import_configuration(Source("a.yaml", data.decode()))
+        _report(result.diagnostics)
+        if result.converted is None:
+            return
+        result.converted.settings_text("a.kdsl")
+        loaded = load_sources([Source("a.kdsl", result.converted.text)], lambda: [_shipped()])
+        found = (
+            *loaded.diagnostics,
+            *check_program(loaded.program, externals=_library().plugins.externals).diagnostics,
+        )
+        assert not has_errors(found), render_findings(found, "concise")
 
 
 def configuration(data: bytes) -> None:
@@ -105,57 +167,30 @@ def configuration(data: bytes) -> None:
         _report(read_configuration(Source("kdsl.yaml", data.decode())).diagnostics)
 
 
-@cache
-def _library() -> Library:
-    return Library(activate(DEFAULT_SETTINGS))
-
-
 def rule_test(data: bytes) -> None:
-    """Read a rule test; its cases are not run."""
+    """Read a rule test, and run its first cases."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.test.yaml"
         path.write_bytes(data)
         found: list[Diagnostic] = []
-        read_test(path, _library(), found, [shipped_rules()])
+        test = read_test(path, _library(), found, [shipped_rules()])
         _report(found)
-
-
-POD = PodInfo("p", images=("a", "b"), namespace="n" * 60)
-NODES = (node("n" * 100), node("m", labels={f"k{at}": "v" * 63 for at in range(20)}))
-
-
-def stay_within_bounds(found: RuleSet) -> None:
-    """Run every rule on a pod and nodes; raise PastItsBoundError where one takes more than its formula says."""
-    views, nodes = load_views(), nodes_of(*NODES)
-    sizes = measure(views, [("Pod", POD), *(("Node", each) for each in nodes.nodes())])
-    for profile in found.profiles.values():
-        for each in profile_costs(found, profile, views):
-            if each.cost is None or each.kind in ("queue", "tighten"):
-                continue
-            bounds = [
-                part.at(lambda name: sizes.get(name, 0)) for part in (each.cost.per_node, each.cost.per_pod)
+        if test is not None:
+            results = [
+                Runner(0).run(test, case) for case in test.cases[:3] if not isinstance(case, PropertyCase)
             ]
-            if None in bounds or max(bound or 0 for bound in bounds) > DEFAULT_STEPS.node:
-                continue
-            steps = Steps(bounds[0] or 0, bounds[1] or 0)
-            told = _run(found, profile.qualified, each.rule.name, each.kind, steps, nodes)
-            if "more than " in told and " steps" in told:
-                raise PastItsBoundError(f"{each.rule.qualified}: {told}; its cost is {each.cost}")
+            results_text(results, verbose=True)
 
 
-def _run(found: RuleSet, profile: str, name: str, kind: str, steps: Steps, nodes: NodeSet) -> str:
-    compiled = compile_profile(found, found.profiles[profile], steps=steps)
-    state = CycleState()
-    if kind == "score":
-        score = next(each for each in compiled.scores if each.name == name)
-        with suppress(PluginError):
-            score.pre_score(state, POD, nodes)
-            score.normalize_score(state, POD, nodes, score.score(state, POD, nodes))
-        return ""
-    predicate = next(each for each in compiled.predicates if each.name == name)
-    decided = predicate.pre_filter(state, POD, nodes)
-    column = None if decided is not None else predicate.filter(state, POD, nodes)
-    return str(decided) if column is None else " ".join(str(status) for status in column.table)
+_CONFIGURATIONS = (
+    "kind: Policy\napiVersion: v1\npredicates:\n- {name: PodFitsResources}\n- {name: zone, argument: {serviceAffinity: {labels: [zone]}}}\n"
+    "- {name: labels, argument: {labelsPresence: {labels: [retiring], presence: false}}}\npriorities:\n"
+    "- {name: LeastRequestedPriority, weight: 2}\n- {name: spread, weight: 1, argument: {serviceAntiAffinity: {label: rack}}}\n"
+    "hardPodAffinitySymmetricWeight: 5\nalwaysCheckAllPredicates: true\n",
+    "nvidia:\n  resourceCountName: nvidia.com/gpu\n  resourceMemoryName: nvidia.com/gpumem\n"
+    "  resourceMemoryPercentageName: nvidia.com/gpumem-percentage\n  resourceCoreName: nvidia.com/gpucores\n"
+    "  defaultMemory: 0\n  defaultCores: 0\n  deviceSplitCount: 10\n",
+)
 
 
 TARGETS: Mapping[str, Target] = {
@@ -164,17 +199,29 @@ TARGETS: Mapping[str, Target] = {
         Target(
             "rules",
             _texts(
-                "rules/**/*.kdsl", "examples/**/*.kdsl", "tests/lang/samples/*.kdsl", "tests/check/**/*.kdsl"
+                "rules/**/*.kdsl",
+                "examples/**/*.kdsl",
+                "examples/**/*.broken",
+                "tests/lang/samples/*.kdsl",
+                "tests/check/**/*.kdsl",
             ),
             rules("a.kdsl"),
         ),
         Target("twin", _twins("rules/**/*.kdsl", "tests/lang/samples/*.kdsl"), rules("a.kdsl.yaml")),
+        Target("expression", _EXPRESSIONS, expression),
+        Target(
+            "imported",
+            [*_texts("examples/migrate-from-kube-scheduler/scheduler.yaml"), *_CONFIGURATIONS],
+            imported,
+        ),
         Target(
             "configuration",
             [
                 "apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\nrules:\n  paths: [rules]\n"
                 "profiles: [default]\nplugins:\n- name: default-binder\n  args: {a: 1}\nparallelism: 4\n"
-                "limits: {ruleFiles: 3, nodeSteps: 5}\ntieBreak: heap\nseed: 7\n"
+                "limits: {ruleFiles: 3, nodeSteps: 5, podSteps: 9, ruleCost: 7, profileCost: 8}\ntieBreak: heap\nseed: 7\n"
+                "percentageOfNodesToScore: 50\nbackoff: {initial: 500ms, max: 2m}\nonInvalid: exit\n",
+                *_texts("examples/**/kdsl.yaml", "examples/**/*.config.yaml"),
             ],
             configuration,
         ),

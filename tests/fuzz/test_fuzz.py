@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from kdsl.lang import tree
 from kdsl.lang.printer import format_file
 
+from tests.fuzz.bounds import stay_within_bounds
 from tests.fuzz.driver import feed, inputs
-from tests.fuzz.targets import TARGETS, Target, stay_within_bounds
+from tests.fuzz.targets import TARGETS, Target
 from tests.lang.strategies import files
 
 
@@ -30,5 +31,5 @@ def test_random_rules(file: tree.File) -> None:
 
 
 def test_a_fault_is_told() -> None:
-    fault = feed(Target("bad", ["x"], lambda data: stay_within_bounds(None)), b"x")  # type: ignore[arg-type]
+    fault = feed(Target("bad", ["x"], lambda data: stay_within_bounds(None, "")), b"x")  # type: ignore[arg-type]
     assert fault is not None and fault.error.startswith("AttributeError")

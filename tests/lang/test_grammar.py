@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from kdsl.base.kept import cache_folder
 from kdsl.lang import words
 from kdsl.lang.grammar import build_grammar, grammar, grammar_text, load_grammar
-from kdsl.lang.kept import cache_folder
 from kdsl.lang.slips import RESERVED
 from lark.exceptions import GrammarError, LexError
 

@@ -67,6 +67,15 @@ error[K0350]: there is no package `kubernetes.v1_63`
     )
 
 
+def test_an_unknown_package_may_be_near_one_of_a_library() -> None:
+    library = [Source("l.kdsl", "kdsl 1\npackage kubernetes.v1_36\n")]
+    result = load_sources(
+        [Source("a.kdsl", "kdsl 1\npackage a\nimport kubernetes.v1_37\n")], lambda: [library]
+    )
+    (problem,) = result.diagnostics
+    assert [fix.title for fix in problem.fixes] == ["did you mean `kubernetes.v1_36`?"]
+
+
 def test_a_broken_file_does_not_make_its_package_unknown() -> None:
     result = load(a="package a\nscore {}", b="package b\nimport a")
     assert codes(result) == [LangCode.UNEXPECTED]
@@ -203,3 +212,22 @@ def test_the_shipped_rules_load() -> None:
     result = load_rules([Path(__file__).parents[2] / "rules"])
     assert result.diagnostics == ()
     assert result.program.packages
+
+
+def test_what_an_ignore_file_names_is_passed_by(tmp_path: Path) -> None:
+    write(tmp_path, a="package a", old__a="package b", lib__old__a="package c", lib__b="package d")
+    (tmp_path / ".kdslignore").write_text("# not ours\nold/\n\n**/b.kdsl\n", encoding="utf-8")
+    found, problems = find_rule_files([tmp_path])
+    assert problems == ()
+    assert [path.relative_to(tmp_path).as_posix() for path in found] == ["a.kdsl", "lib/old/a.kdsl"]
+    named, _ = find_rule_files([tmp_path / "old", tmp_path / "lib" / "b.kdsl"])
+    assert len(named) == 2
+    (tmp_path / "lib" / ".kdslignore").write_text("old\n", encoding="utf-8")
+    assert len(find_rule_files([tmp_path])[0]) == 1
+
+
+def test_an_ignore_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
+    write(tmp_path, a="package a")
+    (tmp_path / ".kdslignore").write_bytes(b"caf\xe9\n")
+    found, (problem,) = find_rule_files([tmp_path])
+    assert (len(found), problem.code) == (1, LangCode.NOT_UTF8)

@@ -11,7 +11,7 @@ from kdsl.check.block import Block, incomplete, once
 from kdsl.check.codes import CheckCode
 from kdsl.check.declarations import Located
 from kdsl.check.devices.folding import Folded
-from kdsl.check.devices.forms import QUOTA, REQUEST
+from kdsl.check.devices.forms import HANDSHAKE, LOCK, QUOTA, REQUEST, Forms
 from kdsl.check.devices.model import (
     CheckedAnnotations,
     CheckedChooser,
@@ -35,7 +35,9 @@ from kdsl.lang.device_tree import (
     Choose,
     DeviceKind,
     Fit,
+    HandshakeFields,
     Inventory,
+    LockFields,
     QuotaFields,
     Record,
     Request,
@@ -52,6 +54,8 @@ _ONCE: Final = {
     Admit: "admit",
     Request: "request",
     QuotaFields: "quota",
+    LockFields: "lock",
+    HandshakeFields: "handshake",
     Charge: "charge",
     Fit: "fit",
     OrderBy: "order by",
@@ -118,7 +122,9 @@ class _Run:
             inventory=sections.inventory(self._one(Inventory)),
             admit=sections.admit(self._maybe(Admit), span),
             request=sections.fields("request", request.body, REQUEST, "the request", request.span),
-            quota=self._quota(),
+            quota=self._constants(QuotaFields, "quota", QUOTA),
+            lock=self._constants(LockFields, "lock", LOCK),
+            handshake=self._constants(HandshakeFields, "handshake", HANDSHAKE),
             charge=sections.charge(charge.body, charge.span),
             gates=self._gates(),
             fit=sections.fit(self._maybe(Fit), span),
@@ -168,11 +174,14 @@ class _Run:
         self._block.known_by(typed, BindingTime.STATIC, what)
         return typed
 
-    def _quota(self) -> CheckedFields:
-        quota = self._maybe(QuotaFields)
-        if quota is None:
+    def _constants(
+        self, kind: type[QuotaFields | LockFields | HandshakeFields], section: str, forms: Forms
+    ) -> CheckedFields:
+        """Check a section that a device need not have."""
+        statement = self._maybe(kind)
+        if statement is None:
             return CheckedFields({}, (), {})
-        return self._sections.fields("quota", quota.body, QUOTA, "the quota", quota.span)
+        return self._sections.fields(section, statement.body, forms, f"the {section}", statement.span)
 
     def _gates(self) -> CheckedGates:
         with self._sections.within("gates", self._device.name.span) as scope:

@@ -43,6 +43,16 @@ QUOTA: Final[Forms] = {
     "cores": FieldForm(STRING, "the resource that limits compute"),
     "factor": FieldForm(INT, "how many MiB one unit of the memory resource is; 1 where it is not set"),
 }
+LOCK: Final[Forms] = {
+    "key": FieldForm(STRING, "the annotation of nodes that is the lock", required=True),
+    "seconds": FieldForm(INT, "after how many seconds a lock no longer holds; 300 where it is not set"),
+    "owned": FieldForm(BOOL, "whether it says which pod holds it, beside the time; true where it is not set"),
+}
+HANDSHAKE: Final[Forms] = {
+    "key": FieldForm(STRING, "the annotation of nodes that is asked and answered in", required=True),
+    "resource": FieldForm(STRING, "the resource that the kubelet counts working cards by", required=True),
+    "seconds": FieldForm(INT, "how many seconds the device plugin has to answer; 60 where it is not set"),
+}
 CHARGE: Final[Forms] = {
     "memory": FieldForm(INT, "what the card gives of its memory, in MiB", required=True),
     "cores": FieldForm(INT, "what the card gives of its compute", required=True),

@@ -142,8 +142,8 @@ class CheckedAnnotations:
 class CheckedDevice:
     """A kind of accelerator, with what it extends folded in.
 
-    `kind`, `record` and the fields of `quota` are constants. `resources` are the names of those parameters
-    that name extended resources.
+    `kind`, `record` and the fields of `quota`, `lock` and `handshake` are constants. `resources` are the
+    names of those parameters that name extended resources.
     """
 
     name: str
@@ -156,6 +156,8 @@ class CheckedDevice:
     admit: CheckedAdmit
     request: CheckedFields
     quota: CheckedFields
+    lock: CheckedFields
+    handshake: CheckedFields
     charge: CheckedFields
     gates: CheckedGates
     fit: CheckedFit

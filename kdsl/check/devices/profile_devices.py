@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
-from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean
 from kdsl.check.codes import CheckCode
 from kdsl.check.declarations import Declarations, Home, Located
 from kdsl.check.devices.model import CheckedDevice
-from kdsl.check.devices.sharing import DEVICES, LARGEST, SETTINGS, DevicesDraft
+from kdsl.check.devices.sharing import DEVICES, LARGEST, SETTINGS, DevicesDraft, constant_text
 from kdsl.check.draft import undeclared
 from kdsl.check.functions import Functions
 from kdsl.check.mismatch import listing
@@ -18,6 +19,11 @@ from kdsl.check.scope import Frame
 from kdsl.check.typed import UNDECLARED, Const, Var
 from kdsl.check.types import ERROR, INT, STRING
 from kdsl.lang.tree import Device, Name, SetParam, UseDevices
+
+_WHY: Final = {
+    "kind": "a request would be for either",
+    "record": "each would take the other's cards for its own",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +48,31 @@ class ProfileDevices:
                 why = "its cards would be counted twice"
                 self.diagnostics.append(Diagnostic(CheckCode.USED_TWICE, title, name.span, why))
             else:
+                self._refuse_likeness(kinds, device, name)
                 kinds.append((device, name))
         return DevicesDraft(tuple(kinds), statement, {} if draft is None else draft.sets)
+
+    def _refuse_likeness(
+        self, kinds: Sequence[tuple[Located[Device], Name]], device: Located[Device], name: Name
+    ) -> None:
+        """Report a device that answers to the kind of another one, or keeps its books in the same record."""
+        new = self.checked.get(device.qualified)
+        for located, first in kinds:
+            old = self.checked.get(located.qualified)
+            if new is None or old is None:
+                continue
+            for word, one, other in (("kind", old.kind, new.kind), ("record", old.record, new.record)):
+                text = constant_text(new, other)
+                if text and text == constant_text(old, one):
+                    title = f"devices `{first.text}` and `{name.text}` have the same {word} `{text}`"
+                    help_ = (f"leave one of them out, or give one another `{word}`",)
+                    label = (Label(first.span, "the first is here"),)
+                    self.diagnostics.append(
+                        Diagnostic(
+                            CheckCode.USED_TWICE, title, name.span, _WHY[word], secondary=label, help=help_
+                        )
+                    )
+                    return
 
     def set(self, draft: DevicesDraft, statement: SetParam, home: Home) -> DevicesDraft:
         """Give a setting a value."""

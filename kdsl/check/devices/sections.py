@@ -83,12 +83,14 @@ class Sections:
         lets: list[CheckedLet] = []
         values: dict[str, TypedExpr] = {}
         first: dict[str, Assign] = {}
+        unknown: list[str] = []
         for statement in body:
             if isinstance(statement, Let):
                 lets.append(self.block.let(statement))
                 continue
             name = statement.name.text
             if name not in forms:
+                unknown.append(name)
                 self.block.diagnostics.append(_no_field(statement.name, forms, what))
             elif name in first:
                 self.block.diagnostics.append(_set_twice(statement, first[name]))
@@ -96,9 +98,13 @@ class Sections:
                 first[name] = statement
                 values[name] = self.block.expression(statement.value, forms[name].type, f"`{name}`")
         missing = [name for name, form in forms.items() if form.required and name not in first]
+        # A field whose name has a slip was meant to be set.
+        missing = [each for each in missing if not any(did_you_mean(name, (each,)) for name in unknown)]
         if missing:
             title = f"{what} does not set {', '.join(f'`{name}`' for name in missing)}"
-            self.block.diagnostics.append(Diagnostic(CheckCode.INCOMPLETE, title, span, "has no default"))
+            help_ = tuple(f"`set {name} = …`: {forms[name].doc}" for name in missing)
+            diagnostic = Diagnostic(CheckCode.INCOMPLETE, title, span, "has no default", help=help_)
+            self.block.diagnostics.append(diagnostic)
         return tuple(lets), values
 
     def inventory(self, statement: Inventory) -> CheckedInventory:

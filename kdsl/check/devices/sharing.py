@@ -137,16 +137,21 @@ def _with(value: TypedExpr, sharing: CheckedSharing) -> TypedExpr:
 
 
 def _resources(device: CheckedDevice) -> Iterator[str]:
-    params = {param.variable.slot: param.value for param in device.params}
     for param in device.params:
         if param.variable.name in device.resources:
-            name = _text(param.value, params)
+            name = constant_text(device, param.value)
             if name:
                 yield name
 
 
+def constant_text(device: CheckedDevice, expr: TypedExpr) -> str:
+    """Return a text of a device that is written out, or joined of such texts and parameters; an empty one for
+    any other.
+    """
+    return _text(expr, {param.variable.slot: param.value for param in device.params})
+
+
 def _text(expr: TypedExpr, params: Mapping[int, TypedExpr]) -> str:
-    """Return a text that is written out or joined of such texts; an empty one for any other."""
     match expr:
         case Const(value=str() as text):
             return text

@@ -1,0 +1,73 @@
+"""Says what was found and what may stand there, with what may help, where `slips.py` recognises no slip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdsl.base.diagnostic import Diagnostic, Label, suggest
+from kdsl.lang.codes import LangCode
+from kdsl.lang.problem import Problem
+from kdsl.lang.scan import PieceKind
+from kdsl.lang.words import END, KINDS, SYMBOLS, TERMINAL_OF_STARTER, word_of
+
+FOREIGN_WORDS = {
+    **dict.fromkeys(
+        ("if", "when", "switch", "match"),
+        "`require C else …` says what must hold, `applies when C` for which pods; `C ? a : b` chooses",
+    ),
+    **dict.fromkeys(("while", "loop", "foreach"), "`for x in LIST { … }` goes through a list or map"),
+    **dict.fromkeys(("var", "const", "def", "val"), "`let name = E` names a value"),
+    **dict.fromkeys(
+        ("deny", "reject", "allow", "assert", "filter"), '`require C else "reason"` says what must hold'
+    ),
+    "return": "a predicate has `require`, a score has `value`",
+}
+"""Words of other languages, and what is written here instead."""
+_BLOCKS = frozenset({"predicate", "score", "queue", "preemption"})
+
+
+def unexpected(problem: Problem) -> Diagnostic:
+    """Describe what does not fit; what is missing at the end of a line is shown there, not in the next."""
+    previous = problem.previous
+    if previous is not None and problem.is_at_line_start and _is_next(problem):
+        end = problem.locate(problem.end_of_previous, problem.end_of_previous)
+        title = f"expected {problem.expected} after `{_shown(str(previous))}`"
+        help_ = ("a parameter has a value: `param x: int = 1`",) if problem.statement == "param" else ()
+        return Diagnostic(LangCode.UNEXPECTED, title, end, help=help_)
+    words = [word_of(name) for name in problem.accepts if name not in {*KINDS, *SYMBOLS, END}]
+    near, fixes = suggest(problem.span, problem.word, words) if problem.word else ((), ())
+    return Diagnostic(
+        LangCode.UNEXPECTED,
+        f"expected {problem.expected}, found {problem.described}",
+        problem.span,
+        secondary=tuple(_string_before(problem)),
+        help=(*near, *_hints(problem)),
+        fixes=fixes,
+    )
+
+
+def _is_next(problem: Problem) -> bool:
+    """Tell whether what was found is the next thing, or the end of the block."""
+    return problem.found is None or problem.found.text == "}" or problem.word in TERMINAL_OF_STARTER
+
+
+def _string_before(problem: Problem) -> Iterator[Label]:
+    """Point at a string that ends right before a word: a quote may be missing, and ended it too late."""
+    previous, found = problem.previous, problem.found
+    if previous is None or found is None or previous.type != "STRING" or previous.end_pos != problem.at:
+        return
+    if found.kind in (PieceKind.WORD, PieceKind.STRING):
+        yield Label(problem.span_of(previous), "this string ends here: is a quote missing in it?")
+
+
+def _hints(problem: Problem) -> Iterator[str]:
+    if problem.found is None or problem.found.text != "(":
+        return
+    if problem.previous is not None and problem.previous.type == "_FOR":
+        yield "write it without parentheses: `for x in LIST { … }`"
+    elif problem.statement in _BLOCKS and problem.accepts == {"_LBRACE"}:
+        yield "it takes no arguments: a parameter is a line in its block, `param x: int = 1`"
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:37]}…"

@@ -1,0 +1,115 @@
+"""Rule files to checked rules: loaded with what they import, checked with what active plugins bring."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from kdsl.base.diagnostic import Diagnostic, has_errors
+from kdsl.check.checker import check_program
+from kdsl.check.externals import Externals
+from kdsl.check.model import RuleSet
+from kdsl.check.views import load_views
+from kdsl.hooks.extensions import bring
+from kdsl.lang.loader import Program, load_sources
+from kdsl.plan.constants import check_constants
+from kdsl.plan.overlap import check_overlaps
+from kdsl.plan.queue import check_backoffs
+from kdsl.rulebook.kept import Verdict, kept_answer
+from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, RuleTexts, read_texts
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRules:
+    """What became of some rule files.
+
+    `rules` is None where they cannot be used; `files` counts those that were read.
+    """
+
+    rules: RuleSet | None
+    diagnostics: tuple[Diagnostic, ...]
+    files: int
+    program: Program
+
+    @property
+    def verdict(self) -> Verdict:
+        """What it comes to."""
+        return Verdict(self.diagnostics, self.files, None if self.rules is None else len(self.rules.profiles))
+
+
+def check_rules(
+    paths: Sequence[Path | str],
+    plugins: Collection[str] = DEFAULT_PLUGINS.keys(),
+    undeclared: Collection[str] = (),
+    read: Callable[[Path], bytes] = Path.read_bytes,
+    keep: Path | None = None,
+) -> CheckedRules:
+    """Load and check the rule files of `paths`, which may use what the active `plugins` bring.
+
+    Packages that they import and do not hold come from the libraries. Plugins called `undeclared` may bring
+    functions that do not say what they read. The answer is kept in the folder `keep`, and taken from there.
+    """
+    return check_texts(read_texts(paths, read), plugins, undeclared, keep)
+
+
+def check_texts(
+    texts: RuleTexts,
+    plugins: Collection[str] = DEFAULT_PLUGINS.keys(),
+    undeclared: Collection[str] = (),
+    keep: Path | None = None,
+) -> CheckedRules:
+    """Check rule files that were read: see `check_rules`."""
+    answer = kept_answer(keep, texts, plugins, undeclared)
+    checked = answer.rules()
+    if checked is None:
+        checked = _check(texts, plugins, undeclared)
+        answer.write(checked)
+    return checked
+
+
+def check_text(path: Path, text: str) -> CheckedRules:
+    """Check a rule file that is not written yet as if it were at `path`, alone with the libraries."""
+    return check_rules((path,), read=lambda each: text.encode() if each == path else each.read_bytes())
+
+
+def _check(texts: RuleTexts, plugins: Collection[str], undeclared: Collection[str]) -> CheckedRules:
+    loaded = load_sources(texts.own, texts.libraries)
+    diagnostics = (*texts.problems, *loaded.diagnostics)
+    files = len(loaded.program.files)
+    if has_errors(diagnostics):
+        return CheckedRules(None, diagnostics, files, loaded.program)
+    externals, misfits = bring((*PLACED_PLUGINS, *plugins), load_views(), undeclared)
+    rules, problems = _check_once(loaded.program, externals)
+    found = (*diagnostics, *misfits, *problems)
+    return CheckedRules(None if has_errors(misfits) else rules, found, files, loaded.program)
+
+
+_Checked: TypeAlias = tuple[RuleSet | None, tuple[Diagnostic, ...]]
+_MOST_CHECKED = 8
+_checked: OrderedDict[tuple[tuple[str, str], ...], tuple[Externals, _Checked]] = OrderedDict()
+
+
+def _check_once(program: Program, externals: Externals) -> _Checked:
+    """Check a program, or return what came of the same texts with the same plugins in this process."""
+    texts = tuple((file.span.source.path, file.span.source.text) for file in program.files)
+    known = _checked.get(texts)
+    if known is None or known[0] != externals:
+        checked = check_program(program, externals=externals)
+        rules = checked.rules
+        more = () if rules is None else _check_values(rules)
+        answer = (None if has_errors(more) else rules, (*checked.diagnostics, *more))
+        known = _checked[texts] = (externals, answer)
+    _checked.move_to_end(texts)
+    while len(_checked) > _MOST_CHECKED:
+        _checked.popitem(last=False)
+    return known[1]
+
+
+def _check_values(rules: RuleSet) -> tuple[Diagnostic, ...]:
+    """Report what only values tell: the checker computes none."""
+    constants, overlaps = check_constants(rules), check_overlaps(rules)
+    # What has no value because of one of them is no mistake of its own.
+    return (*constants, *overlaps, *(() if constants else check_backoffs(rules)))

@@ -1,0 +1,61 @@
+"""Which rule files are meant: those of some paths, and the libraries that they may import from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.span import Source
+from kdsl.hooks.installed import installed_rules
+from kdsl.lang.discovery import read_sources
+
+Plugins = Mapping[str, Mapping[str, Any]]
+"""Plugins with their arguments."""
+
+PLACED_PLUGINS: Plugins = {"VolumeBinding": {}, "DynamicResources": {}}
+"""Plugins that shipped profiles place: always active, they take part in the profiles that place them."""
+
+DEFAULT_PLUGINS: Plugins = {"default-binder": {}, **PLACED_PLUGINS}
+"""The plugins that are active unless the settings say otherwise."""
+
+
+def shipped_rules() -> Path:
+    """Return the folder of the shipped rules: inside an installed package, or beside it in a checkout.
+
+    Below the current folder it is a relative path, as verdicts show it.
+    """
+    package = Path(__file__).parent.parent
+    installed = package / "shipped_rules"
+    folder = installed if installed.is_dir() else package.parent / "rules"
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder
+
+
+def libraries() -> tuple[Path, ...]:
+    """Return the folders whose packages rules may import: the shipped rules and installed rule packages."""
+    installed = (each.folder for each in installed_rules() if each.folder is not None)
+    return tuple(dict.fromkeys((shipped_rules(), *installed)))
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTexts:
+    """Rule files as they were read, and what could not be read.
+
+    `libraries` reads the files of each library when it is first asked.
+    """
+
+    own: Sequence[Source]
+    problems: tuple[Diagnostic, ...]
+    libraries: Callable[[], Sequence[Sequence[Source]]]
+
+
+def read_texts(paths: Sequence[Path | str], read: Callable[[Path], bytes] = Path.read_bytes) -> RuleTexts:
+    """Read the rule files that the paths mean."""
+    own, problems = read_sources(paths, read)
+    return RuleTexts(
+        own, tuple(problems), cache(lambda: [read_sources([path], read)[0] for path in libraries()])
+    )
