@@ -14,6 +14,18 @@ from pathlib import Path
 
 from kdsl.base.span import Span
 from kdsl.check.typed import TypedExpr
+from kdsl.lang.device_tree import (
+    Admit,
+    Annotate,
+    Assign,
+    Change,
+    Charge,
+    Choose,
+    Fit,
+    Inventory,
+    Request,
+    Together,
+)
 from kdsl.lang.tree import (
     AdmitWhen,
     AppliesWhen,
@@ -22,6 +34,7 @@ from kdsl.lang.tree import (
     Candidates,
     ChooseBy,
     Conditional,
+    Device,
     EligibleWhen,
     Expr,
     File,
@@ -87,7 +100,7 @@ class Point:
 def points_of(file: File) -> Iterator[Point]:
     """List what there is to cover in a rule file, in the order of the text."""
     for declaration in file.declarations:
-        if isinstance(declaration, Predicate | Score | Queue | Preemption):
+        if isinstance(declaration, Predicate | Score | Queue | Preemption | Device):
             rule = f"{type(declaration).__name__.lower()} {declaration.name.text}"
             for statement in declaration.body:
                 yield from _of_statement(rule, statement)
@@ -130,7 +143,36 @@ def _of_statement(rule: str, statement: Statement) -> Iterator[Point]:
         case OrderBy(keys=keys):
             yield from (Point(rule, "order by", key.value, (Seen.REACHED,)) for key in keys)
         case _:
+            yield from _of_device(rule, statement)
+
+
+def _of_device(rule: str, statement: Statement) -> Iterator[Point]:
+    """Yield the points of what only devices have. What is said by constants cannot be covered."""
+    match statement:
+        case Inventory(rows=rows, body=body):
+            yield Point(rule, "inventory", rows, (Seen.REACHED,))
+            yield from _of_all(rule, body)
+        case Admit(body=body) | Fit(body=body) | Request(body=body) | Charge(body=body):
+            yield from _of_all(rule, body)
+        case Assign(value=value):
+            yield from _choices(rule, value)
+        case Change(where=where, value=value) | Annotate(where=where, value=value):
+            if where is not None:
+                yield from _condition(rule, "where", where)
+            yield Point(rule, "set" if isinstance(statement, Change) else "annotate", value, (Seen.REACHED,))
+        case Choose(where=where, body=body):
+            if where is not None:
+                yield from _condition(rule, "where", where)
+            yield from _of_all(rule, body)
+        case Together(by=by):
+            yield Point(rule, "together by", by, (Seen.REACHED,))
+        case _:
             pass
+
+
+def _of_all(rule: str, statements: Iterable[Statement]) -> Iterator[Point]:
+    for statement in statements:
+        yield from _of_statement(rule, statement)
 
 
 def _condition(rule: str, what: str, condition: Expr) -> Iterator[Point]:

@@ -212,7 +212,7 @@ class _Resolver:
             if other not in self._written.keys:
                 known = [*self._written.keys, *self._fixtures.of[self._kind]]
                 title = f"there is no {self._kind.noun} `{other}` among the fixtures"
-                help_ = did_you_mean(other, known)
+                help_ = did_you_mean(other, known) or (f"{self._kind} here: {', '.join(known)}",)
                 self._found.append(
                     Diagnostic(TestCode.UNKNOWN_FIXTURE, title, like.span, "unknown", help=help_)
                 )

@@ -6,6 +6,7 @@ applies them; whatever comes out is then read and validated as any object from a
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
@@ -71,6 +72,19 @@ def _listing(convert: Callable[[Any], Any], *path: str) -> Edit:
     return lambda manifest, value: write(manifest, [convert(item) for item in value])
 
 
+def _annotations(manifest: Manifest, value: Any) -> None:
+    """Merge annotations; what is no text is written as JSON."""
+    texts = {
+        key: text if text is None or isinstance(text, str) else json_of(text) for key, text in value.items()
+    }
+    _merging("metadata", "annotations")(manifest, texts)
+
+
+def json_of(value: Any) -> str:
+    """Return JSON without blanks, its keys in the order of the file."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def _in_container(*path: str) -> Edit:
     """Merge into the first container."""
     write = _merging(*path)
@@ -122,8 +136,9 @@ NODE_EDITS: Final[Mapping[str, Edit]] = {
     "memory": _merging("status", "allocatable", "memory"),
     "pods": _merging("status", "allocatable", "pods"),
     "allocatable": _merging("status", "allocatable"),
+    "capacity": _merging("status", "capacity"),
     "labels": _merging("metadata", "labels"),
-    "annotations": _merging("metadata", "annotations"),
+    "annotations": _annotations,
     "taints": _listing(_taint, "spec", "taints"),
     "unschedulable": _merging("spec", "unschedulable"),
     "images": lambda manifest, value: merge(
@@ -142,8 +157,9 @@ POD_EDITS: Final[Mapping[str, Edit]] = {
     "cpu": _in_container("resources", "requests", "cpu"),
     "memory": _in_container("resources", "requests", "memory"),
     "requests": _in_container("resources", "requests"),
+    "limits": _in_container("resources", "limits"),
     "labels": _merging("metadata", "labels"),
-    "annotations": _merging("metadata", "annotations"),
+    "annotations": _annotations,
     "tolerations": _listing(_toleration, "spec", "tolerations"),
     "nodeSelector": _merging("spec", "nodeSelector"),
     "nodeName": _merging("spec", "nodeName"),

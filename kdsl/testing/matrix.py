@@ -95,7 +95,8 @@ def _target(path: str, span: Span, fixtures: Fixtures, found: list[Diagnostic]) 
     names = [name for name in fixtures.of[kind] if rest.startswith(f"{name}.")]
     if not names:
         name = rest.partition(".")[0]
-        help_ = did_you_mean(name, fixtures.of[kind])
+        known = fixtures.of[kind]
+        help_ = did_you_mean(name, known) or (f"{kind} here: {', '.join(known) or 'none'}",)
         title = f"there is no {kind.noun} `{name}` among the fixtures"
         found.append(Diagnostic(TestCode.UNKNOWN_FIXTURE, title, span, "unknown", help=help_))
         return None

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from kdsl.base.span import Span
+from kdsl.lang.device_tree import Annotate, Change, Together
 from kdsl.lang.loader import Program
 from kdsl.lang.tree import (
     AdmitWhen,
@@ -21,6 +22,7 @@ from kdsl.lang.tree import (
     Code,
     Conditional,
     Declaration,
+    Device,
     EligibleWhen,
     File,
     Fn,
@@ -52,8 +54,8 @@ _OPERATORS: Final = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==",
     "+": "-", "-": "+", "*": "/", "/": "*",
 }  # fmt: skip
-_MUTABLE: Final = (Predicate, Score, Queue, Preemption, Fn, Profile)
-_DROPPABLE: Final = (Require, AppliesWhen, IgnoreWhen, AdmitWhen, EligibleWhen)
+_MUTABLE: Final = (Predicate, Score, Queue, Preemption, Device, Fn, Profile)
+_DROPPABLE: Final = (Require, AppliesWhen, IgnoreWhen, AdmitWhen, EligibleWhen, Together)
 _KINDS: Final = {
     Predicate: SubjectKind.PREDICATE,
     Score: SubjectKind.SCORE,
@@ -172,7 +174,7 @@ def _own(node: Node) -> Iterator[Mutation]:
         ):
             negated = Unary(span=condition.span, op="!", operand=condition)
             yield Mutation(condition.span, "negated", replace(node, condition=negated))
-        case ForEach(where=where) if where is not None:
+        case ForEach(where=where) | Change(where=where) | Annotate(where=where) if where is not None:
             yield Mutation(where.span, "`where` dropped", replace(node, where=None))
         case SortKey(descending=descending):
             yield Mutation(node.span, "order reversed", replace(node, descending=not descending))
@@ -204,7 +206,7 @@ def run_mutants(
     killed, refused = 0, 0
     survivors: list[Mutant] = []
     for mutant in mutants_of(files):
-        fate = _fate(mutant, tests, seed)
+        fate = is_noticed(mutant, tests, seed)
         if fate is None:
             refused += 1
         elif fate:
@@ -215,7 +217,7 @@ def run_mutants(
     return MutationReport(killed, refused, tuple(survivors))
 
 
-def _fate(mutant: Mutant, tests: Sequence[RuleTest], seed: int) -> bool | None:
+def is_noticed(mutant: Mutant, tests: Sequence[RuleTest], seed: int) -> bool | None:
     """Tell whether a case notices the mutant; None where the checker refuses it."""
     mutated: list[RuleTest] = []
     for test in tests:
@@ -233,6 +235,9 @@ def _fate(mutant: Mutant, tests: Sequence[RuleTest], seed: int) -> bool | None:
 
 def _concerns(mutant: Mutant, test: RuleTest) -> bool:
     """Tell whether a test can notice: one of a rule alone does not see the other rules."""
+    if isinstance(mutant.declaration, Device):
+        # A device has the statements of the one that it extends.
+        return test.subject.kind in (SubjectKind.PROFILE, SubjectKind.DEVICE)
     kind = _KINDS.get(type(mutant.declaration))
     if kind is None or test.subject.kind is SubjectKind.PROFILE:
         return True

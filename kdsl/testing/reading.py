@@ -15,6 +15,7 @@ from typing import Final
 from kdsl.app import shipped_rules
 from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
 from kdsl.base.span import Span
+from kdsl.check.devices.sharing import DEVICES
 from kdsl.check.model import CheckedProfile
 from kdsl.lang.discovery import find_rule_files
 from kdsl.lang.loader import Program
@@ -47,7 +48,9 @@ def read_test(
     if has_errors(found[before:]):
         return None
     fixtures = read_fixtures(root.get("fixtures"), path.parent, found)
-    paths = tuple(rules or _rule_paths(root, path.parent))
+    paths = tuple(rules or _rule_paths(root, path.parent, found))
+    if not paths:
+        return None
     loaded = library.load(paths)
     if has_errors(loaded.diagnostics):
         # The library reports them, once for all files that test these rules.
@@ -64,11 +67,22 @@ def read_test(
     return None if has_errors(found[before:]) else RuleTest(path, subject, paths, loaded, checked, cases)
 
 
-def _rule_paths(root: Place, folder: Path) -> Sequence[Path]:
-    """Return the rule files under test: those that the file names, those beside it, or the shipped ones."""
+def _rule_paths(root: Place, folder: Path, found: list[Diagnostic]) -> Sequence[Path]:
+    """Return the rule files under test: those that the file names, those beside it, or the shipped ones.
+
+    None where one that it names is not there.
+    """
     written = root.get("rules")
     if written is not None:
-        return [_near(folder / each.text) for each in written.each()]
+        missing = [each for each in written.each() if not (folder / each.text).exists()]
+        help_ = ("paths begin in the folder of the test",)
+        found += [
+            Diagnostic(
+                TestCode.UNREADABLE, f"there is no file or folder `{each.text}`", each.span, help=help_
+            )
+            for each in missing
+        ]
+        return [] if missing else [_near(folder / each.text) for each in written.each()]
     beside, problems = find_rule_files([folder])
     return [folder] if beside and not problems else [shipped_rules()]
 
@@ -166,14 +180,17 @@ class _CaseReader:
         pod, expect = place.children["pod"], place.children["expect"]
         self._pending_pod(pod)
         self._expected_nodes(expect.get("feasible"), nodes)
-        predicates = [rule.name for rule in self.profile.predicates]
+        devices = [DEVICES] if self.profile.sharing is not None else []
+        predicates = [*(rule.name for rule in self.profile.predicates), *devices]
+        self._expected_cards(expect.get("cards"), pod.text)
         for node, rejected in _entries(expect.get("rejected")):
             self._expected_node(node, nodes)
+            self._expected_cards(rejected.get("cards"))
             by = rejected.get("by")
             if by is not None:
                 for each in (by,) if isinstance(by.value, str) else by.each():
                     self._known_rule(each.text, each.span, "predicate", predicates)
-        scores = [entry.score.name for entry in self.profile.scores]
+        scores = [*(entry.score.name for entry in self.profile.scores), *devices]
         for node, expected in _entries(expect.get("scores")):
             self._expected_node(node, nodes)
             for rule, span in expected.keys.items():
@@ -204,8 +221,11 @@ class _CaseReader:
         for key in ("order", "pending"):
             for each in (expect.get(key) or Place(None, expect.span)).each():
                 self._expected_pod(each, queued)
-        for pod, _ in _entries(expect.get("gated")):
-            self._expected_pod(pod, queued)
+        for key in ("gated", "cards", "messages"):
+            for pod, _ in _entries(expect.get(key)):
+                self._expected_pod(pod, queued)
+        for pod, cards in _entries(expect.get("cards")):
+            self._expected_cards(cards, pod.text)
         for pod, node in _entries(expect.get("placed")):
             self._expected_pod(pod, queued)
             self._expected_node(node, nodes)
@@ -266,6 +286,19 @@ class _CaseReader:
 
     def _expected_pod(self, place: Place, pods: Sequence[str]) -> None:
         self._in_case("pod", place, pods)
+
+    def _expected_cards(self, place: Place | None, pod: str = "") -> None:
+        """Report cards where there are no devices, and those of containers that `pod` does not have."""
+        if place is None:
+            return
+        if self.profile.sharing is None:
+            title = "what is tested shares no devices, so no pod gets cards"
+            help_ = ("`device: NAME` tests a device, `profile: NAME` a profile with some",)
+            self.found.append(Diagnostic(TestCode.WRONG_VALUE, title, place.span, "of no device", help=help_))
+        elif pod in self.fixtures.of[Kind.PODS]:
+            known = [each.name for each in self.fixtures.pod(pod).device_containers]
+            for container, _ in _entries(place):
+                self._in_case("container", container, known)
 
     def _in_case(self, noun: str, place: Place, known: Sequence[str]) -> None:
         if place.text in known or place.text in self.fixtures.broken:

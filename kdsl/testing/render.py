@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 
 from kdsl.report.decisions import Json
 from kdsl.report.tables import plural
-from kdsl.testing.running import CaseResult, Mismatch
+from kdsl.testing.mismatch import Mismatch
+from kdsl.testing.running import CaseResult
 
 API_VERSION = "kdsl.dev/v1"
 

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import yaml
 
 from kdsl.base.span import Span
 from kdsl.check.model import RuleSet
+from kdsl.cluster.pod import PodInfo
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.hooks.status import Status
 from kdsl.plan.scalar.probe import Probe
 from kdsl.report.decisions import decision_document
+from kdsl.testing.card_cases import CardsBefore, cards_of, compare_annotations, compare_cards
 from kdsl.testing.cases import Case, PodCase, PropertyCase, QueueCase, RuleTest
 from kdsl.testing.document import Place
 from kdsl.testing.laws import search_counterexample
+from kdsl.testing.mismatch import Mismatch, differs, shown
 from kdsl.testing.recorded import Recorded
 from kdsl.testing.session import Session
 from kdsl.testing.subject import Checked
-
-
-@dataclass(frozen=True, slots=True)
-class Mismatch:
-    """One field that is not as expected. `trace` are lines on the rule that decided."""
-
-    field: str
-    expected: str
-    actual: str
-    span: Span
-    trace: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +73,14 @@ class Runner:
 
     def _pod(self, session: Session, case: PodCase) -> Iterator[Mismatch]:
         recorded = case.recorded_for(case.pod)
-        decision = session.decide(case.cluster(), case.fixtures.pod(case.pod), recorded=recorded)
-        yield from _Comparison(decision, case.expect).run()
+        cluster, pod, expect = case.cluster(), case.fixtures.pod(case.pod), case.expect
+        decision = session.decide(cluster, pod, recorded=recorded)
+        before = CardsBefore(session.cards, pod, cluster)
+        yield from _Comparison(decision, expect, before).run()
+        placed = session.placed(pod)
+        why = _why_pending(decision)
+        yield from compare_cards("cards", expect.get("cards"), cards_of(session.cards, placed), why)
+        yield from compare_annotations(expect.get("annotations"), placed)
         wanted = case.expect.get("recorded")
         if recorded is not None and wanted is not None:
             yield from _moved(recorded, decision, wanted.span)
@@ -104,16 +102,29 @@ class Runner:
         order = [names[key] for key in queued.order]
         gated = {names[key]: reason for key, reason in queued.gated.items()}
         why = tuple(f"`{pod}` is gated: {reason}" for pod, reason in gated.items())
-        yield from _differs("order", expect.get("order"), order, why)
-        yield from _differs("gated", expect.get("gated"), gated)
+        yield from differs("order", expect.get("order"), order, why)
+        yield from differs("gated", expect.get("gated"), gated)
         decisions = {names[decision.pod]: decision for decision in queued.decisions}
         placed = expect.get("placed")
         for pod, node in placed.items() if placed is not None else ():
             decision = decisions.get(pod)
             actual = decision.node or "no node" if decision is not None else "not scheduled"
-            yield from _differs(f"placed.{pod}", node, actual, _why_pending(decision) or why)
+            yield from differs(f"placed.{pod}", node, actual, _why_pending(decision) or why)
         unplaced = sorted(name for name, decision in decisions.items() if not decision.node)
-        yield from _differs("pending", expect.get("pending"), unplaced, in_order=False)
+        yield from differs("pending", expect.get("pending"), unplaced, in_order=False)
+        yield from self._cards_of_queue(session, pods, decisions, expect)
+
+    @staticmethod
+    def _cards_of_queue(
+        session: Session, pods: Mapping[str, PodInfo], decisions: Mapping[str, Decision], expect: Place
+    ) -> Iterator[Mismatch]:
+        cards, messages = expect.get("cards"), expect.get("messages")
+        for name, wanted in cards.items() if cards is not None else ():
+            found = cards_of(session.cards, session.placed(pods[name]))
+            yield from compare_cards(f"cards.{name}", wanted, found, _why_pending(decisions.get(name)))
+        for name, wanted in messages.items() if messages is not None else ():
+            decision = decisions.get(name)
+            yield from differs(f"messages.{name}", wanted, "" if decision is None else decision.message)
 
     def _property(self, checked: Checked, case: PropertyCase) -> Iterator[Mismatch]:
         assert checked.rules is not None
@@ -134,7 +145,7 @@ def _moved(recorded: Recorded, decision: Decision, span: Span) -> Iterator[Misma
     for key in _MEANING:
         then, here = recorded.decision[key], now[key]
         if then != here:
-            yield Mismatch(f"recorded.{key}", _shown(then), _shown(here), span, _why_pending(decision))
+            yield Mismatch(f"recorded.{key}", shown(then), shown(here), span, _why_pending(decision))
 
 
 @dataclass(slots=True)
@@ -143,6 +154,7 @@ class _Comparison:
 
     decision: Decision
     expect: Place
+    cards: CardsBefore
 
     def run(self) -> Iterator[Mismatch]:
         """List what differs, in the order of the keys' importance."""
@@ -154,18 +166,18 @@ class _Comparison:
             verdict.node for verdict in decision.verdicts if (verdict.node in names) != verdict.feasible
         )
         trace = tuple(line for node in odd for line in self._trace(node))
-        yield from _differs("feasible", wanted, feasible, trace or self._outcome(), in_order=False)
+        yield from differs("feasible", wanted, feasible, trace or self._outcome(), in_order=False)
         rejected = expect.get("rejected")
         for node, place in rejected.items() if rejected is not None else ():
             yield from self._rejected(node, place)
         scores = expect.get("scores")
         for node, place in scores.items() if scores is not None else ():
             yield from self._scores(node, place)
-        yield from _differs("picks", expect.get("picks"), decision.node or "no node", self._choice())
+        yield from differs("picks", expect.get("picks"), decision.node or "no node", self._choice())
         is_placed = decision.outcome is Outcome.PLACED
-        yield from _differs("placed", expect.get("placed"), is_placed, self._outcome())
-        yield from _differs("pending", expect.get("pending"), not is_placed, self._outcome())
-        yield from _differs("message", expect.get("message"), decision.message, self._outcome())
+        yield from differs("placed", expect.get("placed"), is_placed, self._outcome())
+        yield from differs("pending", expect.get("pending"), not is_placed, self._outcome())
+        yield from differs("message", expect.get("message"), decision.message, self._outcome())
 
     def _verdict(self, node: str) -> NodeVerdict | None:
         return next((verdict for verdict in self.decision.verdicts if verdict.node == node), None)
@@ -189,12 +201,13 @@ class _Comparison:
         rules: object = status.plugin
         if by is not None and not isinstance(by.value, str):
             rules = [part.plugin for part in status.parts or (status,)]
-        yield from _differs(f"{field}.by", by, rules, trace)
-        yield from _differs(f"{field}.code", place.get("code"), _word(status), trace)
+        yield from differs(f"{field}.by", by, rules, trace)
+        yield from differs(f"{field}.code", place.get("code"), _word(status), trace)
         reason = place.get("reason")
         one = reason is not None and isinstance(reason.value, str)
         actual_reason = status.message if one else list(status.reasons)
-        yield from _differs(f"{field}.reason", reason, actual_reason, trace)
+        yield from differs(f"{field}.reason", reason, actual_reason, trace)
+        yield from self.cards.refused(node, place.get("cards"))
 
     def _scores(self, node: str, place: Place) -> Iterator[Mismatch]:
         verdict = self._verdict(node)
@@ -204,7 +217,7 @@ class _Comparison:
             if cell is None:
                 feasible = verdict is not None and verdict.feasible
                 actual = "the score does not apply to this pod" if feasible else "the node is not feasible"
-                yield Mismatch(field, _shown(wanted.value), actual, wanted.span, self._trace(node))
+                yield Mismatch(field, shown(wanted.value), actual, wanted.span, self._trace(node))
             elif not _in_range(cell.normalized, wanted):
                 raw = () if cell.raw == cell.normalized else (f"raw {cell.raw:g}",)
                 yield Mismatch(field, _range(wanted), str(cell.normalized), wanted.span, raw)
@@ -238,26 +251,6 @@ def _why_pending(decision: Decision | None) -> tuple[str, ...]:
     return () if decision is None or not decision.message else (f"{decision.outcome}: {decision.message}",)
 
 
-def _differs(
-    field: str,
-    wanted: Place | None,
-    actual: object,
-    trace: Sequence[str] = (),
-    *,
-    in_order: bool = True,
-) -> Iterator[Mismatch]:
-    """Yield a mismatch where something is wanted and something else is there."""
-    if wanted is None:
-        return
-    expected: object = wanted.value
-    if not in_order and isinstance(expected, list) and isinstance(actual, list):
-        if sorted(map(str, expected)) == sorted(map(str, actual)):
-            return
-    elif expected == actual:
-        return
-    yield Mismatch(field, _shown(expected), _shown(actual), wanted.span, tuple(trace))
-
-
 def _in_range(score: int, wanted: Place) -> bool:
     low, high = _bounds(wanted)
     return low <= score <= high
@@ -286,14 +279,6 @@ _WORDS = {
     "PENDING": "pending",
     "ERROR": "error",
 }
-
-
-def _shown(value: object) -> str:
-    """Write a value as it would stand in the test file, in one line."""
-    if isinstance(value, str):
-        return value or "nothing"
-    text = yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False, allow_unicode=True)
-    return text.removesuffix("\n").removesuffix("\n...")
 
 
 def _yaml_lines(value: object) -> tuple[str, ...]:

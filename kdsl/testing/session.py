@@ -29,9 +29,11 @@ from kdsl.cycle.search import SearchSettings, search
 from kdsl.cycle.selection import select
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.cycle.workers import Workers
+from kdsl.explain.cards import CardExplainer
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import Status
+from kdsl.plan.scalar.meter import DEFAULT_STEPS
 from kdsl.plan.scalar.probe import Probe
 from kdsl.testing.recorded import Recorded
 
@@ -110,6 +112,11 @@ class Session:
         context = PluginContext(self._binder, self._clock, self._waiting, self._volumes, self._annotations)
         (self._table,) = hook_tables(rules, context, Settings(profile=profile, plugins=plugins, probe=probe))
         self._rules = rules.digest
+        self.cards = CardExplainer.of(rules, rules.profiles[profile], DEFAULT_STEPS)
+
+    def placed(self, pod: PodInfo) -> PodInfo | None:
+        """Return a pod of the last case as it is now, None where it is not placed."""
+        return self._binder.cluster.pod(pod.key)
 
     def decide(
         self, cluster: Cluster, pod: PodInfo, parallelism: int = 1, recorded: Recorded | None = None

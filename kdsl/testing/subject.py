@@ -18,10 +18,11 @@ from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.span import Source, Span
 from kdsl.check.checker import check_program
 from kdsl.check.declarations import Declarations
+from kdsl.check.devices.sharing import DEVICES
 from kdsl.check.model import CheckedProfile, RuleSet
 from kdsl.lang.loader import LoadResult, Package, Program, load_rules
 from kdsl.lang.parser import parse_file
-from kdsl.lang.tree import Predicate, Profile, Queue, Score
+from kdsl.lang.tree import Device, Predicate, Profile, Queue, Score
 from kdsl.lang.yaml_tree import Plain
 from kdsl.testing.codes import TestCode
 
@@ -35,13 +36,15 @@ class SubjectKind(StrEnum):
     PREDICATE = "predicate"
     SCORE = "score"
     QUEUE = "queue"
+    DEVICE = "device"
 
 
-_DECLARED: Final[Mapping[SubjectKind, type[Profile | Predicate | Score | Queue]]] = {
+_DECLARED: Final[Mapping[SubjectKind, type[Profile | Predicate | Score | Queue | Device]]] = {
     SubjectKind.PROFILE: Profile,
     SubjectKind.PREDICATE: Predicate,
     SubjectKind.SCORE: Score,
     SubjectKind.QUEUE: Queue,
+    SubjectKind.DEVICE: Device,
 }
 
 
@@ -129,6 +132,7 @@ def check_subject(program: Program, subject: Subject, plugins: ActivePlugins) ->
 def _lone_profile(subject: Subject) -> str:
     """Write a profile that holds one rule, and as little as a profile can beside it."""
     kind, rule = subject.kind, f"tested.{subject.name}"
+    settings = DEVICES if kind is SubjectKind.DEVICE else subject.name
     lines = [
         "kdsl 1",
         f"package {_PACKAGE}",
@@ -141,7 +145,8 @@ def _lone_profile(subject: Subject) -> str:
         f"  queue {rule if kind is SubjectKind.QUEUE else 'Arrival'}",
         f"  predicates {{ {rule} }}" if kind is SubjectKind.PREDICATE else "",
         f"  scores {{ {rule if kind is SubjectKind.SCORE else 'Nothing'} weight 1 }}",
-        *(f"  set {subject.name}.{name} = {_literal(value)}" for name, value in subject.params.items()),
+        f"  devices {rule}" if kind is SubjectKind.DEVICE else "",
+        *(f"  set {settings}.{name} = {_literal(value)}" for name, value in subject.params.items()),
         "}",
     ]
     return "\n".join(filter(None, lines)) + "\n"

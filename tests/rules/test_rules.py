@@ -18,7 +18,7 @@ NEVER_FALSE = {'amount > quantity("0")'}
 
 @pytest.fixture(scope="module")
 def coverage() -> Coverage:
-    suite = read_suite([HERE])
+    suite = read_suite(sorted(HERE.glob("*.test.yaml")))
     assert not suite.diagnostics, render(suite.diagnostics)
     coverage = coverage_of(suite)
     results = run_suite(suite, probe=coverage)
@@ -30,7 +30,9 @@ def test_every_outcome_is_seen(coverage: Coverage) -> None:
     missing = {
         point.span.text
         for point in coverage.points
-        if coverage.missing(point) and not _makes_room(point.span.source.text, point.span.start)
+        if coverage.missing(point)
+        and not point.rule.startswith("device ")
+        and not _makes_room(point.span.source.text, point.span.start)
     }
     assert missing == NEVER_FALSE
 

@@ -37,7 +37,7 @@ def _at_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _golden(path: Path, text: str) -> None:
     """Compare with the golden text, in which the lines of shipped rules are left out."""
-    text = re.sub(r"(rules/kubernetes/\w+\.kdsl):\d+", r"\1:LINE", text)
+    text = re.sub(r"(rules/(?:kubernetes|devices)/\w+\.kdsl):\d+", r"\1:LINE", text)
     golden = path.with_suffix(".txt")
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(text, encoding="utf-8")
@@ -318,3 +318,18 @@ def test_coverage_and_mutants_look_at_how_room_is_made(tmp_path: Path) -> None:
     assert "never true  victim when" not in text and "choose by" not in text
     made = {(mutant.span.line, mutant.what) for mutant in mutants_of(files_under_test(suite))}
     assert {(7, "dropped"), (7, "negated"), (8, "negated"), (9, "order reversed")} <= made
+
+
+def test_cards_need_devices_and_containers(tmp_path: Path) -> None:
+    case = "tests:\n- {name: a, pod: p, expect: {cards: {side: [x]}}}\n"
+    fixtures = "fixtures: {nodes: {n: {}}, pods: {p: {limits: {nvidia.com/gpu: 1}}}}\n"
+    alone = _suite(tmp_path, "predicate: Cards\n" + fixtures + case)
+    assert [each.title for each in alone.diagnostics] == [
+        "what is tested shares no devices, so no pod gets cards"
+    ]
+    path = tmp_path / "b.test.yaml"
+    head = f"apiVersion: kdsl.dev/v1\nkind: RuleTest\nrules: [{ROOT / 'rules'}]\n"
+    path.write_text(head + "device: devices.nvidia.Nvidia\n" + fixtures + case)
+    (wrong,) = read_suite([path]).diagnostics
+    assert wrong.title == "there is no container `side` in this case"
+    assert wrong.help == ("containers here: main",)

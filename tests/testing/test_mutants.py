@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kdsl.base.span import Source
 from kdsl.lang.parser import parse_file
-from kdsl.testing.mutants import mutants_of, mutants_text, run_mutants
+from kdsl.testing.mutants import is_noticed, mutants_of, mutants_text, run_mutants
 from kdsl.testing.suite import files_under_test, read_suite
 
 RULES = """kdsl 1
@@ -92,3 +92,49 @@ def test_a_poor_test_lets_mutants_live(tmp_path: Path) -> None:
     report = _report(tmp_path, POOR)
     assert "mutation 0.0%" in report
     assert "m.kdsl:7:5  made unschedulable: require pod.tolerates(t)" in report
+
+
+def test_mutants_of_a_device() -> None:
+    text = """kdsl 1
+package m
+
+device D {
+  admit {
+    applies when "a" in container.limits
+    set env["B"] = "c" where pod.name == "d"
+  }
+  fit {
+    require device.healthy
+      else "no"
+    together by device.numa
+      else "apart"
+  }
+  annotate "k": "v" where allocation.cards.size() > 0
+}
+"""
+    file = parse_file(Source("m.kdsl", text)).file
+    assert file is not None
+    assert [(mutant.span.line, mutant.what) for mutant in mutants_of([file])] == [
+        (6, "dropped"),
+        (6, "negated"),
+        (7, "`where` dropped"),
+        (7, "`==` became `!=`"),
+        (10, "dropped"),
+        (10, "negated"),
+        (10, "made unresolvable"),
+        (12, "dropped"),
+        (15, "`where` dropped"),
+        (15, "`>` became `>=`"),
+        (15, "`0` became `1`"),
+    ]
+
+
+def test_a_device_has_the_statements_of_its_base() -> None:
+    """A test of the device that extends another is asked about mistakes in that one."""
+    path = Path(__file__).parents[1] / "rules" / "devices" / "fragmentation.test.yaml"
+    suite = read_suite([path])
+    (base,) = (
+        file for file in files_under_test(suite) if file.span.source.path.endswith("devices/nvidia.kdsl")
+    )
+    healthy = [mutant for mutant in mutants_of([base]) if "device.healthy" in mutant.span.text]
+    assert any(is_noticed(mutant, suite.tests, 0) for mutant in healthy)

@@ -1,4 +1,4 @@
-"""Each YAML file is a node and the pods that come to it, one after the other; each keeps what it gets.
+"""Each YAML file that is no rule test is a node and the pods that come to it, one after the other; each keeps what it gets.
 
 Of a pod is said what is not the default: `limits` (of one container) or `containers` (several, with `limits` and
 `requests`) and `annotations`. What is expected of it: `refused`, or `reason`, or `cards`, the record of what it
@@ -19,7 +19,7 @@ from kdsl.plan.devices.program import DeviceProgram
 
 from tests.rules.devices.desk import Desk, Json, programs_of
 
-CASES = sorted(Path(__file__).parent.glob("*.yaml"))
+CASES = sorted(set(Path(__file__).parent.glob("*.yaml")) - set(Path(__file__).parent.glob("*.test.yaml")))
 
 
 @cache
