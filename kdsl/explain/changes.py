@@ -23,6 +23,7 @@ from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.taints import Taint, Toleration
+from kdsl.explain.containers import with_more
 
 T = TypeVar("T", PodInfo, NodeFacts)
 
@@ -98,7 +99,8 @@ class Change:
             return with_request(pod, self.key, canonical(self.key, parse_quantity(self.value)))
         if self.field == "requests":
             none = Resources()
-            return replace(pod, requests=none, scored_requests=none, usage=none, scored_usage=none)
+            nothing = replace(pod, requests=none, scored_requests=none, usage=none, scored_usage=none)
+            return replace(nothing, device_containers=())
         if self.field == "tolerations" and self.operation is Operation.ADD:
             return replace(pod, tolerations=(*pod.tolerations, _toleration(self.value)))
         if self.field == "priority":
@@ -159,8 +161,10 @@ def with_amount(resources: Resources, name: str, amount: int) -> Resources:
 
 def with_request(pod: PodInfo, name: str, amount: int) -> PodInfo:
     """Return the pod as it would be with another request, in all that follows from it."""
+    difference = amount - pod.requests.amount(name)
     return replace(
         pod,
+        device_containers=with_more(pod, name, difference),
         requests=with_amount(pod.requests, name, amount),
         scored_requests=with_amount(pod.scored_requests, name, amount),
         usage=with_amount(pod.usage, name, amount),

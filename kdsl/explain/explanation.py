@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kdsl.cycle.decision import Decision
+from kdsl.explain.cards import CardsOfNode
 from kdsl.explain.findings import Findings
 from kdsl.explain.placement import Placement
 
@@ -15,7 +16,7 @@ class Explanation:
 
     `findings` is None for a pod that never came to its turn, as one that is gated. `wakes` are the events
     that would give the pod another attempt. `changes` are those that were supposed, as text; `before` is the
-    decision without them.
+    decision without them. `cards` are those of the node that a placed pod is on, as the pod found them.
     """
 
     decision: Decision
@@ -24,3 +25,4 @@ class Explanation:
     wakes: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     before: Decision | None = None
+    cards: CardsOfNode | None = None

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.check.devices.sharing import DEVICES
 from kdsl.check.model import RuleSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
+from kdsl.explain.cards import READS as CARD_READS
+from kdsl.explain.cards import CardExplainer, CardsOfNode, RefusedCards, count_refused
 from kdsl.explain.cures import Cure, CureFinder
 from kdsl.explain.judgement import Contested, Judgement, Rule, judge_all, rules_of, with_pods
 from kdsl.explain.levers import Kind
@@ -49,12 +52,14 @@ class Rejected:
 class JudgedNode:
     """What all rules say of a node: nothing where it is feasible.
 
-    `shortage` adds up by how much comparisons fail, each in 0..1; what is no comparison counts as 1.
+    `shortage` adds up by how much comparisons fail, each in 0..1; what is no comparison counts as 1. `cards`
+    is what devices say of its cards, where they reject the node or it was asked for.
     """
 
     node: str
     rejected: tuple[Rejected, ...]
     shortage: float
+    cards: CardsOfNode | None = None
 
     @property
     def is_never(self) -> bool:
@@ -89,7 +94,8 @@ class Findings:
     `passing` counts the nodes that no rule rejects, `never` those that no eviction can make fit. `groups`
     come by number of nodes. `nodes` are the nearest, or all, rejected ones: fewest failing rules first, then
     least shortage; `asked` is the node that was asked for by name. `cures` has for each failing rule what
-    would make it pass on the nearest node that it rejects, and for the node that was asked for.
+    would make it pass on the nearest node that it rejects, and for the node that was asked for. `cards`
+    counts by reason the cards of all nodes that are refused.
     """
 
     total: int
@@ -101,6 +107,7 @@ class Findings:
     asked: JudgedNode | None
     cures: tuple[Cure, ...]
     fits: tuple[Fit, ...]
+    cards: tuple[RefusedCards, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +141,7 @@ def inspect(
         snapshot,
         contested,
         judge_all(asked, pod, snapshot, contested),
+        CardExplainer.of(rules, profile, steps),
     )
     return inspector.findings(inspection)
 
@@ -146,13 +154,14 @@ class _Inspector:
     snapshot: Snapshot
     contested: Contested
     judgement: Judgement
+    cards: CardExplainer | None
 
     def findings(self, inspection: Inspection) -> Findings:
         counts = self.judgement.counts()
         rejected = np.flatnonzero(counts)
         nearest = self._nearest(counts, inspection.everything)
         at = self._position(inspection.node)
-        asked = None if at is None else self._node(at)
+        asked = None if at is None else self._node(at, is_asked=True)
         is_stuck = len(rejected) == len(counts)
         cures: tuple[Cure, ...] = ()
         fits: tuple[Fit, ...] = ()
@@ -170,6 +179,7 @@ class _Inspector:
             asked=asked,
             cures=cures,
             fits=fits,
+            cards=self._refused_cards(),
         )
 
     def _position(self, node: str) -> int | None:
@@ -210,14 +220,37 @@ class _Inspector:
         kept = judged if everything else judged[:SHOWN]
         return tuple(node for node, _ in kept)
 
-    def _node(self, at: int) -> JudgedNode:
+    def _refused_cards(self) -> tuple[RefusedCards, ...]:
+        column = self.judgement.columns.get(DEVICES)
+        if self.cards is None or column is None:
+            return ()
+        used = np.bincount(column.ids, minlength=len(column.table)).tolist()
+        told = zip(column.table, used, strict=True)
+        return count_refused((reason, times) for status, times in told for reason in status.reasons)
+
+    def _node(self, at: int, is_asked: bool = False) -> JudgedNode:
         row = int(self.judgement.rows[at])
         node = self.snapshot.info(row)
-        rejected = tuple(self._rejected(status, row) for status in self.judgement.rejections(at))
-        return JudgedNode(node.name, rejected, sum(map(_shortage, rejected)))
+        statuses = tuple(self.judgement.rejections(at))
+        cards = None
+        if self.cards is not None and (is_asked or any(each.plugin == DEVICES for each in statuses)):
+            cards = self._cards_of(row)
+        rejected = tuple(self._rejected(status, row, cards) for status in statuses)
+        return JudgedNode(node.name, rejected, sum(map(_shortage, rejected)), cards)
 
-    def _rejected(self, status: Status, row: int) -> Rejected:
+    def _cards_of(self, row: int) -> CardsOfNode | None:
+        """Return the cards of a node as the pod finds them: without those of promised pods if need be."""
+        assert self.cards is not None
+        is_promised = (DEVICES, row) in self.judgement.promised
+        snapshot = self._around(row) if is_promised else self.snapshot
+        promised = self.contested.get(row, ()) if is_promised else ()
+        return self.cards.look(self.pod, snapshot, snapshot.info(row), promised)
+
+    def _rejected(self, status: Status, row: int, cards: CardsOfNode | None) -> Rejected:
         promised = (status.plugin, row) in self.judgement.promised
+        if status.plugin == DEVICES and cards is not None:
+            known = () if cards.failed is None else (_as_told(cards.failed, status),)
+            return Rejected(status.plugin, status.code, status.reasons, status.sites, known, promised)
         snapshot = self._around(row) if promised else self.snapshot
         failed = self.traces.failures(status.plugin, self.pod, snapshot, snapshot.info(row))
         # What the rule answered is the truth; what has no `require` behind it, as `narrow to`, has no trace.
@@ -265,7 +298,8 @@ class _Inspector:
             rule = next(rule for rule in self.rules if rule.name == rejected.rule)
             finder = CureFinder(World.of(self.pod, self._around(row)))
             atoms = [atom for failed in rejected.failed for atom in failed.atoms]
-            known[key] = finder.cures(rule, row, atoms, self.traces.reads(rule.name))
+            reads = CARD_READS if rule.name == DEVICES else self.traces.reads(rule.name)
+            known[key] = finder.cures(rule, row, atoms, reads)
         return known[key]
 
     def _fits(self, node: str, cures: Sequence[tuple[Cure, ...]]) -> Iterable[Fit]:
@@ -281,6 +315,12 @@ class _Inspector:
             if steps not in tried and finder.passes(self.rules, row, steps):
                 yield Fit(node, steps)
             tried.add(steps)
+
+
+def _as_told(failed: Failed, status: Status) -> Failed:
+    """Return what decided about a card as the answer of its node, which counts cards by reason."""
+    site = status.sites[0] if status.sites else ""
+    return replace(failed, reason=status.reasons[0] if status.reasons else "", site=site)
 
 
 def _reasons(status: Status) -> Iterable[tuple[str, str]]:

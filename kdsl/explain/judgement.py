@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,12 @@ from kdsl.hooks.joined import Step
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
-from kdsl.hooks.table import HookTable, PreFilterHook
+from kdsl.hooks.table import AddPod, Calls, HookTable, PreFilterHook
 
 Contested = Mapping[int, Sequence[PodInfo]]
 """By row, the pods that were promised a node and that the pod must leave room for."""
+
+NOT_CONTESTED: Contested = MappingProxyType({})
 
 MAX_ERRORS = 8
 """So often a filter that raises is asked again about the nodes behind the one on which it did."""
@@ -31,14 +34,20 @@ MAX_ERRORS = 8
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The PreFilter and Filter hooks of one predicate or plugin; either may be missing."""
+    """The hooks of one predicate or plugin in the filter phase; any of them may be missing."""
 
     name: str
     pre_filter: PreFilterHook | None
     filter: Filter | None
+    add_pods: Calls[AddPod] = ()
 
-    def judge(self, pod: PodInfo, snapshot: Snapshot, rows: NDArray[np.int32]) -> StatusColumn:
-        """Return what the rule, asked alone, says of each node. An error is an answer like any other."""
+    def judge(
+        self, pod: PodInfo, snapshot: Snapshot, rows: NDArray[np.int32], contested: Contested = NOT_CONTESTED
+    ) -> StatusColumn:
+        """Return what the rule, asked alone, says of each node, with and without pods that were promised it.
+
+        An error is an answer like any other.
+        """
         state = CycleState()
         outside: Narrowed | None = None
         if self.pre_filter is not None:
@@ -52,15 +61,20 @@ class Rule:
                 return _same(SUCCESS, len(rows))
             elif answer is not None and answer.code is not Code.SUCCESS:
                 return _same(answer.by(self.name), len(rows))
-        column = self._filter(state, pod, snapshot, rows)
+        column = self._filter(state, pod, snapshot, rows, contested)
         return column if outside is None else self._narrowed(column, outside, NodeSet(snapshot, rows))
 
     def _filter(
-        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: NDArray[np.int32]
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        snapshot: Snapshot,
+        rows: NDArray[np.int32],
+        contested: Contested,
     ) -> StatusColumn:
         if self.filter is None:
             return _same(SUCCESS, len(rows))
-        judge = Judge(state, pod, snapshot, (Step(self.name, self.filter),), (), {})
+        judge = Judge(state, pod, snapshot, (Step(self.name, self.filter),), self.add_pods, contested)
         found: list[Status | None] = []
         for _ in range(MAX_ERRORS):
             judged = judge.judge(rows[len(found) :])
@@ -86,7 +100,15 @@ def rules_of(table: HookTable) -> tuple[Rule, ...]:
     """Return the rules of a profile in its order."""
     pre_filters, filters = dict(table.pre_filters), dict(table.filters)
     names = dict.fromkeys((*pre_filters, *filters))
-    return tuple(Rule(name, pre_filters.get(name), filters.get(name)) for name in names)
+    return tuple(
+        Rule(
+            name,
+            pre_filters.get(name),
+            filters.get(name),
+            tuple(entry for entry in table.add_pods if entry[0] == name),
+        )
+        for name in names
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +142,10 @@ def judge_all(rules: Iterable[Rule], pod: PodInfo, snapshot: Snapshot, contested
     rows = snapshot.order
     columns: dict[str, StatusColumn] = {}
     promised: set[tuple[str, int]] = set()
-    crowded = {row: with_pods(snapshot, row, pods) for row, pods in contested.items()}
     for rule in rules:
         column = rule.judge(pod, snapshot, rows)
-        if crowded:
-            column = _crowd(rule, pod, rows, column, crowded, promised)
+        if contested:
+            column = _crowd(rule, pod, snapshot, column, contested, promised)
         columns[rule.name] = column
     return Judgement(rows, columns, frozenset(promised))
 
@@ -132,17 +153,21 @@ def judge_all(rules: Iterable[Rule], pod: PodInfo, snapshot: Snapshot, contested
 def _crowd(
     rule: Rule,
     pod: PodInfo,
-    rows: NDArray[np.int32],
+    snapshot: Snapshot,
     column: StatusColumn,
-    crowded: Mapping[int, Snapshot],
+    contested: Contested,
     promised: set[tuple[str, int]],
 ) -> StatusColumn:
+    """Return a column where nodes are rejected, too, that the rule would let pass but for promised pods."""
+    rows = snapshot.order.tolist()
+    crowded = [row for row in rows if row in contested]
+    answers = _each(rule.judge(pod, snapshot, np.array(crowded, dtype=np.int32), contested))
+    within = dict(zip(crowded, answers, strict=True))
     statuses = list(_each(column))
-    for at, row in enumerate(rows.tolist()):
-        if row in crowded and statuses[at].code is Code.SUCCESS:
-            statuses[at] = rule.judge(pod, crowded[row], np.array([row], dtype=np.int32))[0]
-            if statuses[at].code is not Code.SUCCESS:
-                promised.add((rule.name, row))
+    for at, row in enumerate(rows):
+        if row in within and statuses[at].code is Code.SUCCESS and within[row].code is not Code.SUCCESS:
+            statuses[at] = within[row]
+            promised.add((rule.name, row))
     return StatusColumn.of(statuses)
 
 

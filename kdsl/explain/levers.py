@@ -6,7 +6,7 @@ will do, is found out by asking the rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -83,12 +83,15 @@ def families(
         )
 
     handles = [handle for atom in atoms for handle in atom.handles]
+    if is_read("pod.devices"):
+        yield from _device_requests(pod)
     if is_read("pod.requests"):
         yield Family(Kind.POD, amounts=tuple(_requests(pod)))
     if is_read("pod.tolerations"):
         taints = (*node.taints, *((_CORDON,) if node.unschedulable else ()))
         yield Family(Kind.POD, tuple(toleration_of(taint) for taint in dict.fromkeys(taints)))
     yield from _singles(Kind.POD, _pod_changes(handles))
+    yield from _singles(Kind.POD, _annotation_drops(POD, pod.annotations, is_read("pod.annotations")))
     if is_read("pod"):
         yield from _singles(Kind.POD, _selector_changes(pod, node))
         yield Family(Kind.POD, tuple(_drops(pod, is_read)))
@@ -97,6 +100,7 @@ def families(
     yield from _evictions(world, node, is_read)
     if is_read("node.static"):
         yield from _singles(Kind.NODE, _node_changes(handles, name))
+        yield from _singles(Kind.NODE, _annotation_drops(name, node.annotations, is_read("node.annotations")))
         marks = [without_taint(name, taint) for taint in dict.fromkeys(node.taints)]
         if node.unschedulable:
             marks.append(Change(name, "unschedulable", Operation.SET, "", "false"))
@@ -112,6 +116,28 @@ def _singles(kind: Kind, steps: Iterable[Step]) -> Iterator[Family]:
 def _requests(pod: PodInfo) -> Iterator[Amount]:
     for name, amount in pod.requests.amounts().items():
         yield Amount(lambda value, name=name: request(name, value), 0, amount)  # type: ignore[misc]
+
+
+def _device_requests(pod: PodInfo) -> Iterator[Family]:
+    """Offer less of each extended resource, then of all: memory before compute before the number of cards, by
+    how large the amounts are. At least 1 of each is left, for without it a pod may get all of a card.
+    """
+    asked = dict.fromkeys(name for each in pod.device_containers for name in each.amounts)
+    amounts = sorted((pod.requests.amount(name), name) for name in asked)
+    offers = [
+        Amount(lambda value, name=name: request(name, value), 1, amount)  # type: ignore[misc]
+        for amount, name in reversed(amounts)
+        if amount > 1
+    ]
+    for each in offers:
+        yield Family(Kind.POD, amounts=(each,))
+    yield Family(Kind.POD, amounts=tuple(offers))
+
+
+def _annotation_drops(on: str, annotations: Mapping[str, str], is_wanted: bool) -> Iterator[Step]:
+    """Offer to do without each annotation."""
+    for key in annotations if is_wanted else ():
+        yield Change(on, "annotations", Operation.DROP, key)
 
 
 def _freed(node: NodeInfo) -> Iterator[Amount]:

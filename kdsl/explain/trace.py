@@ -95,9 +95,9 @@ class PredicateTrace:
                 if condition(frame):
                     return
             except EvalError as error:
-                yield _broken(source, statement.condition.span, error)
+                yield broken(source, statement.condition.span, error)
                 return
-            yield Failed(text_in(reason, frame), site, source, _explained(why, source, frame))
+            yield Failed(text_in(reason, frame), site, source, explained(why, source, frame))
 
         return run
 
@@ -120,7 +120,7 @@ class PredicateTrace:
             else:
                 frame[variables[0].slot], frame[variables[1].slot] = value
             if error is not None:
-                yield _broken(" ".join(where_span.text.split()), where_span, error)
+                yield broken(" ".join(where_span.text.split()), where_span, error)
                 return
             for slot in resets:
                 frame[slot] = UNSET
@@ -141,19 +141,21 @@ class PredicateTrace:
                     if found and not self._report_all:
                         return
             except EvalError as error:
-                yield _broken(" ".join(statement.iterable.span.text.split()), statement.iterable.span, error)
+                yield broken(" ".join(statement.iterable.span.text.split()), statement.iterable.span, error)
 
         return run_all
 
 
-def _explained(why: Why, source: str, frame: Frame) -> tuple[Atom, ...]:
+def explained(why: Why, source: str, frame: Frame) -> tuple[Atom, ...]:
+    """Return what decided a condition; the whole of it where its parts have no value."""
     try:
         return why(frame)
     except EvalError as error:
         return (Atom(source, (source,), holds=False, error=error.message),)
 
 
-def _broken(source: str, span: Span, error: EvalError) -> Failed:
+def broken(source: str, span: Span, error: EvalError) -> Failed:
+    """Return what is told of a condition that has no value."""
     atom = Atom(source, (source,), holds=False, error=error.message)
     return Failed(error.message, span.site, source, (atom,))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kdsl.cluster.devices.cards import Card
+from kdsl.cluster.devices.cards import Card, Tenant
 from kdsl.plan.devices.requests import Request
 from kdsl.report.decisions import Json
 from kdsl.report.tables import table
@@ -15,6 +15,7 @@ from kdsl.report.tables import table
 SHADES: Final = "·▁▂▃▄▅▆▇█"
 """How full a card is, from idle to full."""
 BROKEN: Final = "x"
+LEGEND: Final = f"each character is a card: {SHADES[0]} idle to {SHADES[-1]} full, {BROKEN} broken"
 SHOWN: Final = 40
 """How many nodes the text lists; `wide` lists all."""
 
@@ -91,16 +92,15 @@ def cards_text(report: CardReport, wide: bool = False) -> str:
     """Return a map of all cards, then each card with what is taken and who has it."""
     nodes = list(report.nodes.items())
     shown = nodes if wide else nodes[:SHOWN]
-    lines = table(["NODE", "CARDS"], [[node, "".join(map(_shade, cards))] for node, cards in shown])
+    totals = [[node, "".join(map(_shade, cards)), *_amounts(cards)] for node, cards in shown]
+    lines = table(["NODE", "CARDS", "SLOTS", "MEMORY", "CORES"], totals, right={2, 3, 4})
     rows = [
         [
             node,
             card.id,
-            card.type,
-            f"{card.used}/{card.slots}",
-            f"{card.used_memory}/{card.memory}",
-            f"{card.used_cores}/{card.cores}",
-            ", ".join(f"{tenant.namespace}/{tenant.name}" for tenant in card.tenants),
+            card.type if card.healthy else f"{card.type} (broken)",
+            *_amounts([card]),
+            ", ".join(map(_tenant, card.tenants)),
         ]
         for node, cards in shown
         for card in cards
@@ -111,7 +111,20 @@ def cards_text(report: CardReport, wide: bool = False) -> str:
         lines += ["", *table(header, rows, right={3, 4, 5})]
     if len(nodes) > len(shown):
         lines += [f"… and {len(nodes) - len(shown):,} more nodes (-o wide lists all)"]
-    return "\n".join([*lines, "", *summary_lines(report)])
+    return "\n".join([*lines, "", LEGEND, *summary_lines(report)])
+
+
+def _amounts(cards: Sequence[Card]) -> list[str]:
+    """Return what of slots, memory and compute is taken of some cards."""
+    return [
+        f"{sum(card.used for card in cards)}/{sum(card.slots for card in cards)}",
+        f"{sum(card.used_memory for card in cards)}/{sum(card.memory for card in cards)}",
+        f"{sum(card.used_cores for card in cards)}/{sum(card.cores for card in cards)}",
+    ]
+
+
+def _tenant(tenant: Tenant) -> str:
+    return f"{tenant.namespace}/{tenant.name} ({tenant.memory} MiB, {tenant.cores})"
 
 
 def _lost(cards: Sequence[Card], request: Request) -> float:

@@ -44,6 +44,8 @@ def decision_document(decision: Decision) -> dict[str, Json]:
         "rules": decision.rules,
         "snapshot": decision.snapshot,
     }
+    if decision.faults:
+        document["faults"] = list(decision.faults)
     if decision.verdicts:
         document["verdicts"] = [_verdict(verdict) for verdict in decision.verdicts]
     return document

@@ -15,8 +15,12 @@ from kdsl.explain.findings import SHOWN, Findings, JudgedNode, Rejected
 from kdsl.explain.placement import Placement
 from kdsl.hooks.status import Code
 from kdsl.report.atoms import AtomPrinter, steps_text
+from kdsl.report.explained_cards import cards_lines, refused_lines
 from kdsl.report.tables import plural, table
 from kdsl.report.values import ValuePrinter
+
+MOST_NODES = 3
+"""Of so many nodes the cards are told one by one."""
 
 _WHEN = {
     Code.UNRESOLVABLE: "never",
@@ -32,14 +36,18 @@ def explanation_text(explanation: Explanation, everything: bool = False) -> str:
     report = _Report(AtomPrinter(ValuePrinter(load_views())), None if everything else SHOWN)
     sections: list[list[str]] = [_head(explanation), _prefilter(decision)]
     if findings is not None and findings.asked is not None:
-        sections += [report.asked(findings, findings.asked), _help(findings)]
+        asked = findings.asked
+        sections += [report.asked(findings, asked), report.cards([asked]), _help(findings)]
     else:
         sections += [
             report.scores(decision),
             _mattered(decision, explanation.placement),
+            [] if explanation.cards is None else cards_lines([explanation.cards], report.atoms),
         ]
         if findings is not None:
-            sections += [_overview(findings), _groups(findings), report.nodes(findings), _help(findings)]
+            sections += [_overview(findings), _groups(findings), report.nodes(findings)]
+            sections += [report.late(decision, findings)]
+            sections += [report.cards(findings.nodes), refused_lines(findings.cards), _help(findings)]
         sections += [_unvisited(decision)]
     sections.append(_wakes(explanation.wakes))
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
@@ -77,6 +85,19 @@ class _Report:
         header = [title, "RULE", "WHEN", "REASON", "DECIDED BY", "AT"]
         return [*table(header, rows), *self._more(findings.total - findings.passing, "rejected node")]
 
+    def late(self, decision: Decision, findings: Findings) -> list[str]:
+        """Return the nodes that all rules let pass and something else rejected afterwards."""
+        rows = [
+            [verdict.node, status.plugin, _WHEN[status.code], status.message]
+            for verdict in decision.verdicts
+            if (status := verdict.status) is not None
+            and any(part.plugin not in ("", *findings.rules) for part in status.parts or (status,))
+        ]
+        if not rows:
+            return []
+        header = ["REJECTED AFTER THE RULES", "BY", "WHEN", "REASON"]
+        return [*table(header, rows[: self.most]), *self._more(len(rows), "such node")]
+
     def asked(self, findings: Findings, node: JudgedNode) -> list[str]:
         """Return what every rule says of the node that was asked for."""
         rejected = {each.rule: each for each in node.rejected}
@@ -90,6 +111,11 @@ class _Report:
             row[0] = ""
         rows[0][0] = node.node
         return table(["NODE", "RULE", "WHEN", "REASON", "DECIDED BY", "AT"], rows)
+
+    def cards(self, nodes: Sequence[JudgedNode]) -> list[str]:
+        """Return the cards of the nearest nodes that devices reject, and of the one that was asked for."""
+        known = [node.cards for node in nodes if node.cards is not None]
+        return cards_lines(known if self.most is None else known[:MOST_NODES], self.atoms)
 
     def _rows(self, node: JudgedNode) -> Iterator[list[str]]:
         name = node.node
@@ -123,7 +149,7 @@ def _head(explanation: Explanation) -> list[str]:
         lines += [f"what if {change}" for change in explanation.changes]
         lines.append(f"before: {_outcome(explanation.before)}")
     lines.append(_outcome(decision))
-    return [*lines, *_room(decision)]
+    return [*lines, *_room(decision), *(f"went wrong: {fault}" for fault in decision.faults)]
 
 
 def _outcome(decision: Decision) -> str:

@@ -13,6 +13,7 @@ from kdsl.explain.trace import Failed
 from kdsl.explain.worlds import Step
 from kdsl.report.atoms import AtomPrinter, step_text
 from kdsl.report.decisions import API_VERSION, Json, decision_document
+from kdsl.report.explained_cards import cards_document, refused_document
 from kdsl.report.values import ValuePrinter
 
 
@@ -30,6 +31,7 @@ def explanation_envelope(explanation: Explanation) -> dict[str, Json]:
         else {"outcome": before.outcome.value, "node": before.node, "message": before.message},
         "findings": None if findings is None else _findings(findings, printer),
         "placement": None if placement is None else _placement(placement),
+        "cards": cards_document(explanation.cards, printer),
         "wakesOn": list(explanation.wakes),
     }
 
@@ -45,6 +47,7 @@ def _findings(findings: Findings, printer: AtomPrinter) -> dict[str, Json]:
         "node": None if findings.asked is None else _node(findings.asked, printer),
         "cures": [_cure(cure) for cure in findings.cures],
         "fits": [_fit(fit) for fit in findings.fits],
+        "refusedCards": refused_document(findings.cards),
     }
 
 
@@ -65,6 +68,7 @@ def _node(node: JudgedNode, printer: AtomPrinter) -> dict[str, Json]:
         "never": node.is_never,
         "shortage": round(node.shortage, 6),
         "rejected": [_rejected(each, printer) for each in node.rejected],
+        "cards": cards_document(node.cards, printer),
     }
 
 

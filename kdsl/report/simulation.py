@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -49,6 +50,7 @@ def simulation_text(simulation: Simulation, wide: bool = False) -> str:
         _evictions(evictions, wide),
         _placements(placed, wide),
         _pending(pending, wide),
+        _faults(simulation.decisions, wide),
         summary_text(simulation.summary),
         [] if simulation.cards is None else summary_lines(simulation.cards),
     ]
@@ -97,6 +99,13 @@ def _pending(pending: Sequence[Decision], wide: bool) -> list[str]:
         return []
     shown = pending if wide else pending[:SHOWN]
     return table(["PENDING", "WHY"], [[d.pod, d.message] for d in shown]) + _more(len(pending) - len(shown))
+
+
+def _faults(decisions: Iterable[Decision], wide: bool) -> list[str]:
+    """List what went wrong without changing an outcome, and in how many attempts, the most frequent first."""
+    counts = Counter(fault for decision in decisions for fault in decision.faults)
+    rows = [[fault, f"{count:,}"] for fault, count in counts.most_common(None if wide else SHOWN)]
+    return table(["WENT WRONG", "ATTEMPTS"], rows, right={1}) + _more(len(counts) - len(rows)) if rows else []
 
 
 def _more(count: int) -> list[str]:

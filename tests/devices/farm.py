@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from kdsl.app import Settings, build_engine, check_rules
 from kdsl.base.clock import ManualClock
 from kdsl.check.model import RuleSet
 from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.memory_annotations import MemoryAnnotations
 from kdsl.cluster.memory_volumes import MemoryVolumes
 from kdsl.cluster.node import NodeFacts
@@ -22,6 +24,7 @@ from kdsl.cycle.engine import Engine
 from kdsl.hooks.status import Code, Status
 from kdsl.sim.run import SimulatedBinder, SimulatedEvictor
 
+Json = dict[str, Any]
 RECORD = "hami.io/vgpu-devices-allocated"
 
 RULES = """kdsl 1
@@ -41,7 +44,36 @@ profile spread extends pack {
   set Devices.nodePolicy = "spread"
   set Devices.cardPolicy = "spread"
 }
+
+/// Fills what pods leave of cards in MIG mode.
+device Filled extends nvidia.Nvidia {
+  set sharesInstances = true
+}
+
+profile fill extends pack {
+  scheduler "fill"
+  devices Filled
+}
 """
+
+MIG_PLACES = {"1g": range(7), "2g": (0, 2, 4), "3g": (0, 4), "7g": (0,)}
+"""Where instances of each profile may be on a card in MIG mode."""
+MIG_SIZES = {"1g": 1, "2g": 2, "3g": 4, "7g": 8}
+"""How many eighths of such a card an instance takes."""
+
+
+def mig_profiles(memory: int) -> list[Json]:
+    """Return the profiles of a card with so much memory, as its device plugin registers them."""
+    return [
+        {
+            "name": name,
+            "memoryMB": memory * MIG_SIZES[name] // 8,
+            "core": 14 * int(name[0]),
+            "sliceCount": int(name[0]),
+            "placements": [{"start": start, "size": MIG_SIZES[name]} for start in places],
+        }
+        for name, places in MIG_PLACES.items()
+    ]
 
 
 def rules(folder: Path, text: str = RULES) -> RuleSet:
@@ -52,12 +84,15 @@ def rules(folder: Path, text: str = RULES) -> RuleSet:
     return checked.rules
 
 
-def node(name: str, cards: int = 2, memory: int = 1000, slots: int = 4, **annotations: str) -> NodeFacts:
-    """Return a node that registers NVIDIA cards `NAME-g0`, `NAME-g1` and so on."""
+def node(
+    name: str, cards: int = 2, memory: int = 1000, slots: int = 4, is_mig: bool = False, **annotations: str
+) -> NodeFacts:
+    """Return a node that registers NVIDIA cards `NAME-g0`, `NAME-g1` and so on, perhaps in MIG mode."""
+    mode: Json = {"mode": "mig", "migProfiles": mig_profiles(memory)} if is_mig else {"mode": "hami-core"}
     rows = [
         {
             "id": f"{name}-g{at}", "index": at, "count": slots, "devmem": memory, "devcore": 100,
-            "type": "NVIDIA", "mode": "hami-core", "health": True,
+            "type": "NVIDIA", "health": True, **mode,
         }
         for at in range(cards)
     ]  # fmt: skip
@@ -69,6 +104,11 @@ def node(name: str, cards: int = 2, memory: int = 1000, slots: int = 4, **annota
     return NodeFacts.of(msgspec.convert(written, Node, strict=False))
 
 
+def annotated(facts: NodeFacts, annotations: Mapping[str, str]) -> NodeFacts:
+    """Return a node with these annotations as well."""
+    return replace(facts, annotations=FrozenMap({**facts.annotations, **annotations}))
+
+
 def pod(
     name: str,
     gpus: int = 1,
@@ -77,9 +117,10 @@ def pod(
     priority: int = 0,
     annotations: Mapping[str, str] | None = None,
     namespace: str = "default",
+    containers: int = 1,
     **container: Any,
 ) -> PodInfo:
-    """Return a pod with one container that asks for parts of cards."""
+    """Return a pod with containers that each ask for parts of cards."""
     limits = {"nvidia.com/gpu": gpus, "nvidia.com/gpumem": memory, "nvidia.com/gpucores": cores}
     written: dict[str, Any] = {
         "metadata": {
@@ -91,7 +132,10 @@ def pod(
         "spec": {
             "priority": priority,
             "schedulerName": "any",
-            "containers": [{"name": "main", "resources": {"limits": limits}, **container}],
+            "containers": [
+                {"name": f"main{at or ''}", "resources": {"limits": limits}, **container}
+                for at in range(containers)
+            ],
         },
     }
     return PodInfo.of(msgspec.convert(written, Pod, strict=False))
@@ -106,15 +150,54 @@ class Moody(SimulatedBinder):
         return Status(Code.ERROR, ("not now",)) if self.refuses else super().bind(pod, node)
 
 
-class Farm:
-    """A cluster and an engine over it; a restart makes another engine and forgets all but the pods."""
+class ApiNodes:
+    """Annotations of nodes, in a cluster that is all there is.
 
-    def __init__(self, found: RuleSet, profile: str, *nodes: NodeFacts) -> None:
+    `refusals` are why the next writes fail; an empty one lets a write pass.
+    """
+
+    def __init__(self, cluster: ClusterCache) -> None:
+        self.cluster = cluster
+        self.refusals: list[str] = []
+
+    def facts(self, name: str) -> NodeFacts | None:
+        found = self.cluster.snapshot().node(name)
+        return None if found is None else found.facts
+
+    def read(self, node: str) -> Mapping[str, str] | None:
+        facts = self.facts(node)
+        return None if facts is None else facts.annotations
+
+    def write(self, node: str, key: str, value: str, was: str) -> Status | None:
+        facts = self.facts(node)
+        refusal = "no such node" if facts is None else self.refusals.pop(0) if self.refusals else ""
+        if facts is None or refusal:
+            return Status(Code.ERROR, (refusal,))
+        if facts.annotations.get(key, "") != was:
+            return Status(Code.ERROR, ("somebody else was faster",))
+        rest = {name: text for name, text in facts.annotations.items() if name != key}
+        annotations = {**rest, key: value} if value else rest
+        self.cluster.update_node(replace(facts, annotations=FrozenMap(annotations)))
+        return None
+
+    def has_pod(self, pod: str) -> bool:
+        return self.cluster.pod(pod) is not None
+
+
+class Farm:
+    """A cluster and an engine over it; a restart makes another engine and forgets all but the pods.
+
+    Nodes are locked where somebody plays their device plugins: `locks`.
+    """
+
+    def __init__(self, found: RuleSet, profile: str, *nodes: NodeFacts, locks: bool = False) -> None:
         self.rules, self.profile = found, profile
         self.cluster = ClusterCache()
         for each in nodes:
             self.cluster.add_node(each)
         self.binder = Moody(self.cluster)
+        self.clock = ManualClock(1_700_000_000 * 10**9)
+        self.nodes = ApiNodes(self.cluster) if locks else None
         self.engine = self._engine()
 
     def _engine(self) -> Engine:
@@ -122,11 +205,12 @@ class Farm:
             self.rules,
             self.cluster,
             self.binder,
-            ManualClock(1_700_000_000 * 10**9),
+            self.clock,
             Settings(profile=self.profile, detail=Detail.FULL),
             MemoryVolumes(self.cluster),
             SimulatedEvictor(self.cluster),
             annotator=MemoryAnnotations(self.cluster),
+            nodes=self.nodes,
         )
 
     def restart(self) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kdsl.app import check_rules, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.check.model import RuleSet
 from kdsl.cluster.memory_annotations import MemoryAnnotations
@@ -14,8 +16,9 @@ from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.pod import PodInfo
 from kdsl.plan.devices.answers import Answers
 from kdsl.plan.devices.demand import Demand
-from kdsl.plan.devices.placing import Placed
+from kdsl.plan.devices.placing import NodeCards, Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
+from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.stock import Stock
 from kdsl.plan.scope import Functions
 
@@ -44,6 +47,7 @@ KINDS: Mapping[str, PodInfo] = {
     "whole": pod("whole", cores=100),
     "named": pod("named", annotations={"nvidia.com/use-gpuuuid": "n1-g0,n2-g1,cordoned-g0"}),
     "unnamed": pod("unnamed", annotations={"nvidia.com/nouse-gpuuuid": "n0-g1"}),
+    "other": pod("other", annotations={"checksum": "7"}),
     "topology": pod("topology", annotations={"hami.io/gpu-scheduler-policy": "topology-aware"}),
 }
 STEPS = st.lists(
@@ -120,9 +124,9 @@ def test_nodes_that_look_alike_are_asked_once(found: RuleSet, monkeypatch: pytes
     asked: list[str] = []
     place = Answers._place
 
-    def counted(self: Answers, demand: Demand, at: object, quota: object) -> object:
-        asked.append(at.node.name)  # type: ignore[attr-defined]  # the arguments are those of `_place`
-        return place(self, demand, at, quota)  # type: ignore[arg-type]
+    def counted(self: Answers, demand: Demand, at: NodeCards, *others: Any) -> object:
+        asked.append(at.node.name)
+        return place(self, demand, at, *others)
 
     monkeypatch.setattr(Answers, "_place", counted)
     demand = plugin.demand(KINDS["small"], snapshot)
@@ -131,3 +135,32 @@ def test_nodes_that_look_alike_are_asked_once(found: RuleSet, monkeypatch: pytes
     assert [name for name in asked if name.startswith("n")] == ["n0"]
     plugin.answers.column(demand, snapshot, snapshot.order)
     assert len(asked) == len(set(asked))
+
+
+def test_annotations_that_devices_do_not_read_make_no_difference(found: RuleSet) -> None:
+    farm = Farm(found, "pack", *NODES)
+    plugin, snapshot = devices_of(farm), farm.cluster.snapshot()
+
+    def likeness(**annotations: str) -> Hashable:
+        written = {key.replace("_", "/"): text for key, text in annotations.items()}
+        demand = plugin.demand(pod("p", annotations=written), snapshot)
+        assert isinstance(demand, Demand)
+        return demand.likeness
+
+    assert likeness() == likeness(checksum="1") == likeness(checksum="2", other="x")
+    named = {"nvidia.com_use-gpuuuid": "n0-g0"}
+    assert likeness(**named) == likeness(**named, checksum="1") != likeness()
+
+
+def test_the_annotations_that_shipped_devices_read_are_known() -> None:
+    shipped = check_rules((shipped_rules(),)).rules
+    assert shipped is not None
+    functions = Functions.of(shipped.fns)
+    read = {
+        name: DeviceProgram(device, functions).annotations_read for name, device in shipped.devices.items()
+    }
+    assert len(read) > 20 and None not in read.values()
+    assert read["devices.metax.MetaxGpu"] == frozenset()
+    assert read["devices.mthreads.Mthreads"] == {"mthreads.ai/use-gpuuuid", "mthreads.ai/nouse-gpuuuid"}
+    ascend = read["devices.ascend.Ascend910B3"]
+    assert ascend is not None and "hami.io/use-Ascend910B3-uuid" in ascend

@@ -93,3 +93,30 @@ def test_a_quota_of_the_namespace_holds(found: RuleSet) -> None:
     assert refused.outcome is Outcome.UNSCHEDULABLE
     assert "exceeding resource quota" in refused.message
     assert farm.place(pod("c", namespace="other")).node == "n"
+
+
+def test_what_a_namespace_has_used_follows_its_pods(found: RuleSet) -> None:
+    """A failed pod and one that is gone use nothing; a restart forgets nothing, and percentages count too."""
+    farm = Farm(found, "pack", node("n", cards=2))
+    quota = {
+        "metadata": {"name": "q", "namespace": "team"},
+        "spec": {"hard": {"limits.nvidia.com/gpumem": "150"}},
+    }
+    farm.cluster.put(msgspec.convert(quota, ResourceQuota, strict=False))
+    assert farm.fail(pod("a", namespace="team")).outcome is Outcome.ERROR
+    assert farm.place(pod("b", namespace="team")).node == "n"
+    farm.restart()
+    # Cards are only counted once they are found: a share is refused card by card.
+    share = {"limits": {"nvidia.com/gpu": 1, "nvidia.com/gpumem-percentage": 10, "nvidia.com/gpucores": 1}}
+    refused = farm.place(pod("c", namespace="team", resources=share))
+    assert "2/2 ResourceQuotaNotFit" in refused.message
+    farm.cluster.remove_pod("team/b")
+    assert farm.place(pod("d", namespace="team", resources=share)).node == "n"
+
+
+def test_a_failed_pod_leaves_nothing_behind(found: RuleSet) -> None:
+    farm = Farm(found, "pack", node("n", cards=1))
+    assert farm.fail(pod("a", memory=800)).outcome is Outcome.ERROR
+    assert farm.cluster.pod("default/a") is None
+    again = farm.place(pod("a", memory=800))
+    assert (again.node, farm.record("a")) == ("n", "n-g0,NVIDIA,800,10:;")

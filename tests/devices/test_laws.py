@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,19 +11,24 @@ from hypothesis import strategies as st
 from kdsl.base.clock import ManualClock
 from kdsl.check.model import RuleSet
 from kdsl.cluster.devices.cards import Card
+from kdsl.cluster.pod import PodInfo
 from kdsl.hooks.context import NO_ANNOTATIONS
 from kdsl.plan.devices.plugin import compile_devices
 from kdsl.plan.devices.stock import Stock
 
-from tests.devices.farm import Farm, node, pod, rules
+from tests.devices.farm import MIG_PLACES, MIG_SIZES, Farm, node, pod, rules
+
+INSTANCES = "hami.io/vgpu-mig-allocations"
 
 STEPS = st.lists(
     st.one_of(
         st.tuples(
             st.just("place"), st.integers(1, 3), st.sampled_from([0, 100, 400, 700, 1000]),
-            st.sampled_from([0, 30, 60, 100]), st.integers(0, 2),
+            st.sampled_from([0, 10, 30, 60, 100]), st.integers(0, 2), st.integers(1, 2),
         ),
-        st.tuples(st.just("fail"), st.integers(1, 2), st.sampled_from([100, 700]), st.just(30), st.just(0)),
+        st.tuples(
+            st.just("fail"), st.integers(1, 2), st.sampled_from([100, 700]), st.just(30), st.just(0), st.just(1)
+        ),
         st.tuples(st.just("delete"), st.integers(0, 20)),
         st.tuples(st.just("restart")),
     ),
@@ -50,10 +56,42 @@ def cards_of(farm: Farm, stock: Stock) -> dict[str, tuple[Card, ...]]:
     return {info.name: stock.cards(info) for info in infos}
 
 
-@given(steps=STEPS, profile=st.sampled_from(["pack", "spread"]))
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_card_gives_more_than_it_has(found: RuleSet, steps: list[Any], profile: str) -> None:
-    farm = Farm(found, profile, node("x", cards=2), node("y", cards=3, memory=800, slots=2))
+def wanted(name: str, gpus: int, memory: int, cores: int, priority: int, containers: int) -> PodInfo:
+    return pod(name, gpus, memory, cores, priority, containers=containers)
+
+
+def instances_of(farm: Farm) -> dict[str, list[tuple[str, int, int]]]:
+    """Return the instances that pods say they have: by card the profile, the start and the size of each."""
+    found: dict[str, list[tuple[str, int, int]]] = {}
+    snapshot = farm.cluster.snapshot()
+    for row in snapshot.order.tolist():
+        for placed in snapshot.info(row).pods:
+            for each in json.loads(placed.annotations.get(INSTANCES, "[]")):
+                place = each["placement"]
+                found.setdefault(each["gpuUUID"], []).append((each["profile"], place["start"], place["size"]))
+    return found
+
+
+def assert_instances_are_apart(farm: Farm) -> None:
+    for card, instances in instances_of(farm).items():
+        taken: set[int] = set()
+        for profile, start, size in instances:
+            assert start in MIG_PLACES[profile] and size == MIG_SIZES[profile], (card, instances)
+            assert taken.isdisjoint(range(start, start + size)), (card, instances)
+            taken.update(range(start, start + size))
+
+
+NODES = {
+    "shared": (node("x", cards=2), node("y", cards=3, memory=800, slots=2)),
+    "mig": (node("x", cards=1, is_mig=True), node("y", cards=2, memory=800, slots=7, is_mig=True)),
+    "both": (node("x", cards=1), node("y", cards=1, slots=7, is_mig=True)),
+}
+
+
+@given(steps=STEPS, profile=st.sampled_from(["pack", "spread", "fill"]), nodes=st.sampled_from(sorted(NODES)))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_card_gives_more_than_it_has(found: RuleSet, steps: list[Any], profile: str, nodes: str) -> None:
+    farm = Farm(found, profile, *NODES[nodes])
     kept, names = stock_of(farm), list[str]()
     for number, (kind, *rest) in enumerate(steps):
         name = f"p{number}"
@@ -63,17 +101,44 @@ def test_no_card_gives_more_than_it_has(found: RuleSet, steps: list[Any], profil
             farm.restart()
         elif kind == "fail":
             before = cards_of(farm, kept)
-            farm.fail(pod(name, *rest))
+            farm.fail(wanted(name, *rest))
             assert farm.cluster.pod(f"default/{name}") is None
             assert cards_of(farm, kept) == before
         else:
-            farm.place(pod(name, *rest))
+            farm.place(wanted(name, *rest))
             names.append(name)
         cards = cards_of(farm, kept)
         assert cards == cards_of(farm, stock_of(farm))
+        assert_instances_are_apart(farm)
         for card in (card for of_node in cards.values() for card in of_node):
             assert card.used <= card.slots, card
             assert card.used_memory <= card.memory, card
             assert card.used_cores <= card.cores, card
-            assert card.used == sum(1 for _ in card.tenants)
+            assert card.used >= len(card.tenants)
             assert card.used_memory == sum(tenant.memory for tenant in card.tenants)
+
+
+def test_pods_share_the_places_of_a_card(found: RuleSet) -> None:
+    farm = Farm(found, "fill", node("n", cards=1, slots=7, is_mig=True))
+    for at in range(4):
+        farm.place(pod(f"p{at}", memory=200))
+    # 2g has three places; the fourth finds none although memory is left.
+    assert instances_of(farm) == {"n-g0": [("2g", 0, 2), ("2g", 2, 2), ("2g", 4, 2)]}
+    assert farm.place(pod("small", memory=100)).node == "n"
+    farm.cluster.remove_pod("default/p1")
+    assert farm.place(pod("again", memory=200)).node == "n"
+    assert sorted(instances_of(farm)["n-g0"])[1:] == [("2g", 0, 2), ("2g", 2, 2), ("2g", 4, 2)]
+
+
+def test_a_pod_has_a_card_in_mig_mode_alone_unless_it_is_filled(found: RuleSet) -> None:
+    farm = Farm(found, "pack", node("n", cards=1, slots=7, is_mig=True))
+    assert farm.place(pod("one", gpus=2, memory=100)).node == "n"
+    assert "CardNotHealth" in farm.place(pod("two", memory=100)).message
+    assert sorted(instances_of(farm)["n-g0"]) == [("1g", 0, 1), ("1g", 1, 1)]
+
+
+def test_instances_take_slots(found: RuleSet) -> None:
+    farm = Farm(found, "fill", node("n", cards=1, slots=4, is_mig=True))
+    assert farm.place(pod("three", gpus=3, memory=100)).node == "n"
+    assert "1/1 CardMigTopologyInfeasible" in farm.place(pod("two", gpus=2, memory=100)).message
+    assert farm.place(pod("one", memory=100)).node == "n"

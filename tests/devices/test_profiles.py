@@ -19,9 +19,34 @@ EXAMPLE = (
     "--pods", "examples/gpu-sharing/pods.yaml",
 )  # fmt: skip
 
+DEVICES = """
+device Mine extends nvidia.Nvidia {
+  order by device.index
+}
+
+device Other {
+  kind "OTHER"
+  record "hami.io/vgpu-" + "devices-allocated"
+  inventory for id in ["a"] {
+    set id = id
+    set slots = 1
+    set memory = 1
+    set cores = 1
+  }
+  request { set count = 1 }
+  charge {
+    set memory = 1
+    set cores = 1
+  }
+  choose first
+}
+
+"""
 BROKEN = {
     "devices nvidia.Nvidea": "unknown device `nvidia.Nvidea`",
     "devices nvidia.Nvidia, nvidia.Nvidia": "the profile has device `Nvidia` already",
+    "devices nvidia.Nvidia, Mine": "devices `nvidia.Nvidia` and `Mine` have the same kind `NVIDIA`",
+    "devices Mine, Other": "devices `Mine` and `Other` have the same record `hami.io/vgpu-devices-allocated`",
     'devices nvidia.Nvidia set Devices.nodePolcy = "spread"': "`Devices` have no setting `nodePolcy`",
     "devices nvidia.Nvidia set Devices.weight = 0": "`Devices.weight` must be written as a number of 1",
     "devices nvidia.Nvidia set Devices.weight = 1 + 1": "`Devices.weight` must be written as a number of 1",
@@ -34,7 +59,7 @@ def test_mistakes(tmp_path: Path, statements: str) -> None:
     header = RULES.partition("profile")[0]
     body = statements.replace(" set ", "\n  set ")
     (tmp_path / "p.kdsl").write_text(
-        f'{header}profile p extends kubernetes.default {{\n  scheduler "p"\n  {body}\n}}\n'
+        f'{header}{DEVICES}profile p extends kubernetes.default {{\n  scheduler "p"\n  {body}\n}}\n'
     )
     found = [each.title for each in check_rules([tmp_path]).diagnostics]
     assert len(found) == 1 and found[0].startswith(BROKEN[statements]), found

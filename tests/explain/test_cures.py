@@ -19,8 +19,10 @@ from kdsl.sim.run import explain
 from kdsl.sim.what_if import changed
 from kdsl.sim.workload import Workload
 
-from tests.explain.cases import Case, case, cures, node, pod
+from tests.explain.cases import case, cures, node, pod
 
+ONE_PROFILE = Settings(profile="kubernetes.v1_36.default")
+"""Other profiles would only cost time."""
 FNS = 'fn sizeOf(labels: map(string, string)): int = int(labels[?"size"].orValue("0"))\n'
 
 
@@ -109,20 +111,20 @@ def test_every_fit_fits(
     placed = [pod(f"p{at}", str(each), node_name=f"n{at % len(facts)}") for at, each in enumerate(used)]
     selector = FrozenMap({"zone": zone}) if zone else FrozenMap[str, str]()
     waiting = replace(pod("w", str(cpu)), node_selector=selector)
-    one = Case(shipped, Workload(facts, placed, [waiting]))
-    explanation = one.explain()
+    workload = Workload(facts, placed, [waiting])
+    explanation = explain(shipped, workload, ONE_PROFILE, waiting)
     findings = explanation.findings
     assert findings is not None
     assert (findings.passing > 0) is (explanation.decision.outcome is Outcome.PLACED)
     for fit in findings.fits:
         if all(isinstance(step, Change) for step in fit.steps):
             changes = [step for step in fit.steps if isinstance(step, Change)]
-            assert _is_feasible(shipped, one.workload, waiting, changes, fit.node)
+            assert _is_feasible(shipped, workload, waiting, changes, fit.node)
 
 
 def _is_feasible(
     rules: RuleSet, workload: Workload, waiting: PodInfo, changes: list[Change], where: str
 ) -> bool:
     supposed, other = changed(workload, waiting, changes)
-    decision = explain(rules, supposed, Settings(), other).decision
+    decision = explain(rules, supposed, ONE_PROFILE, other).decision
     return next(verdict.feasible for verdict in decision.verdicts if verdict.node == where)

@@ -5,7 +5,7 @@ Amounts are HAMi's: memory in MiB, compute in the unit of the card, all within 3
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -45,15 +45,45 @@ class Card:
     used_memory: int = 0
     used_cores: int = 0
     tenants: tuple[Tenant, ...] = ()
+    shape: tuple[Hashable, ...] = field(init=False, repr=False, compare=False)
+    """All of the card but its name, its attributes and who its tenants are."""
+
+    def __post_init__(self) -> None:
+        shape = (
+            self.kind,
+            self.type,
+            self.slots,
+            self.memory,
+            self.cores,
+            self.index,
+            self.numa,
+            self.mode,
+            self.healthy,
+            self.used,
+            self.used_memory,
+            self.used_cores,
+            len(self.tenants),
+        )
+        object.__setattr__(self, "shape", shape)
 
     def with_usage(self, slots: int, memory: int, cores: int, tenants: tuple[Tenant, ...] = ()) -> Card:
         """Return the card with so much more of it taken."""
-        return replace(
-            self,
-            used=self.used + slots,
-            used_memory=self.used_memory + memory,
-            used_cores=self.used_cores + cores,
-            tenants=(*self.tenants, *tenants),
+        return Card(
+            self.id,
+            self.kind,
+            self.type,
+            self.slots,
+            self.memory,
+            self.cores,
+            self.index,
+            self.numa,
+            self.mode,
+            self.healthy,
+            self.attributes,
+            self.used + slots,
+            self.used_memory + memory,
+            self.used_cores + cores,
+            (*self.tenants, *tenants),
         )
 
     def at_least(self, other: Card) -> Card:

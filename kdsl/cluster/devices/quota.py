@@ -27,6 +27,10 @@ class Quota:
     limits: Mapping[str, int] = field(default_factory=dict)
     used: Mapping[str, int] = field(default_factory=dict)
 
+    def limits_any(self, names: QuotaNames) -> bool:
+        """Tell whether there is a limit for one of these resources."""
+        return names.memory in self.limits or names.cores in self.limits
+
     def allows(self, names: QuotaNames, memory: int, cores: int) -> bool:
         """Tell whether so much more may be used. A limit of 0 leaves nothing, no limit everything."""
         return self._leaves(names.memory, memory, max(names.factor, 1)) and self._leaves(

@@ -5,6 +5,7 @@ Nodes that look alike are asked once: see `looks`. What a pod gets is worked out
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Final
@@ -18,9 +19,11 @@ from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Rows, Snapshot
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.plan.devices.demand import Demand
-from kdsl.plan.devices.looks import NodeLooks
+from kdsl.plan.devices.known import KnownCards
+from kdsl.plan.devices.looks import LookKey, NodeLooks
+from kdsl.plan.devices.naming import OwnAnswers
 from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
-from kdsl.plan.devices.stock import Stock, device_node
+from kdsl.plan.devices.stock import Inventory, Stock, device_node
 from kdsl.plan.standing.answers import ByRow, Kinds
 from kdsl.plan.values import EvalError
 
@@ -28,6 +31,8 @@ UNREGISTERED: Final = "node unregistered"
 """What HAMi says of a node that has no cards at all."""
 SPARE_ANSWERS: Final = 4_096
 """So many answers for looks are kept per kind of pod beside twice as many as there are rows."""
+MAX_SHAPES: Final = 32_768
+"""So many shapes of cards are kept per kind of pod; then all of them are forgotten."""
 _ANSWER_BYTES: Final = 200
 """About what an answer for a look takes."""
 _INT32: Final = np.dtype(np.int32)
@@ -37,28 +42,57 @@ _INT32: Final = np.dtype(np.int32)
 class _Kind:
     """What is known for demands of one likeness: for each row the number of its outcome.
 
-    An outcome is the score of a node that has cards, or the status of one that has not.
+    An outcome is the score of a node that has cards, numbered from 0, or the status of one that has not,
+    numbered from -1 down. `idle` tells by idle cards and the number of what own tests say whether a node
+    would do with nobody on it.
     """
 
     generation: int
     rows: ByRow
     shared: dict[tuple[int, int], int] = field(default_factory=dict)
-    scores: list[float] = field(default_factory=list)
-    statuses: list[Status] = field(default_factory=list)
+    statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
+    idle: dict[tuple[Hashable, int], bool] = field(default_factory=dict)
+    _scores: NDArray[np.float64] = field(default_factory=lambda: np.zeros(16))
     _numbers: dict[float | Status, int] = field(default_factory=dict)
 
     @property
+    def size(self) -> int:
+        """How many answers are kept, of the sort of which there are most."""
+        return max(len(self.shared), len(self._numbers), len(self.idle))
+
+    @property
     def nbytes(self) -> int:
-        return self.rows.nbytes + _ANSWER_BYTES * (len(self.shared) + len(self.scores))
+        return self.rows.nbytes + _ANSWER_BYTES * (len(self.shared) + len(self._numbers) + len(self.idle))
 
     def number(self, outcome: Placed | Status) -> int:
         """Return the number of an outcome."""
         key = outcome if isinstance(outcome, Status) else float(outcome.score)
-        if key not in self._numbers:
-            self._numbers[key] = len(self.scores)
-            self.scores.append(0.0 if isinstance(key, Status) else key)
-            self.statuses.append(key if isinstance(key, Status) else SUCCESS)
-        return self._numbers[key]
+        known = self._numbers.get(key)
+        if known is not None:
+            return known
+        if isinstance(key, Status):
+            number = -len(self.statuses)
+            self.statuses.append(key)
+        else:
+            number = len(self._numbers) - len(self.statuses) + 1
+            if number == len(self._scores):
+                self._scores = np.resize(self._scores, 2 * number)
+            self._scores[number] = key
+        self._numbers[key] = number
+        return number
+
+    def scores(self, numbers: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return the scores of outcomes; 0 where there are no cards."""
+        return np.where(numbers < 0, 0.0, self._scores.take(np.maximum(numbers, 0)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Like:
+    """What is known of a node by its look: what own tests say by kind, its number, and `_Kind.idle`."""
+
+    own: Mapping[str, OwnAnswers]
+    number: int
+    idle: dict[tuple[Hashable, int], bool]
 
 
 class Answers:
@@ -68,18 +102,18 @@ class Answers:
         self._stock = stock
         self._looks = NodeLooks(stock)
         self._kinds: Kinds[_Kind] = Kinds()
+        self._cards: Kinds[KnownCards] = Kinds()
         self._lock = Lock()
 
     def column(self, demand: Demand, snapshot: Snapshot, rows: Rows) -> StatusColumn:
         """Tell for each row of the live snapshot whether its node has cards for the pod."""
         kind, numbers = self._known(demand, snapshot.live, rows)
-        ids = np.array([0 if each is SUCCESS else at for at, each in enumerate(kind.statuses, 1)], np.int32)
-        return StatusColumn(ids.take(numbers), [SUCCESS, *kind.statuses])
+        return StatusColumn(np.maximum(-numbers, 0), kind.statuses.copy())
 
     def scores(self, demand: Demand, snapshot: Snapshot, rows: Rows) -> NDArray[np.float64]:
         """Return the scores of the nodes of some rows of the live snapshot; 0 where there are no cards."""
         kind, numbers = self._known(demand, snapshot.live, rows)
-        return np.array(kind.scores, np.float64).take(numbers)
+        return kind.scores(numbers)
 
     def ask(self, demand: Demand, node: NodeInfo, cards: tuple[Card, ...] | None = None) -> Placed | Status:
         """Ask one node, which may be a what-if, perhaps with other `cards` than those it has.
@@ -88,8 +122,24 @@ class Answers:
         """
         return self._ask(demand, node, cards)[0]
 
+    def grant(self, demand: Demand, snapshot: Snapshot, row: int) -> Placed | Status:
+        """Return what the pod gets of a node of the live snapshot, or why it gets nothing."""
+        live, rows = snapshot.live, np.array([row], np.int32)
+        with self._lock:
+            self._looks.refresh(live)
+            own = self._looks.own(demand)
+            key = None if own is None else self._looks.keys(demand, own, rows)[0]
+            return self._ask(demand, live.info(row), like=self._like(demand, live.info(row), key, {}))[0]
+
+    def _like(
+        self, demand: Demand, node: NodeInfo, key: LookKey | None, idle: dict[tuple[Hashable, int], bool]
+    ) -> _Like | None:
+        if key is None:
+            return None
+        return _Like(self._looks.own_answers(demand, self._stock.idle(node), key[1]), key[1], idle)
+
     def _ask(
-        self, demand: Demand, node: NodeInfo, cards: tuple[Card, ...] | None = None
+        self, demand: Demand, node: NodeInfo, cards: tuple[Card, ...] | None = None, like: _Like | None = None
     ) -> tuple[Placed | Status, bool]:
         """Return the answer of a node, and whether nodes that look like it have the same."""
         stock = self._stock
@@ -101,21 +151,42 @@ class Answers:
         if not inventory.cards:
             return Status(Code.UNRESOLVABLE, (UNREGISTERED,)), True
         at = stock.at(node) if cards is None else NodeCards(device_node(node.facts), cards)
-        found = self._place(demand, at, demand.quota or NO_QUOTA)
+        found = self._place(demand, at, demand.quota or NO_QUOTA, like)
         if isinstance(found, Placed):
             return found, found.is_shared
         code, is_shared = Code.UNRESOLVABLE, found.is_shared
         if any(card.tenants for card in at.cards) or (demand.quota and demand.quota.used):
-            limits = Quota(demand.quota.limits) if demand.quota else NO_QUOTA
-            idle = self._place(demand, stock.idle(node), limits)
-            is_shared = is_shared and idle.is_shared
-            if isinstance(idle, Placed):
+            is_curable, is_same = self._would_do(demand, inventory, like)
+            is_shared = is_shared and is_same
+            if is_curable:
                 code = Code.UNSCHEDULABLE
         return Status(code, (found.reason,)), is_shared
 
-    def _place(self, demand: Demand, at: NodeCards, quota: Quota) -> Placed | Unplaced:
+    def _would_do(self, demand: Demand, inventory: Inventory, like: _Like | None) -> tuple[bool, bool]:
+        """Tell whether a node would do with nobody on it, and whether nodes that look like it would."""
+        known = None if like is None else like.idle.get((inventory.shapes, like.number))
+        if known is not None:
+            return known, True
+        limits = Quota(demand.quota.limits) if demand.quota else NO_QUOTA
+        found = self._place(demand, inventory.at, limits, like)
+        would_do = isinstance(found, Placed)
+        if like is not None and found.is_shared:
+            like.idle[inventory.shapes, like.number] = would_do
+        return would_do, found.is_shared
+
+    def _place(self, demand: Demand, at: NodeCards, quota: Quota, like: _Like | None) -> Placed | Unplaced:
+        known = self._cards.get(demand.traits, lambda known: len(known) < MAX_SHAPES, KnownCards)
         try:
-            return place(self._stock.programs, demand.pod, demand.requests, demand.policy, at, quota)
+            return place(
+                self._stock.programs,
+                demand.pod,
+                demand.requests,
+                demand.policy,
+                at,
+                quota,
+                known=known,
+                own=None if like is None else like.own,
+            )
         except EvalError as error:
             return Unplaced(error.message, is_shared=False)
 
@@ -127,9 +198,7 @@ class Answers:
             most = SPARE_ANSWERS + 2 * len(live.names)
             kind = self._kinds.get(
                 demand.likeness,
-                lambda known: (
-                    known.generation == looks.generation and max(len(known.shared), len(known.scores)) < most
-                ),
+                lambda known: known.generation == looks.generation and known.size < most,
                 lambda: _Kind(looks.generation, ByRow(live, _INT32, live.fact_changes, live.usage_changes)),
             )
             kind.rows.refresh()
@@ -146,7 +215,9 @@ class Answers:
         for row, key in zip(rows.tolist(), keys, strict=True):
             number = None if key is None else kind.shared.get(key)
             if number is None:
-                outcome, is_shared = self._ask(demand, live.info(row))
+                node = live.info(row)
+                like = self._like(demand, node, key, kind.idle)
+                outcome, is_shared = self._ask(demand, node, like=like)
                 number = kind.number(outcome)
                 if key is not None and is_shared:
                     kind.shared[key] = number

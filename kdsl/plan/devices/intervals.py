@@ -58,9 +58,11 @@ def intervals(choice: Choice) -> Chosen | Refusal:
 
 
 def _parts(choice: Choice, candidate: Candidate, profiles: Sequence[_Profile]) -> Iterator[Candidate]:
-    """Yield parts of a card until none finds a place."""
+    """Yield parts of a card until none finds a place or the card has no slot left."""
     busy = [_interval(each) for each in choice.read("busy", candidate.card)]
-    while True:
+    free = candidate.card.slots - candidate.card.used
+    while free >= candidate.slots:
+        free -= candidate.slots
         found = next(
             (
                 (profile, place)

@@ -9,6 +9,7 @@ from typing import Final
 from kdsl.check.devices.model import CheckedDevice
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode
+from kdsl.plan.devices.reads import needs
 from kdsl.plan.devices.section import FieldsProgram, Section
 from kdsl.plan.devices.watched import Seen, WatchedNode
 from kdsl.plan.scalar import Frame
@@ -29,24 +30,30 @@ class InventoryProgram:
         self._rows = self._section.compile(checked.rows)
         self._row = checked.variable.slot
         self._fields = FieldsProgram(checked.fields, device, functions, self._section)
+        # What does not depend on the row is computed once for all.
+        lets = {let.variable.slot: let for let in checked.fields.lets}
+        self._section.keep([slot for slot, let in lets.items() if self._row not in needs(let.value, lets)])
         self._known: deque[tuple[Seen, tuple[Card, ...]]] = deque(maxlen=MAX_KNOWN)
 
     def cards(self, node: DeviceNode) -> tuple[Card, ...]:
-        """Return the idle cards of a node; EvalError where it registers what cannot be read.
+        """Return the idle cards of a node; EvalError where it registers what cannot be read."""
+        return self.read(node)[0]
 
-        Most nodes register nothing of most kinds: what was read of such a node tells that others are alike.
+    def read(self, node: DeviceNode) -> tuple[tuple[Card, ...], Seen | None]:
+        """Return the idle cards of a node and what was read of it: others of which the same would be read
+        have the same cards. EvalError where it registers what cannot be read.
         """
         for seen, cards in tuple(self._known):
             if seen.holds(node):
-                return cards
+                return cards, seen
         watched = WatchedNode(node)
-        cards = self._read(watched)
+        cards = self._cards(watched)
         seen_now = watched.seen()
         if seen_now is not None:
             self._known.append((seen_now, cards))
-        return cards
+        return cards, seen_now
 
-    def _read(self, node: WatchedNode) -> tuple[Card, ...]:
+    def _cards(self, node: WatchedNode) -> tuple[Card, ...]:
         frame = self._section.frame(node=node)
         rows = self._rows(frame)
         if not isinstance(rows, (tuple, list)):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Rows
 from kdsl.plan.devices.demand import Demand
-from kdsl.plan.devices.stock import Stock, device_node
+from kdsl.plan.devices.naming import OwnAnswer, OwnAnswers
+from kdsl.plan.devices.placing import NodeCards, is_of
+from kdsl.plan.devices.stock import Stock
 from kdsl.plan.standing.answers import ByRow, Kinds
 
 ALONE: Final = 0
@@ -22,6 +23,11 @@ SPARE_LOOKS: Final = 16_384
 about 200 bytes for each card.
 """
 _INT32: Final = np.dtype(np.int32)
+
+LookKey = tuple[int, int]
+"""The numbers of the cards of a node and of what own tests say of them."""
+Answered = tuple[tuple[OwnAnswer, ...], ...]
+"""What own tests of the kinds that a demand has say of the cards of a node, in order."""
 
 
 class _Numbers:
@@ -45,6 +51,7 @@ class NodeLooks:
         self._stock = stock
         self._live: LiveSnapshot | None = None
         self._cards, self._answers = _Numbers(), _Numbers()
+        self._answered: list[Answered] = []
         self._rows: ByRow | None = None
         self._own: Kinds[ByRow] = Kinds()
 
@@ -53,7 +60,7 @@ class NodeLooks:
         full = SPARE_LOOKS + 2 * len(live.names)
         if self._rows is None or live is not self._live or max(len(self._cards), len(self._answers)) > full:
             self.generation += 1
-            self._live, self._cards, self._answers = live, _Numbers(), _Numbers()
+            self._live, self._cards, self._answers, self._answered = live, _Numbers(), _Numbers(), []
             self._rows = ByRow(live, _INT32, live.fact_changes, live.usage_changes)
             self._own.clear()
         self._rows.refresh()
@@ -70,7 +77,7 @@ class NodeLooks:
         own.refresh()
         return own
 
-    def keys(self, demand: Demand, own: ByRow, rows: Rows) -> list[tuple[int, int] | None]:
+    def keys(self, demand: Demand, own: ByRow, rows: Rows) -> list[LookKey | None]:
         """Return what the nodes of some rows have in common with all of the same key; None for nothing."""
         assert self._rows is not None and self._live is not None
         live = self._live
@@ -84,39 +91,31 @@ class NodeLooks:
         looks, owns = self._rows.get(rows, look)[0].tolist(), own.get(rows, answers)[0].tolist()
         return [key if ALONE not in key else None for key in zip(looks, owns, strict=True)]
 
+    def own_answers(self, demand: Demand, at: NodeCards, number: int) -> Mapping[str, OwnAnswers]:
+        """Return what own tests say of the cards of a node by kind, by the number of what they say."""
+        found: dict[str, OwnAnswers] = {}
+        for kind, answered in zip(demand.kinds, self._answered[number - 1], strict=True):
+            cards = [card.id for card in at.cards if is_of(card.type, kind)]
+            found[kind] = dict(zip(cards, answered, strict=False))
+        return found
+
     def _look(self, node: NodeInfo) -> int:
         inventory = self._stock.inventory(node.facts)
         if len({card.id for card in inventory.cards}) < len(inventory.cards):
             return ALONE
         faults = tuple(inventory.faults.items())
-        return self._cards.of((faults, tuple(map(_shape, self._stock.cards(node)))))
+        return self._cards.of((faults, tuple([card.shape for card in self._stock.cards(node)])))
 
     def _own_answers(self, demand: Demand, node: NodeInfo) -> int:
-        at, found = device_node(node.facts), []
+        at, found = self._stock.idle(node), []
         for kind in demand.kinds:
-            word = kind.lower()
-            cards = [card for card in self._stock.inventory(node.facts).cards if word in card.type.lower()]
-            answers = self._stock.programs[kind].fitting.own_answers(demand.pod, at, demand.policy, cards)
-            if answers is None:
+            tests = self._stock.programs[kind].fitting.cards.own
+            cards = [card for card in at.cards if is_of(card.type, kind)]
+            answers = tests.answers(demand.pod, at.node, demand.policy, cards)
+            if any(isinstance(each, str) for answer in answers.values() for each in answer):
                 return ALONE
-            found.append(answers)
-        return self._answers.of(tuple(found))
-
-
-def _shape(card: Card) -> tuple[Hashable, ...]:
-    """Return all of a card but its name, its attributes and who its tenants are."""
-    return (
-        card.kind,
-        card.type,
-        card.slots,
-        card.memory,
-        card.cores,
-        card.index,
-        card.numa,
-        card.mode,
-        card.healthy,
-        card.used,
-        card.used_memory,
-        card.used_cores,
-        len(card.tenants),
-    )
+            found.append(tuple(answers.values()))
+        number = self._answers.of(answered := tuple(found))
+        if number > len(self._answered):
+            self._answered.append(answered)
+        return number

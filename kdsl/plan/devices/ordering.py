@@ -24,22 +24,19 @@ _MUTEX: Final = "mutex"
 
 def node_score(cards: Sequence[Card]) -> np.float32:
     """Return how full the cards of a node are together: 10 for each of slots, compute and memory."""
-    totals = (
-        sum(card.slots for card in cards),
-        sum(card.cores for card in cards),
-        sum(card.memory for card in cards),
-    )
-    used = (
-        sum(card.used for card in cards),
-        sum(card.used_cores for card in cards),
-        sum(card.used_memory for card in cards),
-    )
+    slots = cores = memory = used_slots = used_cores = used_memory = 0
+    for card in cards:
+        slots += card.slots
+        cores += card.cores
+        memory += card.memory
+        used_slots += card.used
+        used_cores += card.used_cores
+        used_memory += card.used_memory
+    totals, used = (slots, cores, memory), (used_slots, used_cores, used_memory)
     if not all(totals):
         return _NOTHING
-    slots, cores, memory = (
-        np.float32(part) / np.float32(whole) for part, whole in zip(used, totals, strict=True)
-    )
-    return np.float32(_SCALE * (slots + cores + memory))
+    one, two, three = (np.float32(part) / np.float32(whole) for part, whole in zip(used, totals, strict=True))
+    return np.float32(_SCALE * (one + two + three))
 
 
 def card_score(card: Card, requests: Iterable[Request], weights: Weights) -> np.float32:
@@ -77,7 +74,7 @@ def _memory(request: Request, card: Card) -> int:
     return product // 100 if product >= 0 else -(-product // 100)
 
 
-def arrange(cards: Sequence[Card], scores: Mapping[str, np.float32], policy: Policy) -> list[Card]:
+def arrange(cards: Sequence[Card], scores: Mapping[str, float], policy: Policy) -> list[Card]:
     """Put cards into the order of a policy, the last to be tried first; equal ones stay as they were."""
     names = policy.device.split(",")
     if len(names) > 1 or names == [_NUMA]:
@@ -85,7 +82,7 @@ def arrange(cards: Sequence[Card], scores: Mapping[str, np.float32], policy: Pol
     return sorted(cards, key=lambda card: _single(card, scores[card.id], policy))
 
 
-def _single(card: Card, score: np.float32, policy: Policy) -> tuple[Any, ...]:
+def _single(card: Card, score: float, policy: Policy) -> tuple[Any, ...]:
     if policy.device == _MUTEX:
         return (-card.used, card.numa)
     if policy.numa_bind:
@@ -93,7 +90,7 @@ def _single(card: Card, score: np.float32, policy: Policy) -> tuple[Any, ...]:
     return (score, card.numa) if policy.device == _BINPACK else (-score, card.numa)
 
 
-def _listed(card: Card, score: np.float32, names: Sequence[str], numa_bind: bool) -> tuple[Any, ...]:
+def _listed(card: Card, score: float, names: Sequence[str], numa_bind: bool) -> tuple[Any, ...]:
     """Return the key of a list of policies, each counted where it stands first."""
     known = {_BINPACK: score, SPREAD: -score, _NUMA: card.numa}
     keys = [known[name] for name in dict.fromkeys(name.strip() for name in names) if name in known]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,21 +17,31 @@ from kdsl.cluster.devices.codec import collapse
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
-from kdsl.plan.devices.fitting import Allotment, Situation
+from kdsl.plan.devices.known import KnownCards
+from kdsl.plan.devices.naming import OwnAnswers
 from kdsl.plan.devices.ordering import arrange, card_score, node_score
 from kdsl.plan.devices.program import Allocation, DeviceProgram
 from kdsl.plan.devices.requests import Request
+from kdsl.plan.devices.situation import Allotment, Listener, Situation
 
 Requests = tuple[Mapping[str, Request], ...]
 """What each container asks for, by kind."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class NodeCards:
     """A node and its cards with what of them is taken."""
 
     node: DeviceNode
     cards: tuple[Card, ...]
+    _fullness: np.float32 | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def fullness(self) -> np.float32:
+        """How full the cards are together: `node_score`."""
+        if self._fullness is None:
+            self._fullness = node_score(self.cards)
+        return self._fullness
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +80,23 @@ def place(
     policy: Policy,
     at: NodeCards,
     quota: Quota = NO_QUOTA,
+    listener: Listener | None = None,
+    known: KnownCards | None = None,
+    own: Mapping[str, OwnAnswers] | None = None,
 ) -> Placed | Unplaced:
-    """Return what the pod would get on a node. `quota` is that of its namespace; EvalError in a `value`."""
-    run = _Run(programs, pod, requests, policy, at, quota)
+    """Return what the pod would get on a node. `quota` is that of its namespace; EvalError in a `value`.
+
+    `known` is what is known of cards for pods like this one, `own` what own tests say of the node by kind:
+    both only save time.
+    """
+    known = KnownCards() if known is None else known
+    run = _Run(programs, pod, requests, policy, at, quota, listener, known, own or {})
     for number, container in enumerate(pod.containers):
         reason = run.container(number, container)
         if reason:
             return Unplaced(reason, run.is_shared)
     allocations = run.allocations()
-    score = node_score(at.cards)
+    score = at.fullness
     for kind, allocation in allocations.items():
         score = np.float32(score + programs[kind].value(pod, at.node, policy, at.cards, allocation))
     return Placed(score, allocations, run.is_shared)
@@ -93,6 +112,9 @@ class _Run:
     policy: Policy
     at: NodeCards
     quota: Quota
+    listener: Listener | None
+    known: KnownCards
+    own: Mapping[str, OwnAnswers]
     cards: list[Card] = field(init=False)
     got: list[dict[str, Allotment]] = field(default_factory=list)
     is_shared: bool = True
@@ -106,7 +128,7 @@ class _Run:
         cards = list(self.cards)
         allotments: dict[str, Allotment] = {}
         self.got.append(allotments)
-        scores = {card.id: card_score(card, asked.values(), self.policy.weights) for card in cards}
+        scores = self._scores(tuple(asked.values())) if asked else {}
         for kind, request in asked.items():
             cards = arrange(cards, scores, self.policy)
             situation = Situation(
@@ -118,9 +140,14 @@ class _Run:
                 cards=self._candidates(self.programs[kind], cards, request),
                 allocated=self._earlier(kind, container.phase),
                 allows=self._allows(kind),
+                own=self.own.get(kind),
             )
-            fitted = self.programs[kind].fitting.fit(situation)
+            if self.listener is not None:
+                self.listener.begins(situation)
+            fitted = self.programs[kind].fitting.fit(situation, self.known.verdicts(request), self.listener)
             found = fitted.found
+            if self.listener is not None:
+                self.listener.ends(found)
             self.is_shared = self.is_shared and fitted.is_shared
             if isinstance(found, str):
                 return found
@@ -143,12 +170,22 @@ class _Run:
             for kind in kinds
         }
 
+    def _scores(self, asked: tuple[Request, ...]) -> dict[str, float]:
+        """Return how full each card counts for a container, by name."""
+        known, scores = self.known.scores(asked), {}
+        for card in self.cards:
+            score = known.get(card.shape)
+            if score is None:
+                score = known[card.shape] = float(card_score(card, asked, self.policy.weights))
+            scores[card.id] = score
+        return scores
+
     def _candidates(self, program: DeviceProgram, cards: Sequence[Card], request: Request) -> list[Card]:
         """Return the cards whose type has the kind in it, the first to be tried first."""
-        word = request.kind.lower()
-        candidates = [card for card in reversed(cards) if word in card.type.lower()]
+        candidates = [card for card in reversed(cards) if is_of(card.type, request.kind)]
         if program.has_order:
-            return program.ordered(candidates, self.pod, self.at.node, self.policy, request)
+            known = self.known.orders(request)
+            return program.ordered(candidates, self.pod, self.at.node, self.policy, request, known)
         return candidates
 
     def _earlier(self, kind: str, phase: Phase) -> tuple[Allotment, ...]:
@@ -160,8 +197,10 @@ class _Run:
             if kind in got and (container.phase is Phase.INIT) == is_init
         )
 
-    def _allows(self, kind: str) -> Callable[[Sequence[Grant]], bool]:
+    def _allows(self, kind: str) -> Callable[[Sequence[Grant]], bool] | None:
         names = self.programs[kind].quota_names
+        if not self.quota.limits_any(names):
+            return None
 
         def allows(cards: Sequence[Grant]) -> bool:
             lists = [got[kind].cards if kind in got else () for got in self.got[:-1]]
@@ -171,6 +210,12 @@ class _Run:
             )
 
         return allows
+
+
+@lru_cache(maxsize=4096)
+def is_of(type_: str, kind: str) -> bool:
+    """Tell whether cards of a type are of a kind: HAMi looks for the one in the other."""
+    return kind.lower() in type_.lower()
 
 
 def _with_grants(cards: Sequence[Card], grants: Sequence[Grant]) -> list[Card]:

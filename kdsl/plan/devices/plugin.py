@@ -7,6 +7,7 @@ restart.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.base.clock import Clock
+from kdsl.base.errors import KdslError
 from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.check.devices.sharing import DEVICES, CheckedSharing
 from kdsl.check.model import CheckedProfile, RuleSet
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.codec import collapse
+from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy, Weights
 from kdsl.cluster.devices.usage import Holding, with_holdings
 from kdsl.cluster.events import ClusterEvent
@@ -26,12 +29,13 @@ from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
-from kdsl.hooks.context import PodAnnotator
+from kdsl.hooks.context import NodeAnnotator, PodAnnotator
 from kdsl.hooks.specs import hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.devices.answers import Answers
 from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.locks import Locks, NodeLock
 from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.reads import pod_attributes
@@ -39,6 +43,7 @@ from kdsl.plan.devices.review import Reviews, plain
 from kdsl.plan.devices.stock import Stock, device_node, device_pod
 from kdsl.plan.normalize import Scores
 from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
+from kdsl.plan.scalar.probe import Probe
 from kdsl.plan.scope import Functions
 from kdsl.plan.values import EvalError
 
@@ -67,7 +72,13 @@ class DevicesPlugin:
     name = DEVICES
 
     def __init__(
-        self, sharing: CheckedSharing, key: str, functions: Functions, annotator: PodAnnotator, clock: Clock
+        self,
+        sharing: CheckedSharing,
+        key: str,
+        functions: Functions,
+        annotator: PodAnnotator,
+        clock: Clock,
+        nodes: NodeAnnotator | None = None,
     ) -> None:
         self.key = key
         self.site = sharing.origins[0].site if sharing.origins else ""
@@ -84,11 +95,13 @@ class DevicesPlugin:
         )
         read = (pod_attributes(device) for device in sharing.devices)
         self._attributes = tuple(sorted(frozenset[str]().union(*read)))
+        self._keys = {program.kind: program.annotations_read for program in programs}
         self._records = tuple(program.record for program in programs)
         self._reviews = Reviews(tuple(self._programs.values()))
         self.stock = Stock(self._programs)
         self.answers = Answers(self.stock)
         self._annotator, self._clock = annotator, clock
+        self._locks = None if nodes is None else Locks(nodes, clock)
 
     # ---- filter ------------------------------------------------------------------------------------------
 
@@ -107,7 +120,8 @@ class DevicesPlugin:
         except (EvalError, ValueError) as error:
             return Status(Code.UNRESOLVABLE, (error.message if isinstance(error, EvalError) else str(error),))
         admitted = reviewed.pod
-        traits = (policy, tuple(plain(getattr(admitted, name)) for name in self._attributes))
+        keys = _all_keys(self._keys[kind] for asked in reviewed.requests for kind in asked)
+        traits = (policy, tuple(_trait(admitted, name, keys) for name in self._attributes))
         likeness = (
             traits,
             tuple(tuple(asked.values()) for asked in reviewed.requests),
@@ -136,7 +150,7 @@ class DevicesPlugin:
         found = []
         for row in nodes.rows.tolist():
             node = snapshot.info(row)
-            answer = self.answers.ask(demand, node, self._cards(node, promised, snapshot))
+            answer = self.answers.ask(demand, node, self.cards(node, promised, snapshot))
             found.append(None if isinstance(answer, Placed) else answer)
         return StatusColumn.of(found)
 
@@ -157,8 +171,8 @@ class DevicesPlugin:
         promised = state.get(self._promises)
         return promised if isinstance(promised, frozenset) else frozenset()
 
-    def _cards(self, node: NodeInfo, promised: frozenset[str], snapshot: Snapshot) -> tuple[Card, ...]:
-        """Return the cards of a node where pods that were promised it have found theirs."""
+    def cards(self, node: NodeInfo, promised: frozenset[str], snapshot: Snapshot) -> tuple[Card, ...]:
+        """Return the cards of a node where pods that were promised it, by key, have found theirs."""
         cards = self.stock.cards(node)
         for pod in node.pods:
             if pod.key not in promised or any(record in pod.annotations for record in self._records):
@@ -192,7 +206,7 @@ class DevicesPlugin:
         found = []
         for row in nodes.rows.tolist():
             node = snapshot.info(row)
-            answer = self.answers.ask(demand, node, self._cards(node, promised, snapshot))
+            answer = self.answers.ask(demand, node, self.cards(node, promised, snapshot))
             found.append(float(answer.score) if isinstance(answer, Placed) else 0.0)
         return np.array(found, np.float64)
 
@@ -218,29 +232,55 @@ class DevicesPlugin:
         turn = state.get(self.key)
         if not isinstance(turn, _Turn):
             return None
-        info = turn.snapshot.node(node)
-        found = None if info is None else self.answers.ask(turn.demand, info)
-        if info is None or not isinstance(found, Placed):
-            reasons = found.reasons if isinstance(found, Status) else (f"node {node} is gone",)
-            return Status(Code.UNSCHEDULABLE, reasons)
-        written = self._annotations(turn.demand, info, found)
+        row = turn.snapshot.row_of(node)
+        if row is None:
+            return Status(Code.UNSCHEDULABLE, (f"node {node} is gone",))
+        found = self.answers.grant(turn.demand, turn.snapshot, row)
+        if isinstance(found, Status):
+            return Status(Code.UNSCHEDULABLE, found.reasons)
+        written = self._annotations(turn.demand, turn.snapshot.info(row), found)
         state.write(f"{self.key}/written", written)
         self._annotator.assume(pod, written)
         return None
 
     @hookimpl
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        if isinstance(state.get(self.key), _Turn):
-            self._annotator.forget(pod)
+        if not isinstance(state.get(self.key), _Turn):
+            return
+        self._annotator.forget(pod)
+        held = state.get(f"{self.key}/locked")
+        if self._locks is not None and isinstance(held, tuple):
+            problem = self._locks.release(held, node, pod.key)
+            if problem is not None:
+                raise KdslError(problem.message)
 
     @hookimpl
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Write the annotations: the device plugin of the node acts on them once the pod is bound."""
-        written = state.get(f"{self.key}/written")
-        if not isinstance(written, dict):
+        """Lock the node and write the annotations: its device plugin acts on them once the pod is bound."""
+        turn, written = state.get(self.key), state.get(f"{self.key}/written")
+        if not isinstance(turn, _Turn) or not isinstance(written, dict):
             return None
+        if self._locks is not None:
+            locks = self._locks_for(turn.demand)
+            problem = self._locks.acquire(locks, node, pod.key)
+            if problem is not None:
+                return problem
+            state.write(f"{self.key}/locked", locks)
         seconds = str(self._clock.now() // _SECOND)
         return self._annotator.write(pod, {**written, BIND_PHASE: ALLOCATING, BIND_TIME: seconds})
+
+    def _locks_for(self, demand: Demand) -> tuple[NodeLock, ...]:
+        """Return the locks of the kinds that the pod's containers ask for; what init containers get is served
+        without.
+        """
+        kinds = {
+            kind
+            for phase, asked in zip(demand.pod.phases, demand.requests, strict=True)
+            if phase is Phase.APP
+            for kind in asked
+        }
+        locks = (self._programs[kind].lock for kind in sorted(kinds))
+        return tuple(dict.fromkeys(lock for lock in locks if lock is not None))
 
     def _annotations(self, demand: Demand, node: NodeInfo, placed: Placed) -> dict[str, str]:
         """Return all annotations that the pod is to have, those of admission included."""
@@ -257,7 +297,11 @@ class DevicesPlugin:
         return (
             EventPattern(
                 Resource.NODE,
-                Action.ADD | Action.NODE_ANNOTATION | Action.NODE_LABEL | Action.NODE_OTHER,
+                Action.ADD
+                | Action.NODE_ALLOCATABLE_UP
+                | Action.NODE_ANNOTATION
+                | Action.NODE_LABEL
+                | Action.NODE_OTHER,
             ),
             EventPattern(Resource.ASSIGNED_POD, Action.DELETE | Action.POD_OTHER),
             EventPattern(Resource.TARGET_POD),
@@ -273,15 +317,34 @@ class DevicesPlugin:
         return isinstance(before, PodInfo) and any(record in before.annotations for record in self._records)
 
 
+def _trait(pod: DevicePod, name: str, annotations: tuple[str, ...] | None) -> object:
+    """Return what counts of an attribute of a pod: of annotations those that are read, None for all."""
+    if name == "annotations" and annotations is not None:
+        return tuple(pod.annotations.get(key) for key in annotations)
+    return plain(getattr(pod, name))
+
+
+def _all_keys(read: Iterable[frozenset[str] | None]) -> tuple[str, ...] | None:
+    """Return all keys in order; None where it may be any."""
+    found: set[str] = set()
+    for keys in read:
+        if keys is None:
+            return None
+        found |= keys
+    return tuple(sorted(found))
+
+
 def compile_devices(
     rules: RuleSet,
     profile: CheckedProfile,
     annotator: PodAnnotator,
     clock: Clock,
     steps: Steps = DEFAULT_STEPS,
+    probe: Probe | None = None,
+    nodes: NodeAnnotator | None = None,
 ) -> DevicesPlugin | None:
-    """Compile the devices of a profile, None where it has none."""
+    """Compile the devices of a profile, None where it has none. Without `nodes` it locks none."""
     if profile.sharing is None:
         return None
-    functions = Functions.of(rules.fns, steps=steps)
-    return DevicesPlugin(profile.sharing, f"{profile.qualified}/devices", functions, annotator, clock)
+    functions = Functions.of(rules.fns, probe, steps)
+    return DevicesPlugin(profile.sharing, f"{profile.qualified}/devices", functions, annotator, clock, nodes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,15 @@ from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import QuotaNames
 from kdsl.plan.devices.admission import AdmitProgram
-from kdsl.plan.devices.fitting import Allotment, FitProgram
+from kdsl.plan.devices.fitting import FitProgram
+from kdsl.plan.devices.handshakes import Handshake
 from kdsl.plan.devices.inventory import InventoryProgram
+from kdsl.plan.devices.locks import NodeLock
+from kdsl.plan.devices.reads import annotations_read
 from kdsl.plan.devices.requests import Request, RequestProgram
 from kdsl.plan.devices.section import FieldsProgram, Section
+from kdsl.plan.devices.situation import Allotment
+from kdsl.plan.devices.telling import tells
 from kdsl.plan.scope import Functions
 from kdsl.plan.values import Timestamp
 
@@ -40,19 +46,24 @@ class Allocation:
 
 
 class DeviceProgram:
-    """A compiled device; `quota_names` are what quotas call its resources."""
+    """A compiled device; `quota_names` are what quotas call its resources, `lock` and `handshake` are None
+    where it has none.
+    """
 
     def __init__(self, device: CheckedDevice, functions: Functions) -> None:
         self.checked = device
         self.kind = _constant(device.kind, device, functions)
         self.record = _constant(device.record, device, functions)
         self.quota_names = _quota_names(device, functions)
+        self.lock = _lock(device, functions)
+        self.handshake = _handshake(device, functions)
         self.inventory = InventoryProgram(device, self.kind, functions)
         self.admit = AdmitProgram(device, functions)
         self.requests = RequestProgram(device, self.kind, functions)
         self.fitting = FitProgram(device, self.kind, functions)
         self._order = Section(device.order.scope, device, functions)
         self._keys = [(self._order.compile(key.value), key.descending) for key in device.order.keys]
+        self._has_known_order = not tells(device.order)
         self._value_section = self._value = None
         if device.value is not None:
             self._value_section = Section(device.value.scope, device, functions)
@@ -68,23 +79,45 @@ class DeviceProgram:
         ]
 
     @property
+    def annotations_read(self) -> frozenset[str] | None:
+        """The annotations of pods that decide which cards of a node they get; None where any may."""
+        sections = [*self.fitting.sections, self._order]
+        if self._value_section is not None:
+            sections.append(self._value_section)
+        return annotations_read(expr for section in sections for expr in section.exprs)
+
+    @property
     def has_order(self) -> bool:
         """Tell whether the device orders cards itself, not by the pod's policy."""
         return bool(self._keys)
 
     def ordered(
-        self, cards: list[Card], pod: DevicePod, node: DeviceNode, policy: Policy, request: Request
+        self,
+        cards: list[Card],
+        pod: DevicePod,
+        node: DeviceNode,
+        policy: Policy,
+        request: Request,
+        known: dict[tuple[Hashable, ...], tuple[Any, ...]],
     ) -> list[Card]:
-        """Return cards in the order of the device's `order by`, the first to be tried first."""
-        for key, descending in reversed(self._keys):
-            values: dict[str, Any] = {
-                card.id: key(
-                    self._order.frame(pod=pod, node=node, policy=policy, request=request, device=card)
-                )
-                for card in cards
-            }
-            cards = sorted(cards, key=lambda card: values[card.id], reverse=descending)
-        return cards
+        """Return cards in the order of the device's `order by`, the first to be tried first.
+
+        `known` are keys by shape of card, for pods like this one and this request.
+        """
+        found: list[tuple[Any, ...]] = []
+        for card in cards:
+            keys = known.get(card.shape) if self._has_known_order else None
+            if keys is None:
+                about = {"pod": pod, "node": node, "policy": policy, "request": request, "device": card}
+                keys = tuple(key(self._order.frame(**about)) for key, _ in self._keys)
+                if self._has_known_order:
+                    known[card.shape] = keys
+            found.append(keys)
+        places = list(range(len(cards)))
+        for at, (_, is_descending) in reversed(tuple(enumerate(self._keys))):
+            column = [keys[at] for keys in found]
+            places.sort(key=column.__getitem__, reverse=is_descending)
+        return [cards[place] for place in places]
 
     def value(
         self,
@@ -127,4 +160,24 @@ def _quota_names(device: CheckedDevice, functions: Functions) -> QuotaNames:
     frame = fields.section.frame()
     return QuotaNames(
         fields.text("memory", frame), fields.text("cores", frame), fields.integer("factor", frame, 1)
+    )
+
+
+def _lock(device: CheckedDevice, functions: Functions) -> NodeLock | None:
+    fields = FieldsProgram(device.lock, device, functions)
+    if not fields.has("key"):
+        return None
+    frame = fields.section.frame()
+    return NodeLock(
+        fields.text("key", frame), fields.integer("seconds", frame, 300), fields.flag("owned", frame, True)
+    )
+
+
+def _handshake(device: CheckedDevice, functions: Functions) -> Handshake | None:
+    fields = FieldsProgram(device.handshake, device, functions)
+    if not fields.has("key"):
+        return None
+    frame = fields.section.frame()
+    return Handshake(
+        fields.text("key", frame), fields.text("resource", frame), fields.integer("seconds", frame, 60)
     )

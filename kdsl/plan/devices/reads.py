@@ -7,7 +7,10 @@ from dataclasses import fields, is_dataclass
 from typing import Final
 
 from kdsl.check.devices.model import CheckedDevice
-from kdsl.check.typed import FieldOf, HasField, Typed, Var
+from kdsl.check.model import CheckedLet
+from kdsl.check.typed import CallOf, Const, FieldOf, HasField, KeyOf, Typed, TypedExpr, Var
+from kdsl.check.types import Type
+from kdsl.check.walk import children
 
 _POD: Final = "DevicePod"
 _ATTRIBUTES: Final = {
@@ -19,7 +22,7 @@ _ATTRIBUTES: Final = {
     "runtimeClass": "runtime_class",
 }
 """Fields of the view that `DevicePod` has under these names; containers always count."""
-_ONCE: Final = ("admit", "request", "annotations", "inventory", "quota")
+_ONCE: Final = ("admit", "request", "annotations", "inventory", "quota", "lock", "handshake")
 """Sections that choosing cards does not ask: what comes of them counts by itself, or is no part of it."""
 
 
@@ -63,3 +66,45 @@ def parts(value: object) -> Iterator[Typed]:
         for field in fields(value):
             if field.name not in ("scope", "span", "type"):
                 yield from parts(getattr(value, field.name))
+
+
+def annotations_read(exprs: Iterable[TypedExpr]) -> frozenset[str] | None:
+    """Return the annotations of the pod that expressions ask for; None where it may be any."""
+    keys = frozenset(key for expr in exprs for key in _annotations(expr))
+    return None if None in keys else frozenset(key for key in keys if key is not None)
+
+
+def _annotations(expr: TypedExpr) -> Iterator[str | None]:
+    match expr:
+        case (
+            CallOf(
+                function="_[_]" | "_[?_]",
+                args=(FieldOf(operand=Var(), view="DevicePod", field="annotations"), Const(value=str(key))),
+            )
+            | CallOf(
+                function="@in",
+                args=(Const(value=str(key)), FieldOf(operand=Var(), view="DevicePod", field="annotations")),
+            )
+            | KeyOf(operand=FieldOf(operand=Var(), view="DevicePod", field="annotations"), key=key)
+        ):
+            yield key
+        case FieldOf(operand=Var(), view="DevicePod", field=field) if field != "annotations":
+            pass
+        case FieldOf(view="DevicePod", field="annotations") | Var(type=Type(name="DevicePod")):
+            yield None
+        case _:
+            for part in children(expr):
+                yield from _annotations(part)
+
+
+def needs(section: object, lets: Mapping[int, CheckedLet]) -> frozenset[int]:
+    """Return the slots that a section reads, `let`s and what those read included."""
+    found: set[int] = set()
+    pending = [section]
+    while pending:
+        for part in parts(pending.pop()):
+            if isinstance(part, Var) and part.slot not in found:
+                found.add(part.slot)
+                if part.slot in lets:
+                    pending.append(lets[part.slot].value)
+    return frozenset(found)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from kdsl.check.devices.model import CheckedDevice, CheckedFields
 from kdsl.check.model import CheckedLet, CheckedTemplate
-from kdsl.check.typed import TypedExpr, Var
+from kdsl.check.typed import Const, TypedExpr, Var
 from kdsl.cluster.devices.cards import INT32_MAX
+from kdsl.plan.passes.fold import fold_constants
+from kdsl.plan.passes.inline import inline_calls, substitute
 from kdsl.plan.scalar import UNSET, Closure, Frame
+from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scope import Functions, RuleScope
 from kdsl.plan.template import Text, compile_template
 from kdsl.plan.values import EvalError, Value, kind_of
@@ -19,29 +23,51 @@ class Section:
 
     def __init__(self, names: Mapping[str, Var], device: CheckedDevice, functions: Functions) -> None:
         self._scope = RuleScope(names, device.params, device.slots, functions)
+        self._functions = functions
         self._slots = {name: variable.slot for name, variable in names.items()}
+        self._given: dict[int, TypedExpr] = {variable.slot: variable for variable in names.values()}
+        self._given |= {
+            param.variable.slot: param.value for param in device.params if isinstance(param.value, Const)
+        }
         self._resets: list[int] = []
         self._blank: Frame | None = None
+        self.exprs: list[TypedExpr] = []
+        """What was compiled, with functions inlined."""
 
     def compile(self, expr: TypedExpr) -> Closure:
-        return self._scope.compile(expr)
+        return self._scope.compile(self._inlined(expr))
 
     def maybe(self, expr: TypedExpr | None) -> Closure | None:
-        return None if expr is None else self._scope.compile(expr)
+        return None if expr is None else self.compile(expr)
 
     def template(self, template: CheckedTemplate) -> str | Text:
+        self.exprs += [part for part in template.parts if not isinstance(part, str)]
         return compile_template(template, self._scope)
 
     def let(self, let: CheckedLet) -> int:
         """Declare a `let` and return its slot."""
-        slot = self._scope.let(let)
+        slot = self._scope.let(replace(let, value=self._inlined(let.value)))
         if slot is not None:
             self._resets.append(slot)
         return let.variable.slot
 
+    def _inlined(self, expr: TypedExpr) -> TypedExpr:
+        """Return the expression as its functions have it, and as early as its names are known here."""
+        scope = self._scope
+        # Who watches expressions wants to see them as they were written.
+        if self._functions.probe is None:
+            expr = fold_constants(substitute(expr, self._given, scope.variable), scope)
+            expr = inline_calls(expr, self._functions.fns, self._given, scope.variable)
+        self.exprs.append(expr)
+        return expr
+
     def lets(self, lets: Iterable[CheckedLet]) -> None:
         for let in lets:
             self.let(let)
+
+    def keep(self, slots: Collection[int]) -> None:
+        """Let these `let`s hold their values as long as the frame."""
+        self._resets = [slot for slot in self._resets if slot not in slots]
 
     def frame(self, **values: Value) -> Frame:
         """Return a frame with names filled. Call it when everything is compiled."""
@@ -49,9 +75,15 @@ class Section:
             self._blank = self._scope.new_frame()
         frame = self._blank.copy()
         # The meter counts down, so every frame needs one of its own.
-        frame[-1] = type(frame[-1])(frame[-1].limit)
+        self.rewind(frame)
         self.fill(frame, **values)
         return frame
+
+    @staticmethod
+    def rewind(frame: Frame) -> Meter:
+        """Give a frame all of its steps again, and return the meter that counts them."""
+        meter = frame[-1] = Meter(frame[-1].limit)
+        return meter
 
     def fill(self, frame: Frame, **values: Value) -> None:
         """Give names other values; what `let`s held of the former is forgotten."""

@@ -19,17 +19,26 @@ from kdsl.cluster.devices.usage import Holding, with_holdings
 from kdsl.cluster.node import NodeFacts, NodeInfo
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
+from kdsl.plan.devices.known import Shape
 from kdsl.plan.devices.placing import NodeCards
 from kdsl.plan.devices.program import DeviceProgram
+from kdsl.plan.devices.watched import Absences
 from kdsl.plan.values import EvalError
 
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """The idle cards of a node; `faults` says by kind why those of a kind cannot be read."""
+    """The node with its idle cards, and their shapes; `faults` says by kind why those of a kind cannot be
+    read.
+    """
 
-    cards: tuple[Card, ...]
+    at: NodeCards
+    shapes: tuple[Shape, ...]
     faults: Mapping[str, str]
+
+    @property
+    def cards(self) -> tuple[Card, ...]:
+        return self.at.cards
 
 
 def device_pod(pod: PodInfo) -> DevicePod:
@@ -50,7 +59,8 @@ class Stock:
     def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
         self.programs = programs
         self._inventories: dict[str, tuple[NodeFacts, Inventory]] = {}
-        self._cards: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], tuple[Card, ...]]] = {}
+        self._absences = Absences()
+        self._stocked: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], NodeCards]] = {}
 
     def inventory(self, facts: NodeFacts) -> Inventory:
         """Return the idle cards of a node."""
@@ -61,19 +71,25 @@ class Stock:
 
     def cards(self, node: NodeInfo) -> tuple[Card, ...]:
         """Return the cards of a node with what its pods have of them taken."""
-        known = self._cards.get(node.name)
-        if known is None or known[0] is not node.facts or known[1] is not node.pods:
-            cards = with_holdings(self.inventory(node.facts).cards, self.holdings(node.pods))
-            known = self._cards[node.name] = (node.facts, node.pods, cards)
-        return known[2]
+        return self.at(node).cards
 
     def at(self, node: NodeInfo) -> NodeCards:
         """Return a node with its cards as they are."""
-        return NodeCards(device_node(node.facts), self.cards(node))
+        facts, pods = node.facts, node.pods
+        known = self._stocked.get(node.name)
+        if known is not None and known[0] is facts and known[1] is pods:
+            return known[2]
+        at, more = self.idle(node), pods
+        if known is not None and known[0] is facts and pods and known[1] == pods[:-1]:
+            # Most often a pod came to those that were there.
+            at, more = known[2], pods[-1:]
+        at = NodeCards(at.node, with_holdings(at.cards, self.holdings(more)))
+        self._stocked[node.name] = (facts, pods, at)
+        return at
 
     def idle(self, node: NodeInfo) -> NodeCards:
         """Return a node with its cards as if no pod were on it."""
-        return NodeCards(device_node(node.facts), self.inventory(node.facts).cards)
+        return self.inventory(node.facts).at
 
     def holdings(self, pods: Iterable[PodInfo]) -> list[Holding]:
         """Return what pods have of cards by their annotations; a record that cannot be read holds nothing."""
@@ -119,12 +135,18 @@ class Stock:
     def _read(self, facts: NodeFacts) -> Inventory:
         node, faults = device_node(facts), dict[str, str]()
         cards: list[Card] = []
+        absent = self._absences.of(node)
         for kind, program in self.programs.items():
+            if kind in absent or (program.handshake is not None and program.handshake.is_gone(facts)):
+                continue
             try:
-                cards += program.inventory.cards(node)
+                found, seen = program.inventory.read(node)
+                cards += found
+                if not found:
+                    self._absences.note(kind, seen)
             except EvalError as error:
                 faults[kind] = error.message
-        return Inventory(tuple(cards), faults)
+        return Inventory(NodeCards(node, tuple(cards)), tuple([card.shape for card in cards]), faults)
 
 
 _NOTHING: Mapping[str, tuple[Grant, ...]] = MappingProxyType({})

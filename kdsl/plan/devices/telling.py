@@ -20,9 +20,9 @@ _VIEWS: Final = frozenset(
 )
 _PASSES: Final = frozenset(("size", "_[_]"))
 """Functions that look at nothing of the cards in a list."""
-_NAMES: Final = frozenset(
+_CARDS: Final = frozenset((("Device", "id"), ("DeviceGrant", "id")))
+_NAMES: Final = _CARDS | frozenset(
     (
-        ("Device", "id"),
         ("DeviceNode", "name"),
         ("DeviceNode", "labels"),
         ("DeviceNode", "annotations"),
@@ -33,7 +33,6 @@ _OTHERS: Final = frozenset(
     (
         ("Device", "attributes"),
         ("Device", "tenants"),
-        ("DeviceGrant", "id"),
         ("DeviceGrant", "attributes"),
         ("DeviceAllocation", "text"),
         ("DeviceTenant", "name"),
@@ -80,9 +79,21 @@ def is_own(test: CheckedTest, scope: Mapping[str, Var], lets: Collection[int]) -
 
 
 def _reads_names(section: object) -> bool:
-    return any(
-        isinstance(part, FieldOf | HasField) and (part.view, part.field) in _NAMES for part in parts(section)
-    )
+    compared: set[int] = set()
+    for part in parts(section):
+        match part:
+            case CallOf(function="_==_" | "_!=_", args=(FieldOf() as one, FieldOf() as other)) if _is_card(
+                one
+            ) and _is_card(other):
+                # Whether two names are of one card of a node is the same whatever the cards are called.
+                compared |= {id(one), id(other)}
+            case FieldOf() | HasField() if (part.view, part.field) in _NAMES and id(part) not in compared:
+                return True
+    return False
+
+
+def _is_card(name: FieldOf) -> bool:
+    return (name.view, name.field) in _CARDS
 
 
 def _reads_others(section: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from kdsl.cluster.devices.pods import DeviceNode
@@ -75,6 +75,14 @@ class Seen:
 
     __slots__ = ("_annotations", "_capacity", "_labels")
 
+    @property
+    def missing(self) -> tuple[frozenset[object], ...] | None:
+        """The annotations, capacities and labels that were asked for; None where there were some of them."""
+        maps = (self._annotations, self._capacity, self._labels)
+        if any(value is not _MISSING for seen in maps for value in seen.values()):
+            return None
+        return tuple(map(frozenset, maps))
+
     def __init__(
         self,
         labels: Mapping[object, object],
@@ -90,6 +98,27 @@ class Seen:
             and _is_as_seen(self._capacity, node.capacity)
             and _is_as_seen(self._labels, node.labels)
         )
+
+
+class Absences:
+    """Kinds of devices of which a node has nothing that has none of what their inventories look for."""
+
+    def __init__(self) -> None:
+        self._kinds: set[str] = set()
+        self._sought: tuple[frozenset[object], ...] = (frozenset(), frozenset(), frozenset())
+
+    def note(self, kind: str, seen: Seen | None) -> None:
+        """Take in what was read of a node that has nothing of a kind."""
+        missing = None if seen is None or kind in self._kinds else seen.missing
+        if missing is not None:
+            self._kinds.add(kind)
+            self._sought = tuple(all_ | more for all_, more in zip(self._sought, missing, strict=True))
+
+    def of(self, node: DeviceNode) -> Collection[str]:
+        """Return kinds of which the node has nothing."""
+        maps = (node.annotations, node.capacity, node.labels)
+        lacks = all(sought.isdisjoint(entries) for sought, entries in zip(self._sought, maps, strict=True))
+        return self._kinds if lacks else ()
 
 
 def _is_as_seen(seen: Mapping[object, object], entries: Mapping[str, V]) -> bool:

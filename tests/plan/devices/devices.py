@@ -34,6 +34,7 @@ device Small {
     set count = container.amounts[?card].orValue(0)
     set memory = container.amounts[?memory].orValue(0)
   }
+  QUOTA
   charge {
     set memory = request.memory
     set cores = 10
@@ -53,9 +54,17 @@ device Small {
 """
 
 
-def small(admit: str = "", together: str = "", choose: str = 'choose first else "TooFew"') -> DeviceProgram:
-    """Return the device with these parts."""
+def small(
+    admit: str = "",
+    together: str = "",
+    choose: str = 'choose first else "TooFew"',
+    quota: bool = False,
+) -> DeviceProgram:
+    """Return the device with these parts; with `quota` the memory counts for quotas."""
+    if quota:
+        together += '\n    require quota.allows(charge) else "Quota"'
     text = SMALL.lstrip().replace("ADMIT", admit).replace("TOGETHER", together).replace("CHOOSE", choose)
+    text = text.replace("QUOTA", "quota { set memory = memory }" if quota else "")
     loaded = load_sources([Source("small.kdsl", text)])
     checked = check_program(loaded.program)
     assert checked.rules is not None, checked.diagnostics

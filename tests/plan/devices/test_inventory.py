@@ -1,6 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from kdsl.cluster.devices.pods import DeviceNode
+from kdsl.cluster.frozen_map import FrozenMap
+from kdsl.cluster.node import NodeFacts
+from kdsl.plan.devices.inventory import InventoryProgram
+from kdsl.plan.devices.stock import Stock
 from kdsl.plan.values import EvalError
 
 from tests.plan.devices.devices import card, node, small
@@ -27,3 +32,24 @@ def test_unreadable(register: str, message: str) -> None:
     with pytest.raises(EvalError) as caught:
         small().inventory.cards(node(register))
     assert caught.value.message == message
+
+
+def test_kinds_of_which_a_node_has_nothing_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = small()
+    stock, read = Stock({"K": program}), list[str]()
+    asked = InventoryProgram.read
+
+    def noted(self: InventoryProgram, node: DeviceNode) -> object:
+        read.append(node.name)
+        return asked(self, node)
+
+    monkeypatch.setattr(InventoryProgram, "read", noted)
+    register = '[{"id": "a", "memory": 7}]'
+    facts = [
+        NodeFacts(name="bare", annotations=FrozenMap({"other": "x"})),
+        NodeFacts(name="bare2"),
+        NodeFacts(name="has", annotations=FrozenMap({"register": register})),
+        NodeFacts(name="bare3"),
+    ]
+    assert [len(stock.inventory(each).cards) for each in facts] == [0, 0, 1, 0]
+    assert read == ["bare", "has"]

@@ -5,6 +5,8 @@ import pytest
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy
+from kdsl.cluster.devices.quota import NO_QUOTA, Quota
+from kdsl.plan.devices.known import KnownCards
 from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, best_of, place, requests_of
 from kdsl.plan.devices.program import DeviceProgram
 
@@ -108,3 +110,34 @@ def test_best_nodes() -> None:
     assert best_of(scores, Policy("binpack")) == ("b", "c")
     assert best_of(scores, Policy("spread")) == ("a",)
     assert best_of({}, Policy()) == ()
+
+
+def test_what_is_known_of_cards_without_a_quota_says_nothing_of_cards_with_one() -> None:
+    program, known = small(quota=True), KnownCards()
+    wanted, at = pod(container(1, 60)), NodeCards(DeviceNode("n"), (card("a"), card("b")))
+    requests = requests_of([program], wanted)
+
+    def ask(quota: Quota) -> str:
+        found = place({"K": program}, wanted, requests, BINPACK, at, quota, known=known)
+        return found.allocations["K"].text if isinstance(found, Placed) else found.reason
+
+    limited = Quota({"v.com/memory": 50})
+    assert [ask(quota) for quota in (NO_QUOTA, limited, NO_QUOTA, limited)] == [
+        "b,K,60,10:;", "2/2 Quota", "b,K,60,10:;", "2/2 Quota",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("gate", ['device.id == "a"', 'node.name == "n"', "node.labels.size() == 0"])
+def test_a_device_that_reads_names_elsewhere_is_asked_node_by_node(gate: str) -> None:
+    assert small().fitting.is_shared
+    assert not small(
+        choose=f'choose first where devices.exists(device, {gate}) else "TooFew"\n  choose first'
+    ).fitting.is_shared
+
+
+def test_whether_two_names_are_of_one_card_tells_no_nodes_apart() -> None:
+    shared = "require !allocated.exists(each, each.cards.exists(one, one.id == device.id))"
+    program = small(together=f'{shared} else "Again"')
+    assert program.fitting.is_shared
+    assert placed(program, pod(container(1), container(1)), [card("a"), card("b")]) == "b,K,0,10:;a,K,0,10:;"
+    assert placed(program, pod(container(1), container(1)), [card("a")]) == "1/1 Again"

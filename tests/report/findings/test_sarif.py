@@ -9,8 +9,10 @@ from jsonschema import Draft202012Validator
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.report.findings import render_findings
 
+from tests.cli.command_line import kdsl
 from tests.report.findings.samples import ALL, diagnostics
 
+ROOT = Path(__file__).parent.parent.parent.parent
 SCHEMA = json.loads((Path(__file__).parent / "sarif-2.1.0.part.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
 
@@ -76,3 +78,25 @@ def test_no_findings_are_a_run_without_results() -> None:
 @given(diagnostics)
 def test_every_log_fits_the_standard(findings: list[Diagnostic]) -> None:
     assert len(run_of(*findings)["results"]) == len(findings)
+
+
+def test_what_commands_write_fits_the_standard() -> None:
+    broken = sorted((ROOT / "examples" / "broken-rules").glob("*.broken"))
+    found = []
+    for args in (("check", str(ROOT / "rules")), *(("check", str(path)) for path in broken)):
+        ended = kdsl(*args, "--format", "sarif")
+        VALIDATOR.validate(log := json.loads(ended.stdout))
+        found.append(log["runs"][0]["results"])
+        assert ended.exit_code == (1 if found[-1] else 0)
+    assert found[0] == [] and all(found[1:])
+    assert any(result.get("fixes") for results in found for result in results)
+
+
+def test_what_lints_find_fits_the_standard(tmp_path: Path) -> None:
+    path = tmp_path / "a.kdsl"
+    path.write_text("kdsl 1\npackage a\nscore S {\n  let unused = 1\n  value 100 / 3\n}\n")
+    ended = kdsl("lint", "--format", "sarif", str(path))
+    VALIDATOR.validate(log := json.loads(ended.stdout))
+    results = log["runs"][0]["results"]
+    assert ended.exit_code == 0 and {result["level"] for result in results} == {"warning"}
+    assert any(result.get("fixes") for result in results)

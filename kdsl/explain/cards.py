@@ -1,0 +1,335 @@
+"""Why cards of a node are given or refused: the devices of a profile asked once more, card by card.
+
+What is told is heard while the cards are chosen, so it is what the cycle does. What decided about a card is
+found by taking the `require` apart that refused it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from kdsl.base.clock import ManualClock
+from kdsl.check.devices.model import CheckedDevice, CheckedTest
+from kdsl.check.model import CheckedLet, CheckedProfile, RuleSet
+from kdsl.check.typed import Var
+from kdsl.cluster.devices.cards import Card, Grant
+from kdsl.cluster.devices.policy import CARD_POLICY, Policy
+from kdsl.cluster.devices.quota import NO_QUOTA
+from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.explain.atoms import Atom
+from kdsl.explain.deciding import Deciding, Why
+from kdsl.explain.trace import Failed, broken, explained
+from kdsl.hooks.context import NO_ANNOTATIONS
+from kdsl.plan.devices.answers import UNREGISTERED
+from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.ordering import card_score, node_score
+from kdsl.plan.devices.placing import NodeCards, Placed, place
+from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
+from kdsl.plan.devices.requests import Request
+from kdsl.plan.devices.situation import Situation
+from kdsl.plan.scalar import Closure, Frame
+from kdsl.plan.scalar.meter import Meter, Steps
+from kdsl.plan.scope import Functions, RuleScope
+from kdsl.plan.template import Text, compile_template, text_in
+from kdsl.plan.values import EvalError, Value
+
+READS: Final = frozenset(("pod.annotations", "pod.devices", "node.usage", "node.static", "node.annotations"))
+"""What decides whether devices let a pod onto a node, as the search for cures is told it."""
+_COUNTED: Final = re.compile(r"(\d+)/\d+ (.+)")
+"""A part of a node's reason: so many of its cards were refused for this."""
+
+
+class CardOutcome(StrEnum):
+    """What became of a card: `LEFT` ones would do, but others were taken; `UNASKED` ones come after those."""
+
+    GIVEN = "given"
+    REFUSED = "refused"
+    LEFT = "left"
+    UNASKED = "not asked"
+
+
+@dataclass(frozen=True, slots=True)
+class CardVerdict:
+    """One card as a container found it.
+
+    `fullness` is what the pod's policy orders cards by, from 0. `failed` is the `require` that refused the
+    card; `grants` are what it gives, several where it is cut into parts.
+    """
+
+    card: Card
+    fullness: float
+    outcome: CardOutcome
+    reason: str = ""
+    failed: Failed | None = None
+    grants: tuple[Grant, ...] = ()
+
+    @property
+    def shortage(self) -> float:
+        """By how much the card does not do: see `JudgedNode.shortage`."""
+        known = [1.0 if each.shortage is None else each.shortage for each in self.atoms]
+        return sum(known) if known else 1.0
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        return () if self.failed is None else self.failed.atoms
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerCards:
+    """What a container asks of one kind of device, and every card of that kind in the order of trying.
+
+    `reason` says why it gets nothing, empty where it gets what it asks for; `failed` is the `require` about
+    the node as a whole that does not hold. `order` is the device's own `order by`, empty where the pod's
+    policy orders the cards.
+    """
+
+    container: str
+    request: Request
+    chooser: str
+    order: str
+    cards: tuple[CardVerdict, ...]
+    reason: str = ""
+    failed: Failed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CardsOfNode:
+    """The cards of a node for one pod, container by container up to the first that gets nothing.
+
+    `score` is the node's, None where the pod does not get its cards; `fullness` is how full its cards are
+    together, 0 to 30, the part of the score that does not come from the devices' `value`. `is_own_policy`
+    tells that the pod's annotations say how cards are ordered.
+    """
+
+    node: str
+    policy: Policy
+    is_own_policy: bool
+    containers: tuple[ContainerCards, ...]
+    reason: str
+    fullness: float
+    score: float | None
+
+    @property
+    def nearest(self) -> CardVerdict | None:
+        """The card that lacks least of what would make it do."""
+        refused = [
+            each
+            for one in self.containers
+            if one.reason
+            for each in one.cards
+            if each.outcome is CardOutcome.REFUSED
+        ]
+        return min(refused, key=lambda each: each.shortage, default=None)
+
+    @property
+    def failed(self) -> Failed | None:
+        """What decided: the `require` that the node fails as a whole, else that of its nearest card."""
+        whole = next((one.failed for one in self.containers if one.failed is not None), None)
+        nearest = self.nearest
+        return whole or (None if nearest is None else nearest.failed)
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedCards:
+    """How many cards of all nodes are refused for a reason, and on how many nodes."""
+
+    reason: str
+    cards: int
+    nodes: int
+
+
+def count_refused(reasons: Iterable[tuple[str, int]]) -> tuple[RefusedCards, ...]:
+    """Add up what nodes say of their cards, `2/8 CardNotHealth, 6/8 CardInsufficientMemory`: texts, and how
+    many nodes say each. The most frequent comes first.
+    """
+    cards: Counter[str] = Counter()
+    nodes: Counter[str] = Counter()
+    for text, times in reasons:
+        for part in text.split(", "):
+            counted = _COUNTED.fullmatch(part)
+            if counted is not None:
+                cards[counted[2]] += int(counted[1]) * times
+                nodes[counted[2]] += times
+    ordered = sorted(cards, key=lambda reason: (-cards[reason], reason))
+    return tuple(RefusedCards(reason, cards[reason], nodes[reason]) for reason in ordered)
+
+
+class CardExplainer:
+    """Explains the cards of nodes for pods of one profile."""
+
+    def __init__(self, plugin: DevicesPlugin, functions: Functions) -> None:
+        self._plugin = plugin
+        self._functions = functions
+        self._checked = {program.kind: program.checked for program in plugin.stock.programs.values()}
+        self._fits: dict[str, _Tests] = {}
+        self._gates: dict[str, _Tests] = {}
+
+    @staticmethod
+    def of(rules: RuleSet, profile: CheckedProfile, steps: Steps) -> CardExplainer | None:
+        """Return what explains the cards of a profile, None where it has no devices."""
+        plugin = compile_devices(rules, profile, NO_ANNOTATIONS, ManualClock(), steps)
+        return None if plugin is None else CardExplainer(plugin, Functions.of(rules.fns, steps=steps))
+
+    @property
+    def records(self) -> tuple[str, ...]:
+        """The annotations of pods that say which cards they have."""
+        return tuple(program.record for program in self._plugin.stock.programs.values())
+
+    def look(
+        self, pod: PodInfo, snapshot: Snapshot, node: NodeInfo, promised: Iterable[PodInfo] = ()
+    ) -> CardsOfNode | None:
+        """Return what becomes of each card of a node; None for a pod that asks for none or may not.
+
+        `promised` are those of the pods on the node that are not there yet.
+        """
+        demand = self._plugin.demand(pod, snapshot)
+        if not isinstance(demand, Demand):
+            return None
+        stock, hearing = self._plugin.stock, _Hearing(self, demand)
+        keys = frozenset(each.key for each in promised)
+        at = (
+            NodeCards(stock.at(node).node, self._plugin.cards(node, keys, snapshot))
+            if keys
+            else stock.at(node)
+        )
+        quota = demand.quota or NO_QUOTA
+        reason, score = "" if at.cards else UNREGISTERED, None
+        if at.cards:
+            try:
+                found = place(stock.programs, demand.pod, demand.requests, demand.policy, at, quota, hearing)
+                if isinstance(found, Placed):
+                    score = float(found.score)
+                else:
+                    reason = found.reason
+            except EvalError as error:
+                reason = error.message
+        return CardsOfNode(
+            node=node.name,
+            policy=demand.policy,
+            is_own_policy=CARD_POLICY in demand.pod.annotations,
+            containers=tuple(hearing.told),
+            reason=reason,
+            fullness=float(node_score(at.cards)),
+            score=score,
+        )
+
+    def order_of(self, kind: str) -> str:
+        """Return the text of a device's own `order by`; empty where it has none."""
+        keys = self._checked[kind].order.keys
+        return ", ".join(
+            " ".join(key.value.span.text.split()) + (" desc" if key.descending else "") for key in keys
+        )
+
+    def fit(self, kind: str) -> _Tests:
+        """Return what explains the cards of a kind."""
+        if kind not in self._fits:
+            device = self._checked[kind]
+            steps = [step for step in device.fit.steps if isinstance(step, CheckedLet | CheckedTest)]
+            self._fits[kind] = _Tests(device, device.fit.scope, steps, self._functions)
+        return self._fits[kind]
+
+    def gates(self, kind: str) -> _Tests:
+        """Return what explains the `require`s of a kind about nodes as a whole."""
+        if kind not in self._gates:
+            device = self._checked[kind]
+            self._gates[kind] = _Tests(device, device.gates.scope, device.gates.tests, self._functions)
+        return self._gates[kind]
+
+
+class _Tests:
+    """The tests of one section of a device, compiled for being explained."""
+
+    def __init__(
+        self,
+        device: CheckedDevice,
+        names: Mapping[str, Var],
+        steps: Sequence[CheckedLet | CheckedTest],
+        functions: Functions,
+    ) -> None:
+        self.slots = {name: variable.slot for name, variable in names.items()}
+        self._limit = functions.steps.pod
+        scope = RuleScope(names, device.params, device.slots, functions)
+        deciding = Deciding(scope, functions)
+        self._tests: list[tuple[CheckedTest, Closure, Why, str | Text]] = []
+        for step in steps:
+            if isinstance(step, CheckedLet):
+                scope.let(step)
+                deciding.lets[step.variable.slot] = step.value
+            else:
+                condition, why = scope.compile(step.condition), deciding.why(step.condition)
+                self._tests.append((step, condition, why, compile_template(step.reason, scope)))
+        self._blank = scope.new_frame()
+
+    def why(self, values: Mapping[str, Value]) -> Failed | None:
+        """Return the first test that fails where the names of the section have these values."""
+        frame = self._blank.copy()
+        frame[-1] = Meter(self._limit)
+        for name, value in values.items():
+            frame[self.slots[name]] = value
+        for test, condition, why, reason in self._tests:
+            source = " ".join(test.condition.span.text.split())
+            try:
+                if condition(frame):
+                    continue
+            except EvalError as error:
+                return broken(source, test.span, error)
+            return Failed(text_in(reason, frame), test.span.site, source, explained(why, source, frame))
+        return None
+
+
+class _Hearing:
+    """A listener that notes what becomes of every card, container by container."""
+
+    def __init__(self, explainer: CardExplainer, demand: Demand) -> None:
+        self.told: list[ContainerCards] = []
+        self._explainer = explainer
+        self._weights = demand.policy.weights
+        self._situation: Situation | None = None
+        self._chooser = ""
+        self._refusals: dict[str, tuple[str, Failed | None]] = {}
+
+    def begins(self, situation: Situation) -> None:
+        self._situation, self._chooser, self._refusals = situation, "", {}
+
+    def chooses(self, chooser: str) -> None:
+        self._chooser = chooser
+
+    def asked(self, card: Card, frame: Frame, reason: str) -> None:
+        failed = None
+        if reason and self._situation is not None:
+            tests = self._explainer.fit(self._situation.request.kind)
+            failed = tests.why({name: frame[slot] for name, slot in tests.slots.items()})
+        self._refusals[card.id] = reason, failed
+
+    def ends(self, found: tuple[Grant, ...] | str) -> None:
+        s = self._situation
+        assert s is not None
+        kind = s.request.kind
+        reason, grants = (found, ()) if isinstance(found, str) else ("", found)
+        whole = None
+        if reason and not self._refusals:
+            values = {"pod": s.pod, "node": s.node, "policy": s.policy, "request": s.request}
+            whole = self._explainer.gates(kind).why({**values, "devices": tuple(s.cards)})
+        verdicts = tuple(self._verdict(card, s.request, grants) for card in s.cards)
+        order = self._explainer.order_of(kind)
+        self.told.append(
+            ContainerCards(s.container.name, s.request, self._chooser, order, verdicts, reason, whole)
+        )
+
+    def _verdict(self, card: Card, request: Request, grants: Sequence[Grant]) -> CardVerdict:
+        fullness = float(card_score(card, (request,), self._weights))
+        given = tuple(grant for grant in grants if grant.id == card.id)
+        if given:
+            return CardVerdict(card, fullness, CardOutcome.GIVEN, grants=given)
+        if card.id not in self._refusals:
+            return CardVerdict(card, fullness, CardOutcome.UNASKED)
+        reason, failed = self._refusals[card.id]
+        outcome = CardOutcome.REFUSED if reason else CardOutcome.LEFT
+        return CardVerdict(card, fullness, outcome, reason, failed)

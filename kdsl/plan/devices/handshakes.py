@@ -1,0 +1,101 @@
+"""Handshakes with device plugins: whether the cards that a node registers are still there.
+
+The scheduler writes `Requesting_TIME` into an annotation of the node; a device plugin that lives overwrites
+it. Where none does in time, and the kubelet counts no working card either, the scheduler writes
+`Deleted_TIME`: from then on the node has no such cards, until its device plugin reports again or the kubelet
+counts some. So what became of a handshake stands in the node, and a restart forgets nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from kdsl.base.clock import Clock
+from kdsl.cluster.node import NodeFacts
+from kdsl.hooks.context import NodeAnnotator
+from kdsl.hooks.status import Status
+
+if TYPE_CHECKING:
+    from kdsl.plan.devices.stock import Stock
+
+PERIOD: Final = 15 * 10**9
+"""How often handshakes are to be looked after, in nanoseconds."""
+_SECOND: Final = 10**9
+_REQUESTING: Final = "Requesting"
+_DELETED: Final = "Deleted"
+_LAYOUT: Final = "%Y-%m-%d %H:%M:%S"
+
+
+@dataclass(frozen=True, slots=True)
+class Handshake:
+    """The handshake of a kind of device.
+
+    The kubelet counts working cards by `resource`; the device plugin has `seconds` to answer.
+    """
+
+    key: str
+    resource: str
+    seconds: int = 60
+
+    def is_gone(self, node: NodeFacts) -> bool:
+        """Tell whether the node's cards are not there, whatever it registers."""
+        return _DELETED in node.annotations.get(self.key, "") and not self._count(node)
+
+    def next(self, node: NodeFacts, now: int) -> str | None:
+        """Return what is to be written at a time, in nanoseconds since 1970; None for nothing."""
+        value = node.annotations.get(self.key, "")
+        if _REQUESTING in value:
+            asked = _time_of(value)
+            is_late = asked is not None and now - asked >= self.seconds * _SECOND
+            return _stamped(_DELETED, now) if is_late and not self._count(node) else None
+        return None if self.is_gone(node) else _stamped(_REQUESTING, now)
+
+    def _count(self, node: NodeFacts) -> int:
+        return node.allocatable.amount(self.resource)
+
+
+class Handshakes:
+    """Looks after the handshakes of all nodes that have cards; to be asked once in a `PERIOD`."""
+
+    def __init__(self, stock: Stock, nodes: NodeAnnotator, clock: Clock) -> None:
+        self._stock, self._nodes, self._clock = stock, nodes, clock
+
+    def shake(self, nodes: Iterable[NodeFacts]) -> dict[str, Status]:
+        """Write what is due on each node; return by node what could not be written."""
+        problems: dict[str, Status] = {}
+        for node in nodes:
+            for key, value in self._due(node):
+                problem = self._nodes.write(node.name, key, value, node.annotations.get(key, ""))
+                if problem is not None:
+                    problems[node.name] = problem
+        return problems
+
+    def _due(self, node: NodeFacts) -> Iterator[tuple[str, str]]:
+        kinds = {card.kind for card in self._stock.inventory(node).cards}
+        for kind, handshake in _handshakes(self._stock).items():
+            if kind in kinds or handshake.key in node.annotations:
+                value = handshake.next(node, self._clock.now())
+                if value is not None:
+                    yield handshake.key, value
+
+
+def _handshakes(stock: Stock) -> Mapping[str, Handshake]:
+    return {
+        kind: program.handshake for kind, program in stock.programs.items() if program.handshake is not None
+    }
+
+
+def _stamped(word: str, now: int) -> str:
+    return f"{word}_{datetime.fromtimestamp(now // _SECOND, UTC).strftime(_LAYOUT)}"
+
+
+def _time_of(value: str) -> int | None:
+    """Return the time in a value, None where there is none that can be read."""
+    try:
+        time = datetime.strptime(value.partition("_")[2], _LAYOUT).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return int(time.timestamp()) * _SECOND

@@ -1,0 +1,45 @@
+"""What was found out about cards, by their shape: kept for pods that devices see no difference between."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kdsl.plan.devices.requests import Request
+from kdsl.plan.devices.trying import Verdicts
+
+Shape = tuple[Hashable, ...]
+"""`Card.shape`."""
+_BYTES: Final = 800
+"""About what is kept of one shape for one request."""
+
+
+@dataclass(slots=True)
+class KnownCards:
+    """What is known for pods of one kind: equal in all that devices read of pods, and in policy.
+
+    By request there are verdicts of `fit`, by the requests of a container how full a card counts, by request
+    the keys of `order by`.
+    """
+
+    _verdicts: dict[Request, Verdicts] = field(default_factory=dict)
+    _scores: dict[tuple[Request, ...], dict[Shape, float]] = field(default_factory=dict)
+    _orders: dict[Request, dict[Shape, tuple[Any, ...]]] = field(default_factory=dict)
+
+    def verdicts(self, request: Request) -> Verdicts:
+        return self._verdicts.setdefault(request, {})
+
+    def scores(self, requests: tuple[Request, ...]) -> dict[Shape, float]:
+        return self._scores.setdefault(requests, {})
+
+    def orders(self, request: Request) -> dict[Shape, tuple[Any, ...]]:
+        return self._orders.setdefault(request, {})
+
+    def __len__(self) -> int:
+        """Return how much is known: so many shapes."""
+        return sum(map(len, self._verdicts.values()))
+
+    @property
+    def nbytes(self) -> int:
+        return _BYTES * len(self)

@@ -1,0 +1,96 @@
+"""Locks of nodes, by HAMi's protocol: while a device plugin serves a pod, no other pod is bound to its node.
+
+A lock is an annotation of the node, `TIME,NAMESPACE,NAME`. The scheduler takes it before it binds a pod. The
+device plugin gives it back when all containers of the pod have their cards, the scheduler does where the pod
+is not bound after all. A lock that nobody gave back no longer holds after a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from kdsl.base.clock import Clock
+from kdsl.hooks.context import NodeAnnotator
+from kdsl.hooks.status import Code, Status
+
+_SECOND: Final = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLock:
+    """The lock of a kind of device; `is_owned` says that it names the pod that holds it."""
+
+    key: str
+    seconds: int = 300
+    is_owned: bool = True
+
+
+class Locks:
+    """Takes and gives back locks of nodes."""
+
+    def __init__(self, nodes: NodeAnnotator, clock: Clock) -> None:
+        self._nodes, self._clock = nodes, clock
+
+    def acquire(self, locks: Iterable[NodeLock], node: str, pod: str) -> Status | None:
+        """Take all locks for the pod `namespace/name`, or none and say why."""
+        taken: list[NodeLock] = []
+        for lock in dict.fromkeys(locks):
+            problem = self._take(lock, node, pod)
+            if problem is not None:
+                self.release(taken, node, pod)
+                return problem
+            taken.append(lock)
+        return None
+
+    def release(self, locks: Sequence[NodeLock], node: str, pod: str) -> Status | None:
+        """Give back locks that the pod took, last first; return the first problem. Those of others stay."""
+        problems = [self._give_back(lock, node, pod) for lock in reversed(locks)]
+        return next((problem for problem in problems if problem is not None), None)
+
+    def _take(self, lock: NodeLock, node: str, pod: str) -> Status | None:
+        annotations = self._nodes.read(node)
+        if annotations is None:
+            return Status(Code.ERROR, (f"node {node} is gone",))
+        held = annotations.get(lock.key, "")
+        owner = _owner(held)
+        if held and owner == pod and lock.is_owned:
+            return None
+        if held and self._holds(lock, held) and (not owner or self._nodes.has_pod(owner)):
+            within = _duration(lock.seconds)
+            return Status(Code.ERROR, (f"node {node} has been locked within {within}: node lock contention",))
+        time = datetime.fromtimestamp(self._clock.now() // _SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        value = f"{time},{pod.replace('/', ',', 1)}" if lock.is_owned else time
+        return self._nodes.write(node, lock.key, value, held)
+
+    def _give_back(self, lock: NodeLock, node: str, pod: str) -> Status | None:
+        held = (self._nodes.read(node) or {}).get(lock.key, "")
+        if not held or (lock.is_owned and _owner(held) not in ("", pod)):
+            return None
+        return self._nodes.write(node, lock.key, "", held)
+
+    def _holds(self, lock: NodeLock, held: str) -> bool:
+        """Tell whether a lock is young enough; one without a readable time holds nobody up."""
+        try:
+            taken = datetime.fromisoformat(held.partition(",")[0])
+        except ValueError:
+            return False
+        if taken.tzinfo is None:
+            taken = taken.replace(tzinfo=UTC)
+        return self._clock.now() - int(taken.timestamp()) * _SECOND <= lock.seconds * _SECOND
+
+
+def _owner(held: str) -> str:
+    """Return the pod that holds a lock; empty for one that does not say, as old ones did not."""
+    parts = held.split(",")
+    return f"{parts[1]}/{parts[2]}" if len(parts) == 3 else ""
+
+
+def _duration(seconds: int) -> str:
+    """Write a duration as Go does: `5m0s`."""
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    head = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{head}{seconds}s"
