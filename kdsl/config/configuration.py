@@ -19,8 +19,9 @@ from kdsl.base.diagnostic import Diagnostic, Label, has_errors
 from kdsl.base.span import Source, Span
 from kdsl.config.codes import ConfigCode
 from kdsl.config.misfits import misfits, place_of
-from kdsl.lang.yaml_tree import YamlNode, read_yaml, to_plain
+from kdsl.lang.yaml_tree import YamlMapping, YamlNode, read_yaml, to_plain
 
+_CONVERTED = ("KubeSchedulerConfiguration", "Policy")
 _EXAMPLE = "begin with `apiVersion: kdsl.dev/v1alpha1` and `kind: KdslConfiguration`"
 
 
@@ -135,6 +136,9 @@ def read_configuration(source: Source, folder: Path = Path()) -> ConfigurationRe
     if len(read.documents) != 1:
         return _refused(_not_one(source, read.documents))
     (root,) = read.documents
+    other = _of_another(root)
+    if other is not None:
+        return _refused(other)
     found = misfits(root, configuration_schema())
     if found:
         return ConfigurationResult(None, found)
@@ -145,6 +149,17 @@ def read_configuration(source: Source, folder: Path = Path()) -> ConfigurationRe
 
 def _refused(diagnostic: Diagnostic) -> ConfigurationResult:
     return ConfigurationResult(None, (diagnostic,))
+
+
+def _of_another(root: YamlNode) -> Diagnostic | None:
+    """Say that a configuration is that of another scheduler, where `kdsl convert` knows it."""
+    kind = root.get("kind") if isinstance(root, YamlMapping) else None
+    if kind is None or to_plain(kind) not in _CONVERTED:
+        return None
+    path = kind.span.source.path
+    title = f"`{path}` is the configuration of another scheduler"
+    help_ = (f"`kdsl convert --write {path}` makes rules and a configuration of it",)
+    return Diagnostic(ConfigCode.WRONG_VALUE, title, kind.span, "of kube-scheduler", help=help_)
 
 
 def _not_one(source: Source, documents: tuple[YamlNode, ...]) -> Diagnostic:

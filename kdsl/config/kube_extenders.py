@@ -1,4 +1,4 @@
-"""The extenders of a kube-scheduler configuration: validated as kube-scheduler does. kdsl calls none."""
+"""Extenders of a kube-scheduler configuration: validated as kube-scheduler does, written for our plugin."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from typing import Any, Final
 from kdsl.base.diagnostic import Diagnostic, Label, Severity
 from kdsl.base.span import Span
 from kdsl.config.codes import ConfigCode
+from kdsl.config.kube_arguments import seconds
 
+PLUGIN: Final = "Extender"
+"""The plugin that asks extenders."""
 _VERBS: Final = ("filterVerb", "prioritizeVerb", "preemptVerb", "bindVerb")
+_REST: Final = ("weight", "nodeCacheCapable", "ignorable", "enableHTTPS")
 
 
 def check_extenders(
     extenders: Sequence[Mapping[str, Any]], place: Callable[..., Span]
 ) -> Iterator[Diagnostic]:
-    """Say what is wrong with extenders, and that those that have a say are not called.
+    """Say what is wrong with extenders, and which of those that have a say cannot be asked.
 
     `place` tells where the value at a path below `extenders` stands.
     """
@@ -36,8 +40,8 @@ def check_extenders(
                 yield Diagnostic(ConfigCode.LISTED_TWICE, title, span, secondary=labels)
             resources.setdefault(resource["name"], span)
         verbs = [verb for verb in _VERBS if extender.get(verb)]
-        if verbs:
-            yield _not_called(extender, verbs, place(index, verbs[0]))
+        if verbs and not _is_address(extender):
+            yield _unreachable(extender, place(index, verbs[0]))
     if len(binders) > 1:
         title = f"{len(binders)} extenders bind: one may"
         labels = (Label(place(binders[0], "bindVerb"), "the first one is here"),)
@@ -50,13 +54,43 @@ def ignored_by_scheduler(extenders: Sequence[Mapping[str, Any]]) -> tuple[str, .
     return tuple(dict.fromkeys(each["name"] for each in managed if each.get("ignoredByScheduler")))
 
 
-def _not_called(extender: Mapping[str, Any], verbs: Sequence[str], span: Span) -> Diagnostic:
-    which = f"`{extender['urlPrefix']}`" if extender.get("urlPrefix") else "without a urlPrefix"
+def extender_arguments(extenders: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the extenders that can be asked something as the plugin takes them."""
+    found = []
+    for extender in extenders:
+        verbs = {verb: extender[verb] for verb in _VERBS if extender.get(verb)}
+        if not verbs or not _is_address(extender):
+            continue
+        written = {"urlPrefix": extender["urlPrefix"], **verbs}
+        written |= {key: extender[key] for key in _REST if extender.get(key)}
+        timeout = extender.get("httpTimeout", "")
+        if seconds(timeout) > 0:
+            written["httpTimeout"] = timeout.lstrip("+")
+        if extender.get("managedResources"):
+            written["managedResources"] = [{"name": each["name"]} for each in extender["managedResources"]]
+        tls = {key: value for key, value in extender.get("tlsConfig", {}).items() if value}
+        found.append({**written, **({"tlsConfig": tls} if tls else {})})
+    return found
+
+
+def extender_settings(extenders: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the settings that have the plugin ask `extenders`; none where there are none."""
+    if not extenders:
+        return {}
+    # In this order: an extender that binds is asked before the binder.
+    plugin = {"name": PLUGIN, "args": {"extenders": list(extenders)}}
+    return {"plugins": [plugin, {"name": "default-binder"}]}
+
+
+def _is_address(extender: Mapping[str, Any]) -> bool:
+    prefix: str = extender.get("urlPrefix", "")
+    return prefix.startswith(("http://", "https://"))
+
+
+def _unreachable(extender: Mapping[str, Any], span: Span) -> Diagnostic:
+    prefix = extender.get("urlPrefix")
+    title = f"an extender cannot be asked at `{prefix}`" if prefix else "an extender has no urlPrefix"
+    help_ = ("write `urlPrefix: http://HOST:PORT/PATH`, or leave the extender out",)
     return Diagnostic(
-        ConfigCode.NOT_SUPPORTED,
-        f"extender {which} is not called: kdsl has no extenders",
-        span,
-        f"no effect: {', '.join(verbs)}",
-        Severity.WARNING,
-        help=("write what it decides as rules, or as a plugin: see docs/plugins.md",),
+        ConfigCode.NOT_SUPPORTED, f"{title}: it is left out", span, severity=Severity.WARNING, help=help_
     )

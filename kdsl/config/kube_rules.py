@@ -15,6 +15,7 @@ from typing import Any, Final
 import yaml
 
 from kdsl.base.span import Source
+from kdsl.config.kube_extenders import extender_settings
 from kdsl.config.kube_parameters import parameters
 from kdsl.config.kube_plugins import MULTI_POINT, PLUGINS, Point
 from kdsl.config.kube_scheduler import KubeProfile, KubeSchedulerConfiguration
@@ -105,7 +106,7 @@ def convert_kube_scheduler(configuration: KubeSchedulerConfiguration, origin: st
 
 
 def _settings(configuration: KubeSchedulerConfiguration) -> Mapping[str, Any]:
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = extender_settings(configuration.extenders)
     if configuration.parallelism is not None:
         settings["parallelism"] = configuration.parallelism
     # Where profiles differ, `differing_percentages` says so: the first one's counts.

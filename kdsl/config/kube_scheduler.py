@@ -19,7 +19,7 @@ from kdsl.base.diagnostic import Diagnostic, Label, Severity, did_you_mean, has_
 from kdsl.base.span import Source, Span
 from kdsl.config.codes import ConfigCode
 from kdsl.config.kube_arguments import Arguments, check_arguments
-from kdsl.config.kube_extenders import check_extenders, ignored_by_scheduler
+from kdsl.config.kube_extenders import check_extenders, extender_arguments, ignored_by_scheduler
 from kdsl.config.kube_gaps import check_gaps
 from kdsl.config.kube_plugins import ALL, GATED, MULTI_POINT_KEY, PLUGINS, REMOVED, Point
 from kdsl.config.kube_points import Enabled, Listed, PluginSet, expand
@@ -48,12 +48,16 @@ class KubeProfile:
 
 @dataclass(frozen=True, slots=True)
 class KubeSchedulerConfiguration:
-    """What a configuration says of decisions. Back-offs are in seconds; `parallelism` may not be set."""
+    """What a configuration says of decisions. Back-offs are in seconds; `parallelism` may not be set.
+
+    `extenders` are arguments of the plugin that asks them.
+    """
 
     profiles: tuple[KubeProfile, ...]
     parallelism: int | None = None
     initial_backoff: int = 1
     max_backoff: int = 10
+    extenders: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,9 @@ class _Reader:
         ignored = ignored_by_scheduler(extenders)
         read = tuple(self._profile(index, each, ignored) for index, each in enumerate(profiles))
         self._check_percentages(read)
-        return KubeSchedulerConfiguration(read, values.get("parallelism"), initial, most)
+        return KubeSchedulerConfiguration(
+            read, values.get("parallelism"), initial, most, extender_arguments(extenders)
+        )
 
     def _check_percentages(self, profiles: Sequence[KubeProfile]) -> None:
         """Warn of a percentageOfNodesToScore that kdsl, which has one for all profiles, will not use."""

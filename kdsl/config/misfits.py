@@ -6,6 +6,7 @@ of rule tests (`kdsl.testing.shape`) is told in the same words.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -125,7 +126,10 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
     rule: Any = error.validator_value
     match error.validator:
         case "type":
-            return f"must be {' or '.join(TYPES[each] for each in _listed(rule))}", ()
+            fault = f"must be {' or '.join(TYPES[each] for each in _listed(rule))}"
+            if rule == "array" and isinstance(error.instance, str | int | float):
+                return fault, (f"a list of one is written `[{error.instance}]`",)
+            return fault, _example(error)
         case "const":
             return f"must be `{rule}`", (f"write `{rule}`",)
         case "enum":
@@ -143,10 +147,18 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
         case "uniqueItems":
             return "holds an item twice", ()
         case "pattern":
-            return "does not have the form that is needed here", ()
+            return "does not have the form that is needed here", _example(error)
         case _:
             # A keyword this table does not know yet: jsonschema's own words are better than none.
             return f"does not fit: {error.message}", ()
+
+
+def _example(error: ValidationError) -> tuple[str, ...]:
+    """Return the example that the schema gives of a right value, if it gives one."""
+    examples = error.schema.get("examples", ()) if isinstance(error.schema, Mapping) else ()
+    return tuple(
+        f"write it like `{each if isinstance(each, str) else json.dumps(each)}`" for each in examples[:1]
+    )
 
 
 def _listed(rule: str | list[str]) -> list[str]:

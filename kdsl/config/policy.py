@@ -18,7 +18,7 @@ from typing import Any, Final
 from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
 from kdsl.base.span import Source, Span
 from kdsl.config.codes import ConfigCode
-from kdsl.config.kube_extenders import check_extenders, ignored_by_scheduler
+from kdsl.config.kube_extenders import check_extenders, extender_arguments, ignored_by_scheduler
 from kdsl.config.kube_scheduler import without_nulls
 from kdsl.config.misfits import fitting_part, misfits, place_of
 from kdsl.lang.yaml_tree import YamlNode, read_yaml, to_plain
@@ -69,13 +69,15 @@ _MAX_WEIGHT: Final = 2**31 - 1
 class Policy:
     """What a policy runs: predicates in their order, priorities with weights, and the arguments of both.
 
-    `arguments` are by rule and parameter of `rules/kubernetes/classic.kdsl`.
+    `arguments` are by rule and parameter of `rules/kubernetes/classic.kdsl`, `extenders` those of the plugin
+    that asks them.
     """
 
     predicates: tuple[str, ...]
     priorities: Mapping[str, int]
     arguments: Mapping[tuple[str, str], Any] = field(default_factory=dict)
     check_all: bool = False
+    extenders: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,12 @@ def read_policy(source: Source) -> PolicyResult:
     return PolicyResult(None if has_errors(diagnostics) else policy, tuple(diagnostics))
 
 
+def _as_today(extender: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an extender with the keys and units of a KubeSchedulerConfiguration."""
+    timeout = {"httpTimeout": f"{extender['httpTimeout']}ns"} if "httpTimeout" in extender else {}
+    return {**extender, "enableHTTPS": extender.get("enableHttps", False), **timeout}
+
+
 class _Reader:
     """Reads a tree that fits the schema; what else is wrong with it is in `found`.
 
@@ -139,7 +147,13 @@ class _Reader:
         weight = values.get("hardPodAffinitySymmetricWeight") or 1
         if weight != 1 and "InterPodAffinityPriority" in priorities:
             self._arguments["InterPodAffinityPriority", "hardPodAffinityWeight"] = weight
-        return Policy(predicates, priorities, self._arguments, values.get("alwaysCheckAllPredicates", False))
+        return Policy(
+            predicates,
+            priorities,
+            self._arguments,
+            values.get("alwaysCheckAllPredicates", False),
+            extender_arguments([*map(_as_today, extenders)]),
+        )
 
     # ---- predicates ----------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kdsl.base.span import Source
+from kdsl.config.kube_extenders import extender_settings
 from kdsl.config.kube_rules import Converted, word_of
 from kdsl.config.kube_scheduler import DEFAULT_SCHEDULER
 from kdsl.config.policy import DEFAULT_PREDICATES, DEFAULT_PRIORITIES, Policy
@@ -45,7 +46,8 @@ def convert_policy(policy: Policy, origin: str) -> Converted:
     formatted = format_source(Source(f"{package}.kdsl", text))
     # INVARIANT: what is written here parses; texts of the policy are spelt as JSON strings.
     assert formatted.text is not None, (text, formatted.diagnostics)
-    return Converted(package, formatted.text, (f"{package}.{profile}",), {})
+    settings = extender_settings(policy.extenders)
+    return Converted(package, formatted.text, (f"{package}.{profile}",), settings)
 
 
 def _predicates(policy: Policy) -> Iterator[str]:

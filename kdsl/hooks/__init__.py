@@ -5,18 +5,29 @@ A plugin needs nothing but this package: `hookimpl` to mark its methods, the ans
 `PluginContext`.
 """
 
-from kdsl.hooks.context import Binder, Permits, PluginContext, VolumeBinder
+from kdsl.hooks.context import Binder, Manifests, Permits, PluginContext, VolumeBinder
 from kdsl.hooks.errors import PluginError
-from kdsl.hooks.specs import Candidate, Narrowed, Nominated, QueuedPod, SchedulingHooks, Wait, hookimpl
+from kdsl.hooks.specs import (
+    AddedScores,
+    Candidate,
+    Narrowed,
+    Nominated,
+    QueuedPod,
+    SchedulingHooks,
+    Wait,
+    hookimpl,
+)
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 
 __all__ = [
     "SUCCESS",
+    "AddedScores",
     "Binder",
     "Candidate",
     "Code",
     "CycleState",
+    "Manifests",
     "Narrowed",
     "Nominated",
     "Permits",

@@ -15,6 +15,7 @@ _ANSWERS: Final[Mapping[str, tuple[type, ...]]] = {
     "remove_pod": (Status,),
     "filter": (StatusColumn,),
     "filter_node": (Status,),
+    "filter_feasible": (StatusColumn, Status),
     "post_filter": (Status, Nominated),
     "pre_score": (Status,),
     "reserve": (Status,),

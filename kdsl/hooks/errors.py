@@ -13,14 +13,18 @@ _TEXTS = {
     "add_pod": 'running AddPod on PreFilter plugin "{plugin}": {reason}',
     "remove_pod": 'running RemovePod on PreFilter plugin "{plugin}": {reason}',
     "filter": 'running "{plugin}" filter plugin: {reason}',
+    # What judges all feasible nodes speaks for itself, as extenders do.
+    "filter_feasible": "{reason}",
     "post_filter": 'running PostFilter plugin "{plugin}": {reason}',
     "may_preempt": 'running preemption "{plugin}": {reason}',
     "find_victims": 'running preemption "{plugin}": {reason}',
     "enough_candidates": 'running preemption "{plugin}": {reason}',
+    "trim_candidates": 'running preemption "{plugin}": {reason}',
     "rank_candidate": 'running preemption "{plugin}": {reason}',
     "pre_score": 'running PreScore plugin "{plugin}": {reason}',
     "score": 'running Score plugins: plugin "{plugin}" failed with: {reason}',
     "normalize_score": 'running Normalize on Score plugins: plugin "{plugin}" failed with: {reason}',
+    "add_scores": 'running AddScores plugin "{plugin}": {reason}',
     "score_range": (
         'plugin "{plugin}" returns an invalid score {reason}, '
         "it should in the range of [0, 100] after normalizing"

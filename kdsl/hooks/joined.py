@@ -38,7 +38,7 @@ class JoinedPredicates(Protocol):
 class JoinedScores(Protocol):
     """Scores `names` of a profile, wherever they stand."""
 
-    names: tuple[str, ...]
+    names: frozenset[str]
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> set[str]:
         """Return which of them have nothing to say of the pod."""

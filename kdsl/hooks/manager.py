@@ -12,8 +12,9 @@ effect. `table` adds K1012 to K1015 and K1023.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -53,6 +54,8 @@ class PluginManager:
         self._pluggy = pluggy.PluginManager(PROJECT)
         self._pluggy.add_hookspecs(SchedulingHooks)
         self._registrations: dict[str, Registration] = {}
+        # Reading what is installed takes longer than importing it.
+        self._installed: tuple[InstalledPlugin, ...] | None = None
 
     def register(self, plugin: object, name: str, *, key: str = "") -> tuple[Diagnostic, ...]:
         """Register a plugin under `key` (by default its name); a diagnostic that is an error keeps it out."""
@@ -72,7 +75,9 @@ class PluginManager:
 
     def load(self, name: str, args: Mapping[str, Any], context: PluginContext) -> tuple[Diagnostic, ...]:
         """Import, configure and register the installed plugin `name`; raise nothing of what it raises."""
-        factory, misfits = import_plugin(name, args)
+        if self._installed is None:
+            self._installed = installed_plugins()
+        factory, misfits = import_plugin(name, args, installed=self._installed)
         if factory is None or misfits:
             return misfits
         try:
@@ -90,7 +95,9 @@ class PluginManager:
 
     def _check(self, plugin: object, name: str) -> Iterator[Diagnostic]:
         marked = [
-            (attribute, self._pluggy.parse_hookimpl_opts(plugin, attribute)) for attribute in dir(plugin)
+            (attribute, self._pluggy.parse_hookimpl_opts(plugin, attribute))
+            for attribute in dir(plugin)
+            if not attribute.startswith("__")
         ]
         hooks = [(attribute, options) for attribute, options in marked if options is not None]
         if not hooks and not isinstance(plugin, NoHooks):
@@ -120,13 +127,16 @@ class PluginManager:
 
 
 def import_plugin(
-    name: str, args: Mapping[str, Any], placed: Placed = lambda path: None
+    name: str,
+    args: Mapping[str, Any],
+    placed: Placed = lambda path: None,
+    installed: Sequence[InstalledPlugin] | None = None,
 ) -> tuple[Callable[..., object] | None, tuple[Diagnostic, ...]]:
     """Import what builds the installed plugin `name`, None where that fails, and check `args` for it.
 
-    `placed` says where each argument is written.
+    `placed` says where each argument is written, `installed` are all plugins that are, where that is known.
     """
-    installed = installed_plugins()
+    installed = installed_plugins() if installed is None else installed
     offers = [plugin for plugin in installed if plugin.name == name]
     if not offers:
         help_ = did_you_mean(name, (plugin.name for plugin in installed))
@@ -168,6 +178,7 @@ def hook_names() -> tuple[str, ...]:
     return tuple(name for name in vars(SchedulingHooks) if not name.startswith("_"))
 
 
+@cache
 def hook_arguments(point: str) -> tuple[str, ...]:
     """Return the names of a hook's arguments in order."""
     return tuple(inspect.signature(getattr(SchedulingHooks, point)).parameters)[1:]
@@ -193,7 +204,7 @@ def _positional(function: Hook, declared: tuple[str, ...], expected: tuple[str, 
     if declared == expected:
         return function
     places = tuple(expected.index(argument) for argument in declared)
-    return lambda *values: function(*(values[place] for place in places))
+    return lambda *values: function(*[values[place] for place in places])
 
 
 def _diagnostic(

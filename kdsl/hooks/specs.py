@@ -64,6 +64,18 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class AddedScores:
+    """Points beside the scores of the profile: the total of each node grows by `weight` times its score.
+
+    `name` says in the score table whose they are. Scores are in any range.
+    """
+
+    name: str
+    weight: int
+    scores: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """A Permit answer: hold the pod for at most `timeout` nanoseconds."""
 
@@ -163,6 +175,15 @@ class SchedulingHooks:
         """Judge one node: for plugins that cannot judge columns. Ignored where the plugin has `filter`."""
 
     @hookspec
+    def filter_feasible(
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet
+    ) -> StatusColumn | Status | None:
+        """Judge together the nodes that the search found feasible; code ERROR ends the attempt with its text.
+
+        Not asked in the dry runs of preemption: see `trim_candidates`.
+        """
+
+    @hookspec
     def post_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, column: StatusColumn
     ) -> Status | Nominated | None:
@@ -192,6 +213,16 @@ class SchedulingHooks:
         raise NotImplementedError
 
     @hookspec
+    def trim_candidates(
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, candidates: Sequence[Candidate]
+    ) -> Sequence[Candidate] | Status:
+        """Return the candidates that are left to choose from, perhaps with other victims; ERROR ends it.
+
+        Any plugin of the profile may have this hook, whoever says how pods make room.
+        """
+        raise NotImplementedError
+
+    @hookspec
     def rank_candidate(self, pod: PodInfo, candidate: Candidate) -> Any:
         """Return the sort key of a candidate: the one with the smallest key is taken."""
 
@@ -216,6 +247,11 @@ class SchedulingHooks:
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, scores: NDArray[np.int64] | NDArray[np.float64]
     ) -> NDArray[np.int64]:
         """Map this plugin's raw scores to 0..100 (higher is better)."""
+        raise NotImplementedError
+
+    @hookspec
+    def add_scores(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Sequence[AddedScores]:
+        """Give the feasible `nodes` points beside the scores of the profile."""
         raise NotImplementedError
 
     @hookspec

@@ -19,10 +19,12 @@ class CycleState:
     cloned with it, the others are shared.
     """
 
-    __slots__ = ("_values", "skipped_filters", "skipped_scores")
+    __slots__ = ("_values", "faults", "skipped_filters", "skipped_scores")
 
     def __init__(self) -> None:
         self._values: dict[str, object] = {}
+        self.faults: list[str] = []
+        """What went wrong and was passed over: the decision tells of it. Clones share the list."""
         self.skipped_filters: set[str] = set()
         self.skipped_scores: set[str] = set()
 
@@ -42,6 +44,7 @@ class CycleState:
             key: value.clone() if isinstance(value, Cloneable) else value
             for key, value in self._values.items()
         }
+        other.faults = self.faults
         other.skipped_filters = set(self.skipped_filters)
         other.skipped_scores = set(self.skipped_scores)
         return other

@@ -15,7 +15,7 @@ from kdsl.hooks.adapter import Filter, Score, filter_over_nodes, score_over_node
 from kdsl.hooks.answers import answering
 from kdsl.hooks.joined import JoinedPredicates, JoinedScores, PreFilterAnswers, Step, joined_steps
 from kdsl.hooks.manager import PluginManager, Registration
-from kdsl.hooks.specs import Backoff, Candidate, Narrowed, Nominated, QueuedPod, Wait
+from kdsl.hooks.specs import AddedScores, Backoff, Candidate, Narrowed, Nominated, QueuedPod, Wait
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Status, StatusColumn
 from kdsl.hooks.wake import Wakes, backoff_of, wakes_of
@@ -38,13 +38,18 @@ QueueSort = Callable[[QueuedPod], Any]
 PreFilterHook = Callable[[CycleState, "PodInfo", "NodeSet"], Status | Narrowed | None]
 JoinedPreFilter = Callable[[CycleState, "PodInfo", "NodeSet"], PreFilterAnswers]
 AddPod = Callable[[CycleState, "PodInfo", "PodInfo", "NodeInfo"], Status | None]
+FilterFeasible = Callable[[CycleState, "PodInfo", "NodeSet"], StatusColumn | Status | None]
 PostFilter = Callable[[CycleState, "PodInfo", "NodeSet", StatusColumn], Status | Nominated | None]
 MayPreempt = Callable[["PodInfo", Sequence["PodInfo"]], Status | None]
 FindVictims = Callable[["PodInfo", Sequence["PodInfo"]], Sequence["PodInfo"]]
 EnoughCandidates = Callable[["PodInfo", int], int]
+TrimCandidates = Callable[
+    [CycleState, "PodInfo", "NodeSet", Sequence[Candidate]], Sequence[Candidate] | Status
+]
 RankCandidate = Callable[["PodInfo", Candidate], Any]
 PreScore = Callable[[CycleState, "PodInfo", "NodeSet"], Status | None]
 NormalizeScore = Callable[[CycleState, "PodInfo", "NodeSet", "RawScores"], "NDArray[np.int64]"]
+AddScores = Callable[[CycleState, "PodInfo", "NodeSet"], Sequence[AddedScores]]
 OnNode = Callable[[CycleState, "PodInfo", str], Status | None]
 Unreserve = Callable[[CycleState, "PodInfo", str], None]
 Permit = Callable[[CycleState, "PodInfo", str], Status | Wait | None]
@@ -109,10 +114,13 @@ class HookTable:
     add_pods: Calls[AddPod]
     remove_pods: Calls[AddPod]
     filters: Calls[Filter]
+    feasible_filters: Calls[FilterFeasible]
     post_filters: Calls[PostFilter]
     preemption: PreemptionHooks | None
+    trims: Calls[TrimCandidates]
     pre_scores: Calls[PreScore]
     scores: tuple[ScoreHook, ...]
+    added_scores: Calls[AddScores]
     reserves: Calls[OnNode]
     unreserves: Calls[Unreserve]
     permits: Calls[Permit]
@@ -172,10 +180,13 @@ def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | Non
         add_pods=_calls(predicates, "add_pod"),
         remove_pods=_calls(predicates, "remove_pod"),
         filters=tuple(_filters(predicates)),
+        feasible_filters=_calls(everyone, "filter_feasible"),
         post_filters=_calls(everyone, "post_filter"),
         preemption=_preemption(preemption) if preemption else None,
+        trims=_calls(everyone, "trim_candidates"),
         pre_scores=_calls((entries[key] for key in score_keys), "pre_score"),
         scores=scores,
+        added_scores=_calls(everyone, "add_scores"),
         reserves=_calls(everyone, "reserve"),
         unreserves=_calls(reversed(everyone), "unreserve"),
         permits=_calls(everyone, "permit"),

@@ -47,7 +47,7 @@ UNDECLARED = Wake()
 
 _REJECTING = frozenset(
     (
-        *("events", "pre_enqueue", "pre_filter", "filter", "filter_node"),
+        *("events", "pre_enqueue", "pre_filter", "filter", "filter_node", "filter_feasible"),
         *("post_filter", "reserve", "permit", "pre_bind", "bind"),
     )
 )

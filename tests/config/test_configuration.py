@@ -38,6 +38,43 @@ def complaints(body: str) -> list[str]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("body", "help_"),
+    [
+        ("rules: rules\n", 'write it like `{"paths": ["rules"]}`'),
+        ("profiles: default\n", "a list of one is written `[default]`"),
+        ("backoff: {initial: 1, max: 10s}\n", "write it like `500ms`"),
+        ("backoff: {initial: 1s, max: soon}\n", "write it like `10s`"),
+        ("plugins: [{name: a, requires: newest}]\n", "write it like `>=1.2,<2`"),
+    ],
+)
+def test_a_value_of_another_form_is_shown_the_right_one(body: str, help_: str) -> None:
+    (problem,) = read(body).diagnostics
+    assert problem.help == (help_,)
+
+
+def test_the_examples_of_the_schema_are_right() -> None:
+    pending: list[object] = [configuration_schema()]
+    examples = 0
+    while pending:
+        match pending.pop():
+            case dict() as part:
+                for example in part.get("examples", ()):
+                    Draft202012Validator(part).validate(example)
+                    examples += 1
+                pending += part.values()
+            case list() as items:
+                pending += items
+    assert examples >= 4
+
+
+@pytest.mark.parametrize("kind", ["KubeSchedulerConfiguration", "Policy"])
+def test_a_configuration_of_another_scheduler_is_told_apart(kind: str) -> None:
+    text = f"apiVersion: kubescheduler.config.k8s.io/v1\nkind: {kind}\nprofiles: 3\n"
+    (problem,) = read_configuration(Source("kdsl.yaml", text)).diagnostics
+    assert problem.help == ("`kdsl convert --write kdsl.yaml` makes rules and a configuration of it",)
+
+
 def test_everything() -> None:
     result = read(
         "rules: {paths: [rules, more/a.kdsl]}\nprofiles: [default, ml]\nparallelism: 4\n"

@@ -14,6 +14,7 @@ from kdsl.config.configuration import read_configuration
 from kdsl.config.kube_plugins import MULTI_POINT
 from kdsl.config.kube_rules import Converted, convert_kube_scheduler
 from kdsl.config.kube_scheduler import read_kube_scheduler
+from kdsl.hooks.manager import import_plugin
 from kdsl.lang.formatter import format_source
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -201,3 +202,76 @@ def test_the_settings_are_a_configuration() -> None:
     assert read.configuration is not None, read.diagnostics
     assert (read.configuration.parallelism, read.configuration.percentage) == (8, 30)
     assert [each.text for each in read.configuration.profiles] == ["scheduler.default_scheduler"]
+
+
+EXTENDERS = """
+extenders:
+- urlPrefix: http://10.0.0.1:8888/gpu/
+  filterVerb: filter
+  prioritizeVerb: score
+  preemptVerb: preempt
+  bindVerb: bind
+  weight: 3
+  httpTimeout: 1m30s
+  nodeCacheCapable: true
+  ignorable: true
+  managedResources:
+  - {name: example.com/gpu, ignoredByScheduler: true}
+- urlPrefix: https://10.0.0.2
+  filterVerb: filter
+  enableHTTPS: true
+  httpTimeout: 0s
+  nodeCacheCapable: false
+  tlsConfig: {caFile: /etc/ca.pem, serverName: ""}
+- urlPrefix: http://nothing.asked
+"""
+
+
+def test_extenders_become_arguments_of_the_plugin_before_the_binder() -> None:
+    converted = convert(EXTENDERS)
+    read = read_configuration(Source("scheduler.config.yaml", converted.settings_text("scheduler.kdsl")))
+    assert read.configuration is not None, read.diagnostics
+    extender, binder = read.configuration.plugins or ()
+    assert binder.name == "default-binder"
+    assert import_plugin(extender.name, extender.args)[1] == ()
+    first, second = extender.args["extenders"]
+    assert first == {
+        "urlPrefix": "http://10.0.0.1:8888/gpu/",
+        "filterVerb": "filter",
+        "prioritizeVerb": "score",
+        "preemptVerb": "preempt",
+        "bindVerb": "bind",
+        "weight": 3,
+        "nodeCacheCapable": True,
+        "ignorable": True,
+        "httpTimeout": "1m30s",
+        "managedResources": [{"name": "example.com/gpu"}],
+    }
+    assert second == {
+        "urlPrefix": "https://10.0.0.2",
+        "filterVerb": "filter",
+        "enableHTTPS": True,
+        "tlsConfig": {"caFile": "/etc/ca.pem"},
+    }
+
+
+@pytest.mark.parametrize(
+    "extender",
+    [
+        {"filterVerb": "filter"},
+        {"urlPrefix": "http://a"},
+        {"urlPrefix": "ftp://a", "filterVerb": "f"},
+        {"urlPrefix": "http://a", "prioritizeVerb": "p"},
+        {"urlPrefix": "http://a", "filterVerb": "f", "httpTimeout": "5"},
+        {"urlPrefix": "http://a", "filterVerb": "f", "ignoredByScheduler": True},
+    ],
+    ids=["no address", "no verb", "no http", "no weight", "no unit", "unknown key"],
+)
+def test_what_is_no_extender(extender: dict[str, object]) -> None:
+    (misfit,) = import_plugin("Extender", {"extenders": [extender]})[1]
+    assert misfit.code == "K1004"
+
+
+def test_one_extender_binds() -> None:
+    binding = {"urlPrefix": "http://a", "bindVerb": "b"}
+    assert len(import_plugin("Extender", {"extenders": [binding, binding]})[1]) == 1

@@ -234,8 +234,12 @@ def test_all_at_once() -> None:
             "`bindTimeoutSeconds` of VolumeBinding is not used: kdsl waits for nothing there",
         ),
         (
-            "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter, bindVerb: bind}]",
-            "extender `http://127.0.0.1:1` is not called: kdsl has no extenders",
+            "extenders: [{filterVerb: filter}]",
+            "an extender has no urlPrefix: it is left out",
+        ),
+        (
+            "extenders: [{urlPrefix: '127.0.0.1:1', bindVerb: bind}]",
+            "an extender cannot be asked at `127.0.0.1:1`: it is left out",
         ),
         (
             "profiles: [{schedulerName: a}, {schedulerName: b, percentageOfNodesToScore: 5}]",

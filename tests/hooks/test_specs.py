@@ -65,11 +65,16 @@ def test_every_hook_is_called_by_the_cycle() -> None:
         called.add("find_victims")
         return pods
 
+    def trim(candidates: Any) -> Any:
+        called.add("trim_candidates")
+        return candidates
+
     columns = {"filter", "filter_node", "queue_sort", "score", "score_node", "normalize_score"}
     simple = set(hook_names()) - ASKED_ONCE - columns
     hooks: dict[str, Any] = {name: note(name) for name in simple}
     hooks |= {"filter": reject_giants, "score": score, "normalize_score": normalize}
     hooks |= {"find_victims": find_victims, "enough_candidates": note("enough_candidates", 1)}
+    hooks |= {"add_scores": note("add_scores", ()), "trim_candidates": trim}
     hooks["post_filter"] = note("post_filter", Status(Code.UNSCHEDULABLE))
     hooks["rank_candidate"] = note("rank_candidate", 0)
     hooks["queue_sort"] = note("queue_sort", 0)

@@ -20,12 +20,15 @@ from tests.cycle.world import cluster, pod, table
 WAITS = "pod has resource claims, which this scheduler does not allocate"
 
 
-def decide(*claims: str) -> Decision:
+def scheduler() -> Engine:
     cache = cluster(2)
     context = PluginContext(SimulatedBinder(cache), ManualClock(), WaitingPods[Any](), MemoryVolumes(cache))
     plugins = {"DynamicResources": DynamicResources({}, context), "binder": DefaultBinder({}, context)}
-    engine = Engine([table(plugins)], cache, ManualClock(), EngineOptions(detail=Detail.FULL))
-    return engine.schedule_one(pod(resource_claims=claims))
+    return Engine([table(plugins)], cache, ManualClock(), EngineOptions(detail=Detail.FULL))
+
+
+def decide(*claims: str) -> Decision:
+    return scheduler().schedule_one(pod(resource_claims=claims))
 
 
 def test_a_pod_without_claims_is_placed() -> None:
@@ -39,3 +42,12 @@ def test_a_pod_with_claims_waits_on_every_node() -> None:
     assert decision.outcome is Outcome.UNSCHEDULABLE
     assert decision.message.startswith(f"0/2 nodes are available: 2 {WAITS}.")
     assert {verdict.status.code for verdict in decision.verdicts if verdict.status} == {Code.PENDING}
+
+
+def test_no_event_wakes_it() -> None:
+    engine = scheduler()
+    assert [each.outcome for each in engine.decisions([pod(resource_claims=("gpu",))])] == [
+        Outcome.UNSCHEDULABLE
+    ]
+    assert engine.queue.place_of("default/p") == "unschedulable"
+    assert engine.waking_events("default/p") == ()

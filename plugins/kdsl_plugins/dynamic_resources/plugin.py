@@ -6,13 +6,14 @@ Claims are not allocated: pods that have some wait, on every node.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
 
 if TYPE_CHECKING:
+    from kdsl.base.events import EventPattern
     from kdsl.cluster.nodeset import NodeSet
     from kdsl.cluster.pod import PodInfo
     from numpy.typing import NDArray
@@ -29,6 +30,11 @@ class DynamicResources:
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
         pass
+
+    @hookimpl
+    def events(self) -> Collection[EventPattern]:
+        """Wait for nothing: a pod keeps its claims, and nothing that happens has them allocated here."""
+        return ()
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:

@@ -1,0 +1,1 @@
+"""The plugin that asks kube-scheduler's extenders over HTTP."""

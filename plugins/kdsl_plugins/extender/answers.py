@@ -1,0 +1,74 @@
+"""What extenders answer, as far as it is read: `k8s.io/kube-scheduler/extender/v1`.
+
+Keys are read in any case, as Go does: services of different ages write them differently. Null is absent.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, get_origin
+
+import msgspec
+from msgspec import Struct
+
+T = TypeVar("T")
+
+
+class Named(Struct):
+    name: str
+
+
+class Node(Struct):
+    metadata: Named
+
+
+class NodeList(Struct):
+    items: list[Node] | None = None
+
+
+class Filtered(Struct):
+    """Which nodes are left, whole or by name, and what is said of the others."""
+
+    nodes: NodeList | None = None
+    nodenames: list[str] | None = None
+    failednodes: dict[str, str] | None = None
+    failedandunresolvablenodes: dict[str, str] | None = None
+    error: str | None = None
+
+
+class HostPriority(Struct):
+    host: str
+    score: int = 0
+
+
+class MetaPod(Struct):
+    uid: str
+
+
+class MetaVictims(Struct):
+    pods: list[MetaPod] | None = None
+    numpdbviolations: int | None = None
+
+
+class Preempted(Struct):
+    """The candidates that are left, with their victims."""
+
+    nodenametometavictims: dict[str, MetaVictims | None] | None = None
+
+
+class Bound(Struct):
+    error: str | None = None
+
+
+def read(answer: Any, into: type[T]) -> T:
+    """Read plain JSON values; raise msgspec.ValidationError where they do not fit. Null is an empty list."""
+    if answer is None and get_origin(into) is list:
+        return into()
+    return msgspec.convert(_folded(answer), into)
+
+
+def _folded(value: Any) -> Any:
+    """Return a value with the keys of its objects in lower case, but for nodes: theirs are known."""
+    if isinstance(value, dict):
+        folded = {key.lower(): each for key, each in value.items()}
+        return {key: each if key == "nodes" else _folded(each) for key, each in folded.items()}
+    return [_folded(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,140 @@
+"""One POST of JSON to an extender: the address, TLS and a limit for the whole call."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import tempfile
+import time
+from base64 import b64decode
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+_CHUNK: Final = 1 << 16
+
+
+class ExtenderError(Exception):
+    """A call that failed, as a sentence."""
+
+
+class _Https(http.client.HTTPSConnection):
+    """A connection whose server may have to prove another name than that of its address."""
+
+    def __init__(self, host: str, port: int, timeout: float, context: ssl.SSLContext, name: str) -> None:
+        super().__init__(host, port, timeout=timeout, context=context)
+        self._tls, self._name = context, name
+
+    def connect(self) -> None:
+        http.client.HTTPConnection.connect(self)
+        self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._name)
+
+
+class Connection:
+    """Where an extender is reached: below `prefix`, with `timeout` seconds for a call.
+
+    Each call has a connection of its own. Raises ValueError for an address that is none, OSError for files of
+    TLS that cannot be read.
+    """
+
+    def __init__(self, prefix: str, timeout: float, https: bool, tls: Mapping[str, Any]) -> None:
+        parts = urlsplit(prefix)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"`{prefix}` is no address of an extender: write http://HOST:PORT/PATH")
+        self._prefix = prefix.rstrip("/")
+        self._timeout = timeout
+        self._host = parts.hostname
+        self._port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._path = parts.path.rstrip("/")
+        self._name = tls.get("serverName") or parts.hostname
+        self._tls = tls_context(https, tls) if parts.scheme == "https" else None
+
+    def post(self, verb: str, document: object) -> Any:
+        """Send a JSON document to `verb`, return the one that is answered; raise ExtenderError otherwise."""
+        url = f"{self._prefix}/{verb}"
+        body = msgspec.json.encode(document)
+        deadline = time.monotonic() + self._timeout
+        connection = self._open()
+        try:
+            connection.connect()
+            # Closed by the response, which reads through it.
+            channel = connection.sock
+            headers = {"Content-Type": "application/json", "Accept": "application/json"}
+            _limit(channel, deadline)
+            connection.request("POST", f"{self._path}/{verb}", body, headers)
+            _limit(channel, deadline)
+            with connection.getresponse() as response:
+                if response.status != http.client.OK:
+                    raise ExtenderError(f"failed {verb} with extender at URL {url}, code {response.status}")
+                answer = _read(response, channel, deadline)
+        except TimeoutError as error:
+            raise ExtenderError(f'Post "{url}": no answer within {self._timeout:g}s') from error
+        except (OSError, http.client.HTTPException) as error:
+            raise ExtenderError(f'Post "{url}": {_why(error)}') from error
+        finally:
+            connection.close()
+        try:
+            return msgspec.json.decode(answer)
+        except msgspec.DecodeError as error:
+            raise ExtenderError(f'Post "{url}": the answer is no JSON: {error}') from error
+
+    def _open(self) -> http.client.HTTPConnection:
+        if self._tls is None:
+            return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+        return _Https(self._host, self._port, self._timeout, self._tls, self._name)
+
+
+def _limit(channel: socket.socket, deadline: float) -> None:
+    """Let what comes next on the socket take no longer than is left."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    channel.settimeout(left)
+
+
+def _read(response: http.client.HTTPResponse, channel: socket.socket, deadline: float) -> bytes:
+    """Read a body, however slowly it comes, until the deadline."""
+    parts: list[bytes] = []
+    while part := response.read1(_CHUNK):
+        parts.append(part)
+        _limit(channel, deadline)
+    return b"".join(parts)
+
+
+def _why(error: Exception) -> str:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return reason.lower() if reason else type(error).__name__
+
+
+def tls_context(https: bool, tls: Mapping[str, Any]) -> ssl.SSLContext:
+    """Return how to trust a server, and what to show it.
+
+    As in kube-scheduler `enableHTTPS` without an authority trusts anybody; without `enableHTTPS` the
+    authorities of the system count. Raises ValueError for settings that contradict each other.
+    """
+    authority = b64decode(tls["caData"]).decode() if tls.get("caData") else None
+    authority_file = None if authority else tls.get("caFile") or None
+    has_authority = bool(authority or authority_file)
+    if tls.get("insecure") and has_authority:
+        raise ValueError("tlsConfig has an authority and is `insecure`: it would not be asked")
+    context = ssl.create_default_context(cafile=authority_file, cadata=authority)
+    if tls.get("insecure") or (https and not has_authority):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    _show(context, tls)
+    return context
+
+
+def _show(context: ssl.SSLContext, tls: Mapping[str, Any]) -> None:
+    """Load the client's certificate and key, if there are some. Data wins over files."""
+    if tls.get("certData") or tls.get("keyData"):
+        # OpenSSL reads them from files only; nobody else can read these, and they are gone at once.
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b64decode(tls.get("certData", "")) + b"\n" + b64decode(tls.get("keyData", "")))
+            file.flush()
+            context.load_cert_chain(file.name)
+    elif tls.get("certFile"):
+        context.load_cert_chain(tls["certFile"], tls.get("keyFile") or None)

@@ -1,0 +1,118 @@
+"""What plugins say beside the rules of a profile: `filter_feasible`, `add_scores` and `trim_candidates`, whatever they
+answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from kdsl.base.clock import ManualClock
+from kdsl.cycle.decision import Decision, Detail, Outcome
+from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.hooks.specs import AddedScores
+from kdsl.hooks.status import Code, Status, StatusColumn
+
+from tests.cycle.world import always, cluster, plugin, pod, table
+
+BUSY = Status(Code.UNSCHEDULABLE, ("busy",))
+NODES = 150
+
+
+def decide(*, nodes: int = 3, start: int = 0, scores: bool = False, **hooks: Any) -> tuple[Decision, Engine]:
+    """Decide one pod in a profile with a rule that rejects `n0`."""
+    rule = plugin(
+        filter=lambda nodes: StatusColumn.of(BUSY if name == "n0" else None for name in nodes.names()),
+        score=lambda nodes: np.ones(len(nodes), np.int64),
+        bind=always(None),
+    )
+    plugins = {"Rule": rule} | ({"Late": plugin(**hooks)} if hooks else {})
+    frozen = table(plugins, scores={"Rule": 1} if scores else None)
+    options = EngineOptions(detail=Detail.FULL, start=start)
+    engine = Engine([frozen], cluster(nodes), ManualClock(), options)
+    with engine:
+        return engine.schedule_one(pod()), engine
+
+
+def test_it_is_asked_about_feasible_nodes_and_its_name_is_on_the_answer() -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def judge(nodes: Any) -> StatusColumn:
+        asked.append(nodes.names())
+        return StatusColumn.of([BUSY, None])
+
+    decision, _ = decide(filter_feasible=judge)
+    assert asked == [("n1", "n2")]
+    assert [verdict.status for verdict in decision.verdicts] == [BUSY.by("Rule"), BUSY.by("Late"), None]
+    assert (decision.node, decision.evaluated, decision.feasible) == ("n2", 3, 1)
+
+
+def test_where_the_next_search_starts_does_not_depend_on_it() -> None:
+    everything = always(StatusColumn.of([BUSY] * 100))
+    rejected, engine = decide(nodes=NODES, start=7, filter_feasible=everything, scores=True)
+    placed, other = decide(nodes=NODES, start=7, scores=True)
+    assert (rejected.outcome, placed.outcome) == (Outcome.UNSCHEDULABLE, Outcome.PLACED)
+    assert rejected.evaluated == placed.evaluated == 100
+    assert engine._start == other._start == 107
+
+
+def test_more_than_one_node_is_looked_for_where_somebody_may_reject_it() -> None:
+    assert decide()[0].sampled == 1
+    assert decide(filter_feasible=always(None))[0].sampled == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (Status(Code.ERROR, ("out of order",)), "out of order"),
+        (StatusColumn.of([Status(Code.ERROR, ("oops",)), None]), "oops"),
+        (StatusColumn.of([BUSY]), "ValueError: 1 answers for 2 nodes"),
+        (["n1"], "TypeError: `filter_feasible` answers None, StatusColumn or Status, not list"),
+        (BUSY, "busy"),
+    ],
+)
+def test_what_it_cannot_answer_is_an_error(answer: Any, message: str) -> None:
+    decision, _ = decide(filter_feasible=always(answer))
+    assert (decision.outcome, decision.message) == (Outcome.ERROR, message)
+
+
+def test_points_are_added_to_the_totals() -> None:
+    def add(nodes: Any) -> list[AddedScores]:
+        return [AddedScores("late", 3, np.arange(len(nodes)) * 50)]
+
+    decision, _ = decide(scores=True, add_scores=add)
+    assert [verdict.total for verdict in decision.verdicts] == [None, 1, 151]
+    assert [cell.weighted for cell in decision.verdicts[2].scores] == [1, 150]
+    without, _ = decide(add_scores=add)
+    assert [verdict.total for verdict in without.verdicts] == [None, 0, 150]
+    assert without.sampled == 3
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [[AddedScores("late", 1, np.zeros(1, np.int64))], [AddedScores("late", 1, np.zeros(2))], None],
+    ids=["shape", "type", "none"],
+)
+def test_points_that_cannot_be_added(answer: Any) -> None:
+    decision, _ = decide(add_scores=always(answer))
+    assert decision.outcome is Outcome.ERROR
+    assert decision.message.startswith('running AddScores plugin "Late": ')
+
+
+def test_a_plugin_that_fails_to_trim_candidates() -> None:
+    room = plugin(
+        filter=lambda nodes: StatusColumn.of([BUSY if node.pods else None for node in nodes.nodes()]),
+        may_preempt=always(None),
+        find_victims=lambda pods: pods,
+        enough_candidates=always(1),
+        rank_candidate=always(0),
+    )
+    late = plugin(trim_candidates=lambda: 1 / 0)
+    frozen = table({"Room": room, "Late": late}, preemption="Room")
+    full = cluster(1)
+    full.add_pod(pod("old", node_name="n0"))
+    with Engine([frozen], full, ManualClock()) as engine:
+        decision = engine.schedule_one(pod())
+    text = 'running preemption "Late": ZeroDivisionError: division by zero'
+    assert (decision.outcome, decision.message) == (Outcome.ERROR, text)
