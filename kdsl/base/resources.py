@@ -73,15 +73,17 @@ class Resources:
     away what was added gives back what was there. `amount`, `items` and `[]` return at most an int64.
     """
 
-    __slots__ = ("_amounts", "_quantities")
+    __slots__ = ("_amounts", "_hash", "_quantities")
 
     _amounts: dict[str, int]
+    _hash: int | None
     _quantities: dict[str, Quantity]
 
     def __init__(self, amounts: Mapping[str, int] = {}) -> None:
         _check_bounds(amounts)
         self._amounts = {name: amounts[name] for name in sorted(amounts, key=resource_order) if amounts[name]}
         self._quantities = {}
+        self._hash = None
 
     @staticmethod
     def from_strings(quantities: Mapping[str, str]) -> Resources:
@@ -165,13 +167,17 @@ class Resources:
         result = Resources.__new__(Resources)
         result._amounts = amounts
         result._quantities = {}
+        result._hash = None
         return result
 
     def __eq__(self, other: object) -> bool:
         return self._amounts == other._amounts if isinstance(other, Resources) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(tuple(self._amounts.items()))
+        # The hot path: what tells pods and nodes apart is looked up by what they ask for and have.
+        if self._hash is None:
+            self._hash = hash(tuple(self._amounts.items()))
+        return self._hash
 
     def __repr__(self) -> str:
         return f"Resources({', '.join(f'{name}={quantity}' for name, quantity in self.items())})"

@@ -21,6 +21,9 @@ from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Snapshot
 from kdsl.cluster.zones import ZoneOrder
 
+Listens = Callable[[str], bool]
+"""Tells whether what happens to the placed pod `namespace/name` would make a difference to somebody."""
+
 
 class ClusterCache:
     """The nodes, the pods on them and the catalog. Pods that are not placed or have finished are no part.
@@ -44,11 +47,15 @@ class ClusterCache:
         # Ordered sets: rows and versions are given out in the order of events, the same in every run.
         self._dirty_facts: dict[str, None] = {}
         self._dirty_usage: dict[str, None] = {}
-        self._observers: list[Callable[[ClusterEvent], None]] = []
+        self._observers: list[tuple[Callable[[ClusterEvent], None], Listens]] = []
 
-    def observe(self, observer: Callable[[ClusterEvent], None]) -> None:
-        """Tell `observer` of every change from now on, as soon as it is made."""
-        self._observers.append(observer)
+    def observe(self, observer: Callable[[ClusterEvent], None], listens: Listens = lambda pod: True) -> None:
+        """Tell `observer` of every change from now on, as soon as it is made.
+
+        `listens` tells whether what happens to the placed pod `namespace/name` would make a difference to it
+        now: where it would not, the observer may not be told.
+        """
+        self._observers.append((observer, listens))
 
     @staticmethod
     def of(objects: Iterable[KubeObject]) -> ClusterCache:
@@ -131,7 +138,7 @@ class ClusterCache:
             return
         self._assumed.discard(key)
         pod = self._catalog.complete(pod)
-        if before == pod:
+        if before is pod or before == pod:
             return
         self._change(before, pod if pod.node_name and not pod.is_finished else None)
 
@@ -224,20 +231,23 @@ class ClusterCache:
 
     def _change(self, before: PodInfo | None, after: PodInfo | None) -> None:
         """Let a pod on a node come, become another, or go."""
-        names = {pod.node_name for pod in (before, after) if pod is not None} if self._observers else ()
+        # The hot path: most pods are placed while nobody waits for anything, and events cost more than that.
+        pods = [pod for pod in (before, after) if pod is not None]
+        told = any(listens(pod.key) for _, listens in self._observers for pod in pods)
+        names = {pod.node_name for pod in pods} if told else ()
         nodes = {name: self._nodes.get(name) for name in names}
         if before is not None:
             self._take_away(before)
         if after is not None:
             self._put(after)
-        if self._observers:
+        if told:
             now = {name: self._nodes.get(name) for name in names}
             for event in assigned_pod_events(before, after, nodes, now):
                 self._tell(event)
 
     def _tell(self, event: ClusterEvent | None) -> None:
         if event is not None:
-            for observer in self._observers:
+            for observer, _ in self._observers:
                 observer(event)
 
     def _put(self, pod: PodInfo) -> None:

@@ -78,7 +78,7 @@ class Catalog:
 
     def __init__(self) -> None:
         self._objects: dict[str, dict[str, CatalogObject]] = {kind: {} for kind in _WORDS}
-        self._versions = dict.fromkeys(CatalogWord, 0)
+        self._versions: dict[str, int] = dict.fromkeys(CatalogWord, 0)
         self._namespaces: dict[str, FrozenMap[str, str]] = {}
         self._services: dict[str, tuple[LabelSelector, ...]] = {}
         self._selectors: dict[tuple[str, str], LabelSelector] = {}
@@ -133,7 +133,7 @@ class Catalog:
 
     def version(self, word: str) -> int:
         """Return the version of what a word of `reads` names: `cluster.namespaces` and so on."""
-        return self._versions[CatalogWord(word)]
+        return self._versions[word]
 
     @property
     def namespaces(self) -> Mapping[str, FrozenMap[str, str]]:
@@ -197,7 +197,8 @@ class Catalog:
     def complete(self, pod: PodInfo) -> PodInfo:
         """Return `pod` with the labels of its namespace."""
         labels = self._namespaces.get(pod.namespace, NO_STRINGS)
-        return pod if pod.namespace_labels == labels else replace(pod, namespace_labels=labels)
+        known = pod.namespace_labels
+        return pod if known is labels or known == labels else replace(pod, namespace_labels=labels)
 
     def _of(self, kind: type[T]) -> Mapping[str, T]:
         # INVARIANT: `put` keeps every object under its own kind.

@@ -53,9 +53,10 @@ class Columns:
 
     def write(self, row: int, amounts: Mapping[str, int]) -> None:
         """Set the amounts of one row; what is not named becomes zero."""
-        for name in [name for name in amounts if name not in self._cells]:
-            self._cells[name] = np.zeros(self._rows, np.int64)
-            self._views[name] = readable(self._cells[name])
+        if not amounts.keys() <= self._cells.keys():
+            for name in [name for name in amounts if name not in self._cells]:
+                self._cells[name] = np.zeros(self._rows, np.int64)
+                self._views[name] = readable(self._cells[name])
         for name, cells in self._cells.items():
             cells[row] = capped(amounts.get(name, 0))
 

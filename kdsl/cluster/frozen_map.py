@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final, TypeVar
+from collections.abc import ItemsView, Iterator, Mapping
+from typing import Final, TypeVar, overload
 
 K = TypeVar("K")
 V = TypeVar("V")
+D = TypeVar("D")
 
 
 class FrozenMap(Mapping[K, V]):
@@ -32,6 +33,18 @@ class FrozenMap(Mapping[K, V]):
 
     def __iter__(self) -> Iterator[K]:
         return iter(self._items)
+
+    # The hot path: what Mapping has of these goes through Python for every item.
+
+    @overload
+    def get(self, key: K, /) -> V | None: ...
+    @overload
+    def get(self, key: K, /, default: V | D) -> V | D: ...
+    def get(self, key: K, /, default: V | D | None = None) -> V | D | None:
+        return self._items.get(key, default)
+
+    def items(self) -> ItemsView[K, V]:
+        return self._items.items()
 
     def __len__(self) -> int:
         return len(self._items)

@@ -41,7 +41,7 @@ class LabelSelector:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Tell whether all conditions hold for `labels`."""
-        return all(one.holds(labels) for one in self.requirements)
+        return all([one.holds(labels) for one in self.requirements])  # noqa: C419 - few, and often asked
 
     def merged(self, others: Iterable[LabelRequirement]) -> LabelSelector:
         """Return this selector with further conditions."""

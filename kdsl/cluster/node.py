@@ -67,7 +67,7 @@ class NodeInfo:
     """A node and the pods on it; it never changes, `with_pod` and `without_pod` return another one.
 
     It offers the fields of the `Node` view. `images` knows how many nodes have each image where the cache
-    made it; a node on its own counts itself.
+    made it; a node on its own counts itself. `affine_pods` is how many of the pods have affinity terms.
     """
 
     facts: NodeFacts
@@ -76,6 +76,7 @@ class NodeInfo:
     requested: Resources = NOTHING
     scored_requests: Resources = NOTHING
     used_host_ports: tuple[HostPort, ...] = ()
+    affine_pods: int = 0
 
     @staticmethod
     def of(node: Node | NodeFacts, pods: Iterable[PodInfo] = ()) -> NodeInfo:
@@ -151,6 +152,7 @@ class NodeInfo:
             self.requested.plus(pod.usage),
             self.scored_requests.plus(pod.scored_usage),
             ports,
+            self.affine_pods + pod.has_affinity_terms,
         )
 
     def without_pod(self, pod: PodInfo) -> NodeInfo:
@@ -171,6 +173,7 @@ class NodeInfo:
             self.requested.minus(gone.usage),
             self.scored_requests.minus(gone.scored_usage),
             ports,
+            self.affine_pods - gone.has_affinity_terms,
         )
 
     def with_changed(self, pod: PodInfo) -> NodeInfo:

@@ -6,7 +6,7 @@ Namespaces are those it lists, those its namespaceSelector selects, and the pod'
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kdsl.cluster.label_selectors import LabelSelector, own_labels, read_selector
@@ -30,6 +30,15 @@ class PodAffinityTerm:
     selector: LabelSelector | None
     namespaces: frozenset[str]
     namespace_selector: LabelSelector | None
+    # Terms are looked up far more often than made.
+    _hash: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        parts = (self.topology_key, self.weight, self.selector, self.namespaces, self.namespace_selector)
+        object.__setattr__(self, "_hash", hash(parts))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @staticmethod
     def of(spec: PodAffinityTermSpec, owner: ObjectMeta, weight: int = 0) -> PodAffinityTerm:

@@ -6,7 +6,7 @@ spread over the domains of a topology key; the inclusion policies say which node
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from kdsl.cluster.label_selectors import LabelSelector, own_labels, read_selector
@@ -37,6 +37,16 @@ class SpreadConstraint:
     selector: LabelSelector | None = None
     honors_affinity: bool = True
     honors_taints: bool = False
+    # Constraints are looked up far more often than made.
+    _hash: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        what = (self.topology_key, self.max_skew, self.when_unsatisfiable, self.min_domains)
+        whom = (self.namespace, self.selector, self.honors_affinity, self.honors_taints)
+        object.__setattr__(self, "_hash", hash((what, whom)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @staticmethod
     def of(spec: TopologySpreadConstraint, owner: ObjectMeta) -> SpreadConstraint:

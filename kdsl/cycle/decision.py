@@ -129,8 +129,9 @@ class Decision:
     search began, `sampled` how many feasible nodes were looked for. `tied` counts the nodes that shared the
     highest `total`. `postfilter` is what came of asking for room, None where nobody was asked: `nominated`
     and `victims` say how the pod gets it. `message` is the FitError or error text of a pod that was not
-    placed; `faults` are errors of plugins that came too late to change the outcome (`unreserve`,
-    `post_bind`). `turned_away` is the rejection of the chosen node by a Reserve or Permit plugin.
+    placed; `faults` are errors of plugins that did not change the outcome: they came too late (`unreserve`,
+    `post_bind`), or the configuration says to go on. `turned_away` is the rejection of the chosen node by a
+    Reserve or Permit plugin.
     """
 
     pod: str

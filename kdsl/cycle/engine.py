@@ -96,7 +96,7 @@ class Engine:
         self.queue = SchedulingQueue(
             self._routes, clock, is_promised=lambda node: bool(self.nominator.pods_of(node))
         )
-        cluster.observe(self.queue.notice)
+        cluster.observe(self.queue.notice, self.queue.listens)
 
     def decisions(
         self,

@@ -23,6 +23,8 @@ from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import StatusColumn
 
 _SMALLEST_RUN = 64  # below this a call costs more than its columns
+_SPARE = 16  # one node in so many is judged on suspicion, lest a further run be needed
+_FARTHEST = 4  # no run has more than so many times the nodes of all before it
 
 
 def find_feasible(
@@ -30,11 +32,16 @@ def find_feasible(
 ) -> Verdicts:
     """Judge `rows`, given in visiting order, until `wanted` feasible nodes are found and one more is met.
 
-    `run_length` fixes how many nodes are judged at once; by default one run holds just the nodes that are
-    needed if all pass.
+    `run_length` fixes how many nodes are judged at once; by default the first run holds just the nodes that
+    are needed if all pass.
     """
     search = _Search(wanted)
-    runs = _runs(rows, wanted, workers, run_length)
+    runs = _runs(rows, search, workers, run_length)
+    if workers.parallelism == 1:
+        for run in runs:
+            if search.add(run, judge.judge(run)):
+                break
+        return search.verdicts()
     with closing(workers.map(lambda run: (run, judge.judge(run)), runs)) as judged:
         for run, answers in judged:
             if search.add(run, answers):
@@ -43,22 +50,22 @@ def find_feasible(
 
 
 def _runs(
-    rows: Rotated, wanted: int, workers: Workers, run_length: int | None
+    rows: Rotated, search: _Search, workers: Workers, run_length: int | None
 ) -> Iterator[NDArray[np.int32]]:
     """Cut `rows` into runs.
 
-    They are equal for several workers; for one they double, so that few are needed however many nodes fail.
+    They are equal for several workers. One worker knows how many nodes passed so far.
     """
-    growth = 1
+    follows = run_length is None and workers.parallelism == 1
     if run_length is None:
-        share = (wanted + workers.parallelism) // workers.parallelism
+        share = (search.wanted + workers.parallelism) // workers.parallelism
         run_length = max(share, _SMALLEST_RUN)
-        growth = 2 if workers.parallelism == 1 else 1
     begin = 0
     while begin < len(rows):
         yield rows.cut(begin, begin + run_length)
         begin += run_length
-        run_length *= growth
+        if follows:
+            run_length = search.next_run(begin)
 
 
 @dataclass(slots=True)
@@ -87,6 +94,11 @@ class _Search:
         self.rows.append(run[: len(ids)])
         self.ids.append(self.table.translate(ids, judged.statuses) if rejected else ids)
         return is_over
+
+    def next_run(self, visited: int) -> int:
+        """Return how many more nodes are needed if as many pass as did of those `visited`, and some spare."""
+        needed = (self.wanted + 1 - self.found) * visited // max(1, self.found)
+        return max(_SMALLEST_RUN, min(needed + needed // _SPARE, _FARTHEST * visited))
 
     def verdicts(self) -> Verdicts:
         if not self.rows:

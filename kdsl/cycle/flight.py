@@ -23,6 +23,10 @@ class InFlight:
     def __len__(self) -> int:
         return len(self._starts)
 
+    def holds_others(self, key: str) -> bool:
+        """Tell whether a pod other than this one is in flight."""
+        return len(self._starts) > (key in self._starts)
+
     def start(self, key: str) -> None:
         """Note that an attempt for a pod begins now."""
         self._starts[key] = self._dropped + len(self._events)

@@ -73,16 +73,15 @@ class Heaps:
 
     def head(self) -> Head | None:
         """Return the pod that is first of all, None where there is none."""
-        found: list[tuple[int, tuple[int, int, int], Place, QueuedPod]] = []
+        if not self._alive:
+            return None
+        found: list[Head] = []
         for place, heap in self._heaps.items():
             while heap and self._alive.get(heap[0][4].pod.key) is not heap[0][4]:
                 heapq.heappop(heap)
             if heap:
-                found.append((heap[0][0], age(heap[0][4]), place, heap[0][4]))
-        if not found:
-            return None
-        due, _, place, queued = min(found, key=lambda one: one[:2])
-        return Head(place, due, queued)
+                found.append(Head(place, heap[0][0], heap[0][4]))
+        return found[0] if len(found) == 1 else min(found, key=lambda head: (head.due, age(head.queued)))
 
     def pop(self) -> QueuedPod | None:
         """Take the pod that is first of all."""

@@ -78,18 +78,21 @@ class Judge:
         error: PluginError | None = None
         if self.contested:
             ids, error = self._judge_contested(rows, known)
-        alive = np.flatnonzero(ids == 0) if self.contested else np.arange(len(rows))
+        # The nodes that nobody has rejected yet; None for all of them.
+        alive = np.flatnonzero(ids == 0) if self.contested else None
         for plugin, call, _ in self.filters:
-            if not len(alive):
+            asked = rows if alive is None else rows[alive]
+            if not len(asked):
                 break
-            asked = rows if len(alive) == len(rows) else rows[alive]
             answers, failed = self._ask(plugin, call, asked, known)
+            if failed is None and not np.count_nonzero(answers):
+                continue
+            alive = np.arange(len(rows)) if alive is None else alive
             if failed is not None:
                 # Nodes from the failing one on are out; earlier ones go on to the other filters.
                 error, ids, alive = failed, ids[: alive[len(answers)]], alive[: len(answers)]
-            if answers.any():
-                ids[alive] = known.joined(ids[alive], answers) if self.check_all else answers
-                alive = alive if self.check_all else alive[answers == 0]
+            ids[alive] = known.joined(ids[alive], answers) if self.check_all else answers
+            alive = alive if self.check_all else alive[answers == 0]
         return Judged(ids, known.statuses, error)
 
     def _judge_contested(
@@ -184,7 +187,7 @@ def _read(
 ) -> tuple[NDArray[np.int32], PluginError | None]:
     """Renumber a plugin's answers and stamp them, up to the first that is neither success nor a rejection."""
     ids = column.ids
-    if not ids.any():
+    if not np.count_nonzero(ids):
         return ids, None
     used = np.bincount(ids).nonzero()[0]
     numbers = np.zeros(int(used[-1]) + 1, dtype=np.int32)

@@ -70,8 +70,9 @@ class Placer:
         if failure is not None:
             return self._give_back(reserved, Outcome.ERROR, failure.message)
         reserved.statement.commit()
-        faults = run_post_binds(reserved.attempt, reserved.node)
-        return replace(reserved.decision, faults=tuple(map(str, faults))) if faults else reserved.decision
+        faults = reserved.attempt.state.faults
+        faults += map(str, run_post_binds(reserved.attempt, reserved.node))
+        return replace(reserved.decision, faults=tuple(faults)) if faults else reserved.decision
 
     def turn_away(self, reserved: Reserved, rejection: Status) -> Decision:
         """Give everything back because a plugin refused the pod on this node."""
@@ -81,5 +82,6 @@ class Placer:
     def _give_back(self, reserved: Reserved, outcome: Outcome, message: str) -> Decision:
         reserved.statement.discard()
         self.nominator.clear(reserved.attempt.pod)
-        faults = tuple(map(str, reserved.statement.faults))
-        return replace(reserved.decision, outcome=outcome, node="", message=message, faults=faults)
+        faults = reserved.attempt.state.faults
+        faults += map(str, reserved.statement.faults)
+        return replace(reserved.decision, outcome=outcome, node="", message=message, faults=tuple(faults))

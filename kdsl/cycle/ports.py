@@ -29,8 +29,13 @@ class ClusterSource(Protocol):
         """Return the placed or assumed pod `namespace/name`."""
         ...
 
-    def observe(self, observer: Callable[[ClusterEvent], None]) -> None:
-        """Tell `observer` of every change from now on, assumed pods included."""
+    def observe(
+        self, observer: Callable[[ClusterEvent], None], listens: Callable[[str], bool] = lambda pod: True
+    ) -> None:
+        """Tell `observer` of every change from now on, assumed pods included.
+
+        It need not be told of what happens to a placed pod `namespace/name` that it does not listen to.
+        """
         ...
 
     def assume(self, pod: PodInfo, node_name: str) -> object:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from kdsl.cycle.attempt import Attempt
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
+
+_OF_ONE: Final = (Status, Narrowed)
+"""What a plugin answers for itself; joined ones answer for several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ def run_pre_filters(attempt: Attempt) -> PreFilterResult:
     rejection: Status | None = None
     names: frozenset[str] | None = None
     narrowed_by: list[str] = []
+    skipped = attempt.state.skipped_filters
     for plugin, answer in _answers(attempt):
         if isinstance(answer, Narrowed):
             narrowed_by.append(plugin)
@@ -55,10 +60,10 @@ def run_pre_filters(attempt: Attempt) -> PreFilterResult:
                 return PreFilterResult(_nothing_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
             continue
         match answer.code:
+            case Code.SKIP:
+                skipped.add(plugin)
             case Code.SUCCESS:
                 continue
-            case Code.SKIP:
-                attempt.state.skipped_filters.add(plugin)
             case Code.UNRESOLVABLE:
                 return PreFilterResult(answer.by(plugin))
             case Code.UNSCHEDULABLE:
@@ -79,14 +84,14 @@ def candidate_rows(snapshot: Snapshot, names: frozenset[str] | None) -> NDArray[
 def _answers(attempt: Attempt) -> Iterator[tuple[str, Status | Narrowed]]:
     """Ask plugin after plugin, and yield who answers anything other than to go on."""
     nodes = attempt.all_nodes
-    for plugin, call, joined in attempt.table.pre_filter_steps:
+    for plugin, call, _ in attempt.table.pre_filter_steps:
         try:
             answer = call(attempt.state, attempt.pod, nodes)
         except Exception as cause:
             raise PluginError.raised(plugin, "pre_filter", cause) from cause
-        if isinstance(answer, Status | Narrowed):
+        if isinstance(answer, _OF_ONE):
             yield plugin, answer
-        elif joined is not None and answer:
+        elif answer:
             yield from answer
 
 

@@ -192,6 +192,13 @@ class SchedulingQueue:
 
     # ---- events ------------------------------------------------------------------------------------------
 
+    def listens(self, key: str) -> bool:
+        """Tell whether an event of the placed pod `namespace/name` could wake a pod, at once or later.
+
+        Its own events tell a pod nothing.
+        """
+        return bool(self._asleep) or self._in_flight.holds_others(key)
+
     def notice(self, event: ClusterEvent) -> None:
         """Wake the pods that the event may have cured."""
         if event.node_after is not None and self._is_promised(event.node_after.name):

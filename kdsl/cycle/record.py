@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.decision import (
@@ -49,54 +49,41 @@ class Record:
 
     def decision(self, outcome: Outcome, *, node: str = "", message: str = "") -> Decision:
         """Write the decision."""
-        attempt, choice = self.attempt, self.choice
+        attempt, choice, search, result = self.attempt, self.choice, self.search, self.postfilter
+        visited = 0 if search is None else len(search.verdicts.rows)
+        nominated = None if result is None else result.nominated
         return Decision(
             pod=attempt.pod.key,
             profile=attempt.table.profile,
             outcome=outcome,
             node=node,
             message=message,
+            faults=tuple(attempt.state.faults),
+            evaluated=visited,
+            feasible=0 if search is None else visited - search.verdicts.rejected,
             nodes=len(attempt.snapshot.order),
+            start=0 if search is None else search.start,
+            sampled=0 if search is None else search.wanted,
             prefilter=self._prefilter(),
             rejections=self._rejections(),
             total=choice.total if choice else None,
             tied=choice.tied if choice else 0,
             tie_break=self.tie_break,
-            **self._postfilter(),
+            postfilter=None if result is None else result.status,
+            nominated="" if nominated is None else nominated.node,
+            victims=() if nominated is None or not nominated.node else self._victims(nominated.victims),
             rules=self.rules,
             snapshot=attempt.snapshot.version,
             verdicts=self._verdicts() if self.detail is Detail.FULL else (),
-            **self._counts(),
         )
 
-    def _counts(self) -> dict[str, Any]:
-        if self.search is None:
-            return {}
-        verdicts = self.search.verdicts
-        return {
-            "evaluated": len(verdicts.rows),
-            "feasible": len(verdicts.rows) - verdicts.rejected,
-            "start": self.search.start,
-            "sampled": self.search.wanted,
-        }
-
-    def _postfilter(self) -> dict[str, Any]:
-        result = self.postfilter
-        if result is None:
-            return {}
-        found: dict[str, Any] = {"postfilter": result.status}
-        if result.nominated is not None and result.nominated.node:
-            scheduler = self.attempt.pod.scheduler_name
-            found["nominated"] = result.nominated.node
-            found["victims"] = tuple(Victim.of(pod, scheduler) for pod in result.nominated.victims)
-        return found
+    def _victims(self, pods: Iterable[str]) -> tuple[Victim, ...]:
+        scheduler = self.attempt.pod.scheduler_name
+        return tuple(Victim.of(pod, scheduler) for pod in pods)
 
     def _prefilter(self) -> PreFilter:
-        skipped = tuple(
-            plugin
-            for plugin, _ in self.attempt.table.pre_filters
-            if plugin in self.attempt.state.skipped_filters
-        )
+        skips = self.attempt.state.skipped_filters
+        skipped = tuple([plugin for plugin, _ in self.attempt.table.pre_filters if plugin in skips])
         if self.search is None:
             return PreFilter(skipped=skipped)
         found = self.search.prefilter

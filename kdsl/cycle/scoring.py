@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +51,27 @@ class Scores:
 
 def score_nodes(attempt: Attempt, nodes: NodeSet) -> Scores:
     """Score `nodes`; raise PluginError where a plugin goes wrong. Without score plugins each totals 1."""
+    scores = _by_profile(attempt, nodes)
+    return _with_added(scores, attempt, nodes) if attempt.table.added_scores else scores
+
+
+def _with_added(scores: Scores, attempt: Attempt, nodes: NodeSet) -> Scores:
+    """Add the points that plugins give beside the scores of the profile: where it has none, they are all."""
+    added: list[ScoreColumn] = []
+    totals = scores.totals if attempt.table.scores else np.zeros(len(nodes.rows), dtype=np.int64)
+    for plugin, call in attempt.table.added_scores:
+        try:
+            for each in call(attempt.state, attempt.pod, nodes):
+                column = _integers(_column(each.scores, len(totals)))
+                added.append(ScoreColumn(each.name, each.weight, column, column))
+                totals = totals + column * each.weight
+        except Exception as cause:
+            raise PluginError.raised(plugin, "add_scores", cause) from cause
+    return Scores(totals, lambda: (*scores.columns, *added))
+
+
+def _by_profile(attempt: Attempt, nodes: NodeSet) -> Scores:
+    """Score by the rules and plugins that the profile names."""
     table, skipped = attempt.table, attempt.state.skipped_scores
     if not table.scores:
         return Scores(np.ones(len(nodes.rows), dtype=np.int64))
@@ -76,7 +96,9 @@ def _joined_totals(joined: JoinedScores, attempt: Attempt, nodes: NodeSet) -> Sc
     if totals is None:
         return None
     others = _columns(attempt, nodes, joined.names)
-    return Scores(totals + _sum(others, len(totals)), cache(lambda: _columns(attempt, nodes)))
+    for column in others:
+        totals = totals + column.normalized * column.weight
+    return Scores(totals, lambda: _columns(attempt, nodes))
 
 
 def _columns(attempt: Attempt, nodes: NodeSet, without: Collection[str] = ()) -> tuple[ScoreColumn, ...]:
@@ -125,27 +147,32 @@ def _score(hook: ScoreHook, attempt: Attempt, nodes: NodeSet) -> ScoreColumn:
         raise PluginError.raised(hook.plugin, "score", cause) from cause
     if hook.normalize is not None:
         try:
-            normalized = _integers(_column(hook.normalize(state, pod, nodes, raw), length))
+            normalized = _integers(_column(hook.normalize(state, pod, nodes, _read_only(raw)), length))
         except Exception as cause:
             raise PluginError.raised(hook.plugin, "normalize_score", cause) from cause
-    if length and (normalized.min() < 0 or normalized.max() > MAX_NODE_SCORE):
+    # As unsigned numbers, negative ones are the largest.
+    if length and normalized.view(np.uint64).max() > MAX_NODE_SCORE:
         outside = normalized[(normalized < 0) | (normalized > MAX_NODE_SCORE)]
         raise PluginError(hook.plugin, "score_range", str(outside[0]))
     return ScoreColumn(hook.plugin, hook.weight, raw, normalized)
 
 
 def _column(scores: RawScores, length: int) -> RawScores:
-    """Check the shape and type of a plugin's answer; return it read-only: a normaliser must not change it."""
+    """Check the shape and type of a plugin's answer."""
     column: NDArray[Any] = np.asarray(scores)
     if column.shape != (length,):
         raise ValueError(f"scores of shape {column.shape} for {length} nodes")
-    if column.dtype.kind not in "if":
+    kind = column.dtype.kind
+    if kind not in "if":
         raise TypeError(f"scores of type {column.dtype}")
-    if column.dtype.kind == "i":
-        column = column.astype(np.int64, copy=False)
-    column = column.view()
-    column.flags.writeable = False
-    return column
+    return column.astype(np.int64, copy=False) if kind == "i" else column
+
+
+def _read_only(scores: RawScores) -> RawScores:
+    """Return a view of raw scores for a normaliser, which must not change them."""
+    view = scores.view()
+    view.flags.writeable = False
+    return view
 
 
 def _integers(scores: RawScores) -> NDArray[np.int64]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.pod import PodInfo
 from kdsl.cycle.attempt import Attempt
+from kdsl.cycle.feasible_filters import run_feasible_filters
 from kdsl.cycle.filtering import find_feasible
 from kdsl.cycle.fit_error import Diagnosis
 from kdsl.cycle.judging import Judge
@@ -88,22 +89,24 @@ def search(
     row = snapshot.row_of(nominated_node) if nominated_node else None
     if row is not None:
         nominated = find_feasible(judge, Rotated(np.array([row], dtype=np.int32)), 1, settings.workers)
+        nominated = run_feasible_filters(attempt, nominated)
         # An error on the nominated node is not the end: the node is met again in the search below.
         if nominated.error is None and len(nominated.feasible):
             return Search(prefilter, nominated, start, start, wanted=1, nominated=True)
     candidates = candidate_rows(snapshot, prefilter.names)
     wanted = _wanted(attempt, len(candidates), settings.percentage)
     found = find_feasible(judge, Rotated(candidates, start), wanted, settings.workers, settings.run_length)
-    verdicts = found.including(nominated)
+    verdicts = run_feasible_filters(attempt, found).including(nominated)
     return Search(
         prefilter, verdicts, start, next_start(start, len(verdicts.rows), len(snapshot.order)), wanted
     )
 
 
 def _wanted(attempt: Attempt, candidates: int, percentage: int) -> int:
-    if not attempt.table.scores:
+    table = attempt.table
+    if not (table.scores or table.added_scores or table.feasible_filters):
         return min(1, candidates)  # nothing tells feasible nodes apart: the first will do
-    own = attempt.table.percentage
+    own = table.percentage
     return num_feasible_nodes_to_find(candidates, percentage if own is None else own)
 
 

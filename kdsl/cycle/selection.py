@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 
 import numpy as np
@@ -22,8 +23,8 @@ class Choice:
 
 def select(totals: NDArray[np.int64], tie_break: TieBreak, random: Random | None = None) -> Choice:
     """Choose among at least one total, given in visiting order; `random` is for `TieBreak.RANDOM`."""
-    highest = totals.max()
-    ties = np.flatnonzero(totals == highest)
+    highest = totals[totals.argmax()]
+    ties = (totals == highest).nonzero()[0]
     match tie_break:
         case TieBreak.FIRST:
             index = ties[0]
@@ -44,14 +45,22 @@ def heap_top(ties: NDArray[np.intp]) -> int:
     where that one holds the maximum, else of the right: the first maximum in pre-order. What a sift-down
     moves below i never changes the top of i.
 
+    """
+    if ties[0] == 0:
+        return 0
+    # INVARIANT: ties ascend.
+    return int(ties[_pre_order(int(ties[-1]).bit_length()).take(ties).argmin()])
+
+
+@cache
+def _pre_order(bits: int) -> NDArray[np.int64]:
+    """Return what sorts the indices of less than so many bits into the pre-order of a binary heap.
+
     The path from the root to index i is the binary form of i + 1 without its leading one (0 left, 1 right),
     and pre-order is the lexicographic order of paths, a prefix first. Aligned to the left, paths compare as
     numbers, then by depth.
     """
-    if ties[0] == 0:
-        return 0
-    places = ties.astype(np.int64) + 1
+    places = np.arange(1, (1 << bits) + 1, dtype=np.int64)
     depths = np.frexp(places.astype(np.float64))[1].astype(np.int64)
-    # INVARIANT: ties ascend, so the last is among the deepest; a depth takes six bits at most.
-    aligned = places << (depths[-1] - depths)
-    return int(ties[(aligned << 6 | depths).argmin()])
+    # INVARIANT: a depth takes six bits at most.
+    return places << (bits + 1 - depths) << 6 | depths

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import SUCCESS, Status, StatusColumn
+
+_FIRST: Final = {SUCCESS: 0}
 
 
 class StatusTable:
@@ -22,7 +26,8 @@ class StatusTable:
 
     def __init__(self) -> None:
         self.statuses: list[Status] = [SUCCESS]
-        self._numbers: dict[Status, int] = {SUCCESS: 0}
+        # A copy need not hash the status again.
+        self._numbers = _FIRST.copy()
 
     def number(self, status: Status) -> int:
         """Return the number of `status`, giving it one if need be."""
@@ -68,7 +73,9 @@ class Verdicts:
         object.__setattr__(self, "feasible", self.rows[self.column.passed] if rejected else self.rows)
 
     @classmethod
+    @cache
     def empty(cls) -> Verdicts:
+        """Return the verdicts where nobody was asked."""
         return cls(np.empty(0, dtype=np.int32), StatusColumn(np.empty(0, dtype=np.int32), (SUCCESS,)))
 
     def including(self, other: Verdicts) -> Verdicts:

@@ -21,11 +21,14 @@ def compile_expression(expr: TypedExpr, fns: Mapping[str, ExternalFn] = {}) -> E
     The result takes the values of the environment's variables in their order; EvalError where it has no
     value.
     """
-    scope = RuleScope({}, (), frame_size(expr), Functions.of(fns))
+    size = frame_size(expr)
+    scope = RuleScope({}, (), size, Functions.of(fns))
     closure = scope.compile(expr)
     blank = scope.new_frame()
 
     def evaluate(values: Sequence[Value]) -> Value:
-        return closure([*values, *blank[len(values) : -1], Meter(POD_STEPS)])
+        # What stands behind the last variable that is read is the compiler's own.
+        read = values[:size]
+        return closure([*read, *blank[len(read) : -1], Meter(POD_STEPS)])
 
     return evaluate

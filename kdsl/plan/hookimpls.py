@@ -4,6 +4,7 @@ any other.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from kdsl.cluster.snapshot import Snapshot
 from kdsl.hooks.specs import Backoff, Narrowed, QueuedPod, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
+from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.normalize import Scores
 from kdsl.plan.predicate import SKIP, PredicateProgram
 from kdsl.plan.preemption import PreemptionPlugin
@@ -68,6 +70,12 @@ class PredicatePlugin:
         self._program = PredicateProgram(rule, functions)
         self.waking_rule = WakingRule(rule, self._program, functions.fns)
         self._waking = Waking((self.waking_rule,))
+
+    def keep_frames(
+        self, kind_of: Callable[[PodInfo], Hashable], epoch_of: Callable[[Snapshot], Hashable]
+    ) -> None:
+        """Let attempts of a kind of pod begin with what the one before found, see `KeptFrames`."""
+        self._program.keep_frames(kind_of, epoch_of)
 
     @property
     def parts(self) -> tuple[PredicatePlugin, ...]:
@@ -157,6 +165,12 @@ class ScorePlugin:
         self._program = ScoreProgram(rule, functions)
         self.dtype = self._program.dtype
 
+    def keep_frames(
+        self, kind_of: Callable[[PodInfo], Hashable], epoch_of: Callable[[Snapshot], Hashable]
+    ) -> None:
+        """Let attempts of a kind of pod begin with what the one before found, see `KeptFrames`."""
+        self._program.keep_frames(kind_of, epoch_of)
+
     @hookimpl
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
         scoring = self._begin(pod, nodes)
@@ -165,7 +179,7 @@ class ScorePlugin:
 
     @hookimpl
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Scores:
-        raw = self._program.judge_nodes(self._frame(state, pod, nodes).copy(), nodes)
+        raw = self._program.judge_nodes(self._frame(state, pod, nodes), nodes)
         missing = self._program.missing(raw)
         state.write(f"{self.key}/missing", missing)
         if missing.any():
@@ -179,7 +193,7 @@ class ScorePlugin:
     ) -> NDArray[np.int64]:
         """Normalise what `score` returned; nodes without a score get 0 and do not count for the others."""
         missing = state.get(f"{self.key}/missing")
-        return self._normalized(self._frame(state, pod, nodes).copy(), scores, missing)
+        return self._normalized(self._frame(state, pod, nodes), scores, missing)
 
     def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
         """Tell whether the conditions of `applies when` hold for a pod; they must not read `feasible`."""
@@ -260,7 +274,7 @@ def compile_profile(
 
     Nothing is shared between profiles, not even the memo of a rule that both use: its parameters may differ.
     """
-    functions = Functions.of(rules.fns, probe, steps)
+    functions = Functions.of(rules.fns, probe, steps, lower_macro)
     place, preemption = profile.qualified, profile.preemption
     return CompiledProfile(
         profile.name,

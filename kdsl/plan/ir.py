@@ -5,8 +5,9 @@ A plan has no second tree: the passes rewrite `kdsl.check.typed` into itself. `K
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Final
 
 from kdsl.check.typed import (
     Aggregate,
@@ -25,6 +26,7 @@ from kdsl.check.typed import (
     TypedItem,
     Var,
 )
+from kdsl.check.types import Type
 from kdsl.check.walk import walk
 from kdsl.plan.values import Value
 
@@ -34,6 +36,10 @@ class Known(Const):
     """A constant that was computed: of any type, quantities, lists and maps included."""
 
     value: Value
+
+
+_ELSEWHERE: Final = frozenset(("span", "time", "reads"))
+"""What is known of an expression by where it stands."""
 
 
 def map_children(expr: TypedExpr, change: Callable[[TypedExpr], TypedExpr]) -> TypedExpr:
@@ -57,6 +63,24 @@ def map_children(expr: TypedExpr, change: Callable[[TypedExpr], TypedExpr]) -> T
             return replace(expr, target=change(target), body=change(body))
         case Bind(value=value, body=body):
             return replace(expr, value=change(value), body=change(body))
+
+
+def shape(expr: object, places: dict[int, int]) -> Hashable:
+    """Return what is equal for expressions that differ in nothing but where they stand and in the slots of
+    their variables; `places` numbers those in the order in which they come.
+    """
+    if isinstance(expr, Var):
+        return ("Var", expr.type, places.setdefault(expr.slot, len(places)))
+    if isinstance(expr, tuple):
+        return tuple([shape(each, places) for each in expr])
+    if isinstance(expr, Const):
+        # Values that are equal in Python may be of several types.
+        return ("Const", expr.type, repr(expr.value))
+    if not is_dataclass(expr) or isinstance(expr, Type):
+        found: Hashable = expr
+        return found
+    parts = [shape(getattr(expr, each.name), places) for each in fields(expr) if each.name not in _ELSEWHERE]
+    return (expr.__class__.__name__, *parts)
 
 
 def free_slots(*exprs: TypedExpr | None) -> frozenset[int]:

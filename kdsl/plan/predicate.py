@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,26 +16,24 @@ from kdsl.check.model import (
     CheckedTemplate,
 )
 from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.snapshot import Snapshot
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
 from kdsl.lang.tree import Code as RuleCode
-from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.batch import Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.compiler import ColumnCompiler
-from kdsl.plan.columns.programs import (
-    ColumnPredicate,
-    DistinctPredicate,
-    batch_of,
-    column_predicate,
-    is_worth_columns,
-)
+from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate, column_predicate
 from kdsl.plan.columns.rule import Note
 from kdsl.plan.scalar import Frame
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scope import Functions, RuleScope, holds
 from kdsl.plan.statements import CODES, Block, Step
+from kdsl.plan.steady import KeptFrames
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError, Optional, Value
 from kdsl.plan.verdicts import Failure, Verdicts, compile_on_error, status_of
+from kdsl.plan.views import ClusterView
 
 SKIP = Status(Code.SKIP)
 
@@ -79,6 +77,14 @@ class PredicateProgram:
         self.notes: list[Note] = []
         self.columns = self._over_columns(scope, functions)
         self._blank = scope.new_frame()
+        self._passing = (*scope.passing, *self._block.resets)
+        self._kept: KeptFrames | None = None
+
+    def keep_frames(
+        self, kind_of: Callable[[PodInfo], Hashable], epoch_of: Callable[[Snapshot], Hashable]
+    ) -> None:
+        """Let attempts of a kind of pod begin with what the one before found, see `KeptFrames`."""
+        self._kept = KeptFrames(self._blank, self._pod, self._passing, kind_of, epoch_of)
 
     def _over_columns(
         self, scope: RuleScope, functions: Functions
@@ -100,8 +106,13 @@ class PredicateProgram:
 
     def begin(self, pod: Value, cluster: Value) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views."""
-        frame = self._blank.copy()
-        frame[self._pod], frame[self._cluster], frame[-1] = pod, cluster, Meter(self._steps.pod)
+        # Who watches what is asked of the cluster is to see all of it.
+        if self._kept is None or cluster.__class__ is not ClusterView or cluster.snapshot.is_overlay:
+            frame = self._blank.copy()
+            frame[self._pod] = pod
+        else:
+            frame = self._kept.begin(pod, cluster.snapshot)
+        frame[self._cluster], frame[-1] = cluster, Meter(self._steps.pod)
         return frame
 
     def decide(self, frame: Frame) -> Status | Narrowed | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -14,11 +14,14 @@ from kdsl.plan.scalar import UNSET, Frame
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scope import Functions, RuleScope
 from kdsl.plan.sort_keys import SortKeys
+from kdsl.plan.standing.dependencies import Dependencies, reads_of
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError, Value
 from kdsl.plan.verdicts import error_text
 
 BAD_BACKOFF = "K0217"
+MAX_ADMITTED = 1024
+"""For so many kinds of pods it is kept whether they are let in; beyond that it is found out anew."""
 
 
 class QueuedView:
@@ -47,6 +50,11 @@ class QueueProgram:
             (scope.compile(admit.condition), compile_template(admit.reason, scope), admit)
             for admit in rule.admit
         ]
+        parts = (part for each in rule.admit for part in (each.condition, *each.reason.parts))
+        reads = reads_of(part for part in parts if not isinstance(part, str))
+        # What is said of pods that look alike is kept, unless it depends on more than the pod.
+        self._admission = Dependencies.of(reads) if all(each.startswith("pod.") for each in reads) else None
+        self._admitted: dict[Hashable, Status | None] = {}
         self._keys = SortKeys(rule.order, scope)
         self._waits = tuple((each, scope.compile(each)) for each in rule.backoff or ())
         self._blank = scope.new_frame()
@@ -63,6 +71,16 @@ class QueueProgram:
 
         A pod that is not in the queue yet has the epoch as `queuedAt`.
         """
+        if self._admission is None:
+            return self._judge(pod)
+        kind = self._admission.signature(pod)
+        if kind not in self._admitted:
+            if len(self._admitted) >= MAX_ADMITTED:
+                self._admitted.clear()
+            self._admitted[kind] = self._judge(pod)
+        return self._admitted[kind]
+
+    def _judge(self, pod: Value) -> Status | None:
         frame = self._frame(pod, 0)
         for condition, reason, admit in self._admit:
             try:
@@ -105,11 +123,9 @@ class QueueProgram:
 
 
 def check_backoffs(rules: RuleSet) -> tuple[Diagnostic, ...]:
-    """Report waits between attempts that are none, as profiles use their queues."""
+    """Report waits between attempts that are none, of queues as they are written and as profiles use them."""
     functions = Functions.of(rules.fns)
-    found = (
-        problem
-        for profile in rules.profiles.values()
-        for problem in QueueProgram(profile.queue, functions).problems()
-    )
+    written = (rule for rule in rules.written if isinstance(rule, CheckedQueue))
+    queues = (*written, *(profile.queue for profile in rules.profiles.values()))
+    found = (problem for queue in queues for problem in QueueProgram(queue, functions).problems())
     return tuple({(problem.code, str(problem.span)): problem for problem in found}.values())

@@ -8,30 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 from kdsl.check.model import CheckedFn, CheckedLet, CheckedParam, ExternalFn
-from kdsl.check.typed import TypedExpr, Var
+from kdsl.check.typed import Comprehension, TypedExpr, Var
 from kdsl.check.walk import walk
-from kdsl.plan.ir import Known, free_slots
+from kdsl.plan.ir import Known, free_slots, map_children
 from kdsl.plan.passes import PASSES
+from kdsl.plan.passes.hoist import is_cheap
 from kdsl.plan.scalar import UNSET, Closure, Compiler, Frame
-from kdsl.plan.scalar.frame import item_reader, lazy_reader
+from kdsl.plan.scalar.frame import Compile, item_reader, lazy_reader, renewing
 from kdsl.plan.scalar.meter import DEFAULT_STEPS, Meter, Steps, lasting
+from kdsl.plan.scalar.over_nodes import AtOnce, Needs
 from kdsl.plan.scalar.probe import Probe, ProbedCompiler
+from kdsl.plan.steady import is_count, is_steady
 from kdsl.plan.values import EvalError, Value
+
+
+class LowerMacro(Protocol):
+    """Makes what evaluates a macro for many nodes at once: `kdsl.plan.columns.nodes.lower_macro`."""
+
+    def __call__(
+        self, functions: Functions, expr: Comprehension, compile: Compile, needs: Needs, /
+    ) -> AtOnce: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Functions:
     """The functions of one rule set and their compiled bodies, shared by all of its rules.
 
-    A `probe` watches the expressions of those rules; `steps` are what they may spend.
+    A `probe` watches the expressions of those rules; `steps` are what they may spend; `lower` makes macros
+    that look at many nodes at once.
     """
 
     fns: Mapping[str, CheckedFn | ExternalFn]
     bodies: dict[str, Closure]
     probe: Probe | None = None
     steps: Steps = DEFAULT_STEPS
+    lower: LowerMacro | None = None
 
     @classmethod
     def of(
@@ -39,16 +54,16 @@ class Functions:
         fns: Mapping[str, CheckedFn | ExternalFn],
         probe: Probe | None = None,
         steps: Steps = DEFAULT_STEPS,
+        lower: LowerMacro | None = None,
     ) -> Functions:
-        return cls(fns, {}, probe, steps)
+        return cls(fns, {}, probe, steps, lower)
 
     def compiler(self) -> Compiler:
         """Return a compiler for one rule."""
-        return (
-            Compiler(self.fns, self.bodies)
-            if self.probe is None
-            else ProbedCompiler(self.fns, self.bodies, self.probe)
-        )
+        if self.probe is not None:
+            return ProbedCompiler(self.fns, self.bodies, self.probe)
+        lower = None if self.lower is None else partial(self.lower, self)
+        return Compiler(self.fns, self.bodies, lower)
 
 
 class RuleScope:
@@ -57,7 +72,8 @@ class RuleScope:
 
     `known` maps slots to constants; `lasting` are the slots that keep their value for all nodes of a pod,
     `items` those of variables that range over the same items for each node and what follows from them;
-    `definitions` are the optimised values of the `let`s that do not.
+    `definitions` are the optimised values of the `let`s that do not. `passing` are lasting slots that hold
+    something else in the next attempt of a pod of the same kind.
     """
 
     def __init__(
@@ -75,7 +91,7 @@ class RuleScope:
         self.definitions: dict[int, TypedExpr] = {}
         self.lasting = {variable.slot for variable in variables.values() if variable.time.is_lasting}
         self.items: set[int] = set()
-        self._follows: dict[int, frozenset[int]] = {}
+        self.passing: list[int] = []
         for param in params:
             self.let(CheckedLet(param.variable, param.value, param.value.span))
 
@@ -100,28 +116,56 @@ class RuleScope:
     def hoist(self, expr: TypedExpr) -> Var:
         """Return a new lazy variable for an expression that does not depend on the node."""
         variable = self.variable(expr)
-        self._compiler.lazy[variable.slot] = lasting(self._compiler.compile(expr), self._steps.pod)
+        self._compiler.lazy[variable.slot] = self._lasting(expr)
         self.lasting.add(variable.slot)
+        self._note_passing(variable.slot, expr)
         return variable
 
     def hoist_by_item(self, expr: TypedExpr) -> Var:
         """Return a new variable for an expression that depends on loop items, but not on the node."""
         variable = self.variable(expr)
-        compute, slot = lasting(self._compiler.compile(expr), self._steps.pod), variable.slot
+        slot = variable.slot
         found = {part.slot: part for part in walk(expr) if isinstance(part, Var)}
-        self._follows[slot] = self.needs(expr) & self.items
+        self._compiler.follows[slot] = self.needs(expr) & self.items
         items = [self._compiler.compile(found[each]) for each in sorted(free_slots(expr) & self.items)]
-        self._compiler.by_item[slot] = item_reader(slot, items, compute)
+        self._compiler.by_item[slot] = item_reader(slot, items, self._lasting(expr))
+        self._note_passing(slot, expr)
         return variable
+
+    def _lasting(self, expr: TypedExpr) -> Closure:
+        """Compile what is computed once for a pod, or for a pod and each combination of loop items."""
+        expr = expr if is_steady(expr) else self._with_standing(expr)
+        return lasting(self._compiler.compile(expr), self._steps.pod)
+
+    def _with_standing(self, expr: TypedExpr) -> TypedExpr:
+        """Replace counts in an expression by variables that later attempts bring up to date, and parts that
+        are the same for all of them by variables that stay.
+        """
+        if is_count(expr):
+            variable = self.variable(expr)
+            found = {part.slot: part for part in walk(expr) if isinstance(part, Var)}
+            items = [self._compiler.compile(found[each]) for each in sorted(free_slots(expr) - self.lasting)]
+            self._compiler.follows[variable.slot] = self.needs(expr) - self.lasting
+            count = renewing(variable.slot, items, self._compiler.compile(expr))
+            self._compiler.by_item[variable.slot] = lasting(count, self._steps.pod)
+            return variable
+        if is_steady(expr) and not is_cheap(expr) and free_slots(expr) <= self.lasting:
+            return self.hoist(expr)
+        return map_children(expr, self._with_standing)
+
+    def _note_passing(self, slot: int, *exprs: TypedExpr | None) -> None:
+        if not is_steady(*exprs):
+            self.passing.append(slot)
 
     def variable(self, expr: TypedExpr) -> Var:
         """Return a new variable that stands for an expression."""
         slot, self._slots = self._slots, self._slots + 1
         return Var(type=expr.type, time=expr.time, reads=expr.reads, span=expr.span, name="", slot=slot)
 
-    def once(self, compute: Closure) -> Closure:
-        """Return a closure that computes at its first use in an attempt only."""
+    def once(self, compute: Closure, *exprs: TypedExpr | None) -> Closure:
+        """Return a closure that computes at its first use in an attempt only, from the expressions given."""
         slot, self._slots = self._slots, self._slots + 1
+        self._note_passing(slot, *exprs)
         return lazy_reader(slot, lasting(compute, self._steps.pod))
 
     def is_lasting(self, *exprs: TypedExpr | None, bound: Iterable[int] = ()) -> bool:
@@ -138,9 +182,7 @@ class RuleScope:
 
     def needs(self, expr: TypedExpr) -> frozenset[int]:
         """Return the variables that an expression reads; in place of a hoisted part, those it depends on."""
-        slots = free_slots(expr)
-        hoisted = slots & self._follows.keys()
-        return slots.difference(hoisted).union(*(self._follows[slot] for slot in hoisted))
+        return self._compiler.needs(expr)
 
     def ranges(self, iterable: TypedExpr, variables: Iterable[Var]) -> None:
         """Note that variables range over `iterable`."""
@@ -161,10 +203,10 @@ class RuleScope:
         if isinstance(value, Known):
             self.known[slot] = value.value
         else:
-            compute = self._compiler.compile(value)
-            self._compiler.lazy[slot] = lasting(compute, self._steps.pod) if is_lasting else compute
+            self._compiler.lazy[slot] = self._lasting(value) if is_lasting else self._compiler.compile(value)
         if is_lasting:
             self.lasting.add(slot)
+            self._note_passing(slot, let.value)
             return None
         return slot
 

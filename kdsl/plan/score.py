@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +13,23 @@ from kdsl.base.span import Span
 from kdsl.check.model import CheckedScore
 from kdsl.check.types import DOUBLE
 from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.snapshot import Snapshot
 from kdsl.lang.tree import ErrorAction
-from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.batch import Batch, batch_of, is_worth_columns
+from kdsl.plan.columns.column import Column, encoded
 from kdsl.plan.columns.compiler import ColumnCompiler
-from kdsl.plan.columns.programs import ColumnScore, batch_of, is_worth_columns
+from kdsl.plan.columns.programs import ColumnScore
 from kdsl.plan.columns.rule import Note
+from kdsl.plan.nodelist import NodeList
 from kdsl.plan.normalize import Scores, normalize, truncate
 from kdsl.plan.scalar import UNSET, Frame
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scope import Functions, RuleScope, holds
+from kdsl.plan.steady import KeptFrames
 from kdsl.plan.values import INT_MIN, EvalError, Value
 from kdsl.plan.verdicts import error_text
+from kdsl.plan.views import ClusterView
 
 NO_SCORE_INT = INT_MIN
 """What stands among ints for a node without a score, as it failed or is ignored; among doubles it is NaN."""
@@ -57,6 +63,14 @@ class ScoreProgram:
         self.notes: list[Note] = []
         self._columns = None if functions.probe is not None else self._over_columns(scope, functions)
         self._blank = scope.new_frame()
+        self._passing = (*scope.passing, *self._resets, self._feasible)
+        self._kept: KeptFrames | None = None
+
+    def keep_frames(
+        self, kind_of: Callable[[PodInfo], Hashable], epoch_of: Callable[[Snapshot], Hashable]
+    ) -> None:
+        """Let attempts of a kind of pod begin with what the one before found, see `KeptFrames`."""
+        self._kept = KeptFrames(self._blank, self._pod, self._passing, kind_of, epoch_of)
 
     def _over_columns(self, scope: RuleScope, functions: Functions) -> ColumnScore:
         compiler = ColumnCompiler(scope, functions, self._node, self._resets)
@@ -66,8 +80,13 @@ class ScoreProgram:
 
     def begin(self, pod: Value, cluster: Value, feasible: NodeSet) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views."""
-        frame = self._blank.copy()
-        frame[self._pod], frame[self._cluster], frame[-1] = pod, cluster, Meter(self._steps.pod)
+        # Who watches what is asked of the cluster is to see all of it.
+        if self._kept is None or cluster.__class__ is not ClusterView or cluster.snapshot.is_overlay:
+            frame = self._blank.copy()
+            frame[self._pod] = pod
+        else:
+            frame = self._kept.begin(pod, cluster.snapshot)
+        frame[self._cluster], frame[-1] = cluster, Meter(self._steps.pod)
         if self._applies_to_feasible:
             self.fill(frame, feasible)
         return frame
@@ -79,7 +98,7 @@ class ScoreProgram:
     def fill(self, frame: Frame, feasible: NodeSet) -> None:
         """Let the frame know the feasible nodes, if the score reads them."""
         if self._reads_feasible and frame[self._feasible] is UNSET:
-            frame[self._feasible] = tuple(feasible.nodes())
+            frame[self._feasible] = NodeList(feasible)
 
     def applies(self, frame: Frame, feasible: NodeSet) -> bool:
         """Tell whether the score takes part for this pod. `feasible` is what the frame was begun with."""
@@ -138,17 +157,24 @@ class ScoreProgram:
         """Return the scores in 0..100 if the rule keeps to that; no raw score may be missing."""
         if self._by is None:
             return normalize(self.rule.normalize.kind, raw)
-        return truncate(np.array(list(self._normalized_by(frame, raw)), dtype=np.float64))
+        if not len(raw):
+            return raw.astype(np.int64)
+        values = raw.tolist()
+        min_slot, max_slot = self._range[1:]
+        frame[min_slot], frame[max_slot] = min(values), max(values)
+        # Equal scores are normalised to equal ones.
+        distinct = encoded(Column(raw))
+        normalized = np.array(list(self._normalized_by(frame, distinct.values)), np.float64)
+        scores: NDArray[np.int64] = truncate(normalized)[distinct.codes]
+        return scores
 
-    def _normalized_by(self, frame: Frame, raw: Scores) -> Iterator[int | float]:
+    def _normalized_by(self, frame: Frame, values: Iterable[Value]) -> Iterator[int | float]:
         assert self._by is not None and self.rule.normalize.by is not None
         by_span = self.rule.normalize.by.span
-        value_slot, min_slot, max_slot = self._range
-        values = raw.tolist()
-        if values:
-            frame[min_slot], frame[max_slot] = min(values), max(values)
+        value_slot = self._range[0]
+        meter = frame[-1] = Meter(self._steps.node)
         for value in values:
-            frame[value_slot], frame[-1] = value, Meter(self._steps.node)
+            frame[value_slot], meter.left = value, self._steps.node
             try:
                 result = self._by(frame)
                 if not math.isfinite(result):

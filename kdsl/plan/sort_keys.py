@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from kdsl.check.model import CheckedSortKey
-from kdsl.check.types import INT
+from kdsl.check.types import DURATION, INT, TIMESTAMP, Type
 from kdsl.plan.scalar import Closure, Frame
 from kdsl.plan.scope import RuleScope
 from kdsl.plan.values import EvalError, Value
+
+_TIMES: Final = (TIMESTAMP, DURATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +45,13 @@ class SortKeys:
 
     def __init__(self, keys: Iterable[CheckedSortKey], scope: RuleScope) -> None:
         self._keys = [
-            (scope.compile(key.value), _descending(key.value.type == INT) if key.descending else None)
+            (_sortable(scope.compile(key.value), key.value.type), _reverse(key) if key.descending else None)
             for key in keys
         ]
 
     def values(self, frame: Frame) -> tuple[Value, ...]:
         """Return what to sort by; a key that fails is `LAST`."""
-        return tuple(_value_of(key, reverse, frame) for key, reverse in self._keys)
+        return tuple([_value_of(key, reverse, frame) for key, reverse in self._keys])
 
 
 def _value_of(key: Closure, reverse: Callable[[Value], Value] | None, frame: Frame) -> Value:
@@ -60,5 +62,13 @@ def _value_of(key: Closure, reverse: Callable[[Value], Value] | None, frame: Fra
     return value if reverse is None else reverse(value)
 
 
-def _descending(is_int: bool) -> Callable[[Value], Value]:
-    return (lambda value: -value) if is_int else Descending
+def _sortable(compute: Closure, type_: Type) -> Closure:
+    """Return what computes a key: times as numbers, which are compared faster."""
+    if type_ not in _TIMES:
+        return compute
+    return lambda frame: compute(frame).ns
+
+
+def _reverse(key: CheckedSortKey) -> Callable[[Value], Value]:
+    is_number = key.value.type == INT or key.value.type in _TIMES
+    return (lambda value: -value) if is_number else Descending

@@ -148,7 +148,7 @@ class Block:
 
         if not is_lasting:
             return choose
-        chosen = scope.once(lambda frame: list(choose(frame)))
+        chosen = scope.once(lambda frame: list(choose(frame)), statement.iterable, statement.where)
 
         def choose_once(frame: Frame) -> list[Chosen]:
             items: list[Chosen] = chosen(frame)

@@ -27,6 +27,7 @@ from kdsl.cluster.spread import SpreadConstraint
 from kdsl.cluster.storage_objects import PersistentVolume
 from kdsl.cluster.taints import Taint
 from kdsl.cluster.volumes import VolumeInfo
+from kdsl.plan.nodelist import NodeList
 from kdsl.plan.tallies.terms import TermKind
 from kdsl.plan.tallies.topology import PodTerms, Topology
 from kdsl.plan.values import NONE, Optional, Timestamp, Value
@@ -106,8 +107,8 @@ class ClusterView:
         return volume_limits(node.name, self.snapshot.catalog)
 
     @cached_property
-    def nodes(self) -> tuple[NodeInfo, ...]:
-        return tuple(NodeSet.all(self.snapshot).nodes())
+    def nodes(self) -> Sequence[NodeInfo]:
+        return NodeList(NodeSet.all(self.snapshot))
 
     @cached_property
     def pods(self) -> tuple[PodInfo, ...]:

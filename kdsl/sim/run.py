@@ -18,15 +18,18 @@ from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.cycle.decision import Condition, Decision, Detail
 from kdsl.cycle.engine import Engine
+from kdsl.explain.cards import CardExplainer, CardsOfNode
 from kdsl.explain.explanation import Explanation
 from kdsl.explain.findings import Findings, Inspection, inspect
 from kdsl.explain.placement import placement_of
+from kdsl.hooks.context import NO_MANIFESTS
 from kdsl.hooks.status import Status
 from kdsl.plan.devices.demand import Demand
 from kdsl.report.cards import CardReport, count_demands
 from kdsl.report.simulation import Simulation
 from kdsl.report.summary import SummaryBuilder, requested_totals
 from kdsl.sim.workload import Workload
+from kdsl.trace.manifests import KeptManifests
 from kdsl.trace.recorder import Recorder
 
 Stopwatch = Callable[[], int]
@@ -80,10 +83,12 @@ def simulate(
     on_decision: Callable[[], None] = lambda: None,
     stopwatch: Stopwatch = time.perf_counter_ns,
     record: Callable[[str], object] | None = None,
+    attempts: int = 1,
 ) -> Simulation:
     """Give every pending pod an attempt in queue order and return the decisions with their summary.
 
-    A pod for which others were evicted has another attempt, and so have those that come back.
+    A pod for which others were evicted has another attempt, and so have those that come back; with more
+    `attempts` also one whose rejection something that happened since may have cured.
 
     `on_decision` is called after each. The decisions depend on nothing but the arguments before it. `record`
     gets the lines of a trace, for which the workload must have its manifests.
@@ -93,7 +98,7 @@ def simulate(
     with _engine(rules, workload, settings, record) as (engine, cluster, evictor):
         summary = SummaryBuilder(requested_totals(cluster.snapshot()))
         started = stopwatch()
-        for decision in engine.decisions(workload.pending):
+        for decision in engine.decisions(workload.pending, attempts):
             summary.observe(decision, stopwatch() - started)
             decisions.append(decision)
             on_decision()
@@ -134,7 +139,7 @@ def explain(
     inspection: Inspection = PLAIN_INSPECTION,
 ) -> Explanation:
     """Explain the decision for `pod`, on the cluster as it finds it when its turn comes."""
-    with _engine(rules, workload, replace(settings, detail=Detail.FULL)) as (engine, _, _):
+    with _engine(rules, workload, replace(settings, detail=Detail.FULL)) as (engine, cluster, _):
         found: list[Findings] = []
 
         def look(turn: PodInfo) -> None:
@@ -158,8 +163,25 @@ def explain(
             if decision.pod == pod.key:
                 findings = found[0] if found else None
                 wakes = engine.waking_events(pod.key)
-                return Explanation(decision, findings, placement_of(decision), wakes)
+                cards = _cards_of(decision, pod, rules, settings, cluster.snapshot())
+                return Explanation(decision, findings, placement_of(decision), wakes, cards=cards)
     raise KdslError(f"pod `{pod.key}` got no decision")
+
+
+def _cards_of(
+    decision: Decision, pod: PodInfo, rules: RuleSet, settings: Settings, snapshot: Snapshot
+) -> CardsOfNode | None:
+    """Return the cards of the node that a pod was placed on, as the pod found them."""
+    row = snapshot.row_of(decision.node) if decision.node and pod.device_containers else None
+    if row is None:
+        return None
+    explainer = CardExplainer.of(rules, rules.profiles[decision.profile], settings.steps)
+    node = snapshot.info(row)
+    placed = next((each for each in node.pods if each.key == pod.key), None)
+    if explainer is None or placed is None:
+        return None
+    before = node.without_pod(placed)
+    return explainer.look(pod, snapshot.overlay(row, before), before)
 
 
 @contextmanager
@@ -179,5 +201,8 @@ def _engine(
         cluster.observe(recorder.notice)
     volumes = MemoryVolumes(cluster)
     annotations = MemoryAnnotations(cluster)
-    with build_engine(rules, cluster, *ports, settings, volumes, evictor, recorder, annotations) as engine:
+    manifests = KeptManifests(workload.manifests) if workload.manifests else NO_MANIFESTS
+    with build_engine(
+        rules, cluster, *ports, settings, volumes, evictor, recorder, annotations, manifests
+    ) as engine:
         yield engine, cluster, evictor

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import msgspec
 
 from kdsl.cluster.catalog import key_of
 from kdsl.cluster.kinds import KINDS, NAMESPACED, CatalogObject, KubeObject
+from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.objects import Node, Pod
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.read import Manifest
@@ -62,6 +65,20 @@ def pod_manifest(
     if annotations is not None:
         manifest["metadata"] = _with(source.get("metadata"), annotations=annotations)
     return manifest
+
+
+@dataclass(frozen=True, slots=True)
+class KeptManifests:
+    """What plugins are shown: the objects as they were written, pods where they are by now."""
+
+    objects: Mapping[ObjectId, Manifest]
+
+    def pod(self, pod: PodInfo) -> Manifest:
+        source = self.objects[Pod.KIND, pod.key]
+        return pod_manifest(source, pod.node_name, annotations=changed_annotations(source, pod))
+
+    def node(self, node: NodeInfo) -> Manifest:
+        return self.objects[Node.KIND, node.name]
 
 
 def changed_annotations(source: Manifest, pod: PodInfo) -> dict[str, str] | None:

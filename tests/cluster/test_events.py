@@ -56,3 +56,15 @@ def test_the_cache_tells_of_every_change_with_the_node_before_and_after() -> Non
         for one in told
     ]
     assert counts == [(None, 0), (None, 0), (0, 1), (1, 0), (0, 1), (1, 0), (0, None)]
+
+
+def test_an_observer_that_listens_to_some_pods_is_told_of_those_and_of_everything_else() -> None:
+    told: list[ClusterEvent] = []
+    cache = ClusterCache()
+    cache.observe(told.append, lambda pod: pod == "default/heard")
+    cache.add_node(NodeFacts("n"))
+    for name in ("heard", "unheard"):
+        cache.assume(PodInfo(name), "n")
+        cache.remove_pod(f"default/{name}")
+    pods = [(event.actions, event.pod and event.pod.name) for event in told]
+    assert pods == [(Action.ADD, None), (Action.ADD, "heard"), (Action.DELETE, "heard")]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 import yaml
@@ -14,6 +16,7 @@ from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.images import NodeImage, tagged
 from kdsl.cluster.node import NodeFacts, NodeInfo
 from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.ports import HostPort
 from kdsl.cluster.selectors import NodeSelector, PreferredNodeTerm
 from kdsl.cluster.taints import Taint, Toleration
@@ -174,6 +177,26 @@ def test_pods_come_and_go() -> None:
     assert empty.pod_count == 0
     with pytest.raises(KeyError, match="default/a"):
         empty.without_pod(a)
+
+
+def test_a_pod_on_a_node_is_the_same_pod_elsewhere() -> None:
+    pod = pod_info({"containers": [container(cpu="1")], "priority": 3}, name="a")
+    assert pod.on("n") == replace(pod, node_name="n") != pod
+
+
+TERM = PodAffinityTerm("zone", 0, None, frozenset({"default"}), None)
+AFFINE = ("required_affinity", "required_anti_affinity", "preferred_affinity", "preferred_anti_affinity")
+
+
+@given(st.lists(st.sampled_from(("", *AFFINE)), max_size=6), st.randoms(use_true_random=False))
+def test_nodes_know_how_many_pods_have_affinity_terms(kinds: list[str], random: Random) -> None:
+    pods = [replace(PodInfo(f"p{at}"), **({kind: (TERM,)} if kind else {})) for at, kind in enumerate(kinds)]
+    info = NodeInfo.of(facts("n"), pods)
+    random.shuffle(pods)
+    while pods:
+        assert info.affine_pods == sum(pod.has_affinity_terms for pod in pods)
+        info = info.without_pod(pods.pop())
+    assert info.affine_pods == 0
 
 
 def test_a_resized_pod_counts_with_its_usage() -> None:

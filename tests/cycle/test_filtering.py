@@ -250,3 +250,17 @@ class TestNominatedPods:
 
         found = self.judged({"F": plugin(filter_node=judge)})
         assert outcome(found) == ([0], {}, 'running "F" filter plugin: broken')
+
+
+@pytest.mark.parametrize("of", [1, 3, 10, 200])
+def test_hardly_more_nodes_are_judged_than_needed_where_as_many_pass_everywhere(of: int) -> None:
+    asked: list[int] = []
+
+    def judge(nodes: NodeSet) -> StatusColumn:
+        rows = nodes.rows.tolist()
+        asked.extend(rows)
+        return column(nodes, {row: Status(Code.UNSCHEDULABLE, ("no",)) for row in rows if row % of})
+
+    found = find(attempt({"F": plugin(filter=judge)}, 40_000), list(range(40_000)), 150)
+    assert len(found.feasible) == 150
+    assert len(asked) <= 1.3 * len(found.rows) + 200

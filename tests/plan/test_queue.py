@@ -74,3 +74,17 @@ def test_a_key_that_costs_too_much_comes_last(direction: str) -> None:
     labels = FrozenMap({f"k{at}": "" for at in range(20)})
     dear = [(PodInfo(f"dear{priority}", labels=labels, priority=priority), 0) for priority in (2, 1)]
     assert order(plugin, *dear, (PodInfo("cheap", priority=9), 0)) == ["cheap", "dear1", "dear2"]
+
+
+def test_pods_that_look_alike_are_let_in_alike_and_others_are_asked_about() -> None:
+    plugin = queue('admit when pod.priority < 2 || pod.labels.size() > 0 else "${pod.priority}"\norder by 1')
+    pods = [PodInfo(f"p{at}", priority=at % 4) for at in range(8)]
+    answers = [plugin.pre_enqueue(pod) for pod in pods]
+    assert [answer and answer.reasons for answer in answers] == [None, None, ("2",), ("3",)] * 2
+    assert plugin.pre_enqueue(PodInfo("p", priority=2, labels=FrozenMap({"a": "b"}))) is None
+
+
+def test_a_reason_that_names_the_pod_is_that_of_the_pod() -> None:
+    plugin = queue('admit when pod.priority > 0 else "${pod.name} waits"\norder by 1')
+    answers = [plugin.pre_enqueue(PodInfo(name)) for name in ("a", "b")]
+    assert [answer and answer.reasons for answer in answers] == [("a waits",), ("b waits",)]

@@ -26,6 +26,7 @@ from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.hooks.table import PreemptionHooks
 
 NOT_HELPFUL: Final = Status(Code.UNRESOLVABLE, ("Preemption is not helpful for scheduling",))
+NO_CANDIDATE: Final = "no candidate node for preemption"
 NO_VICTIMS: Final = Status(Code.UNRESOLVABLE, ("No preemption victims found for incoming pod",))
 
 T = TypeVar("T")
@@ -54,14 +55,31 @@ class Preemption:
             return Status(refusal.code, _prefixed(refusal.message), sites=refusal.sites)
         candidates, rejections = self._search(_potential(nodes, column))
         if candidates:
-            best = min(
-                candidates, key=lambda each: self._ask("rank_candidate", self.hooks.rank_candidate, each)
-            )
+            left = self._trimmed(candidates)
+            if isinstance(left, Status):
+                return Status(left.code, _prefixed(left.message))
+            if not left:
+                return Nominated(reasons=_prefixed(NO_CANDIDATE))
+            best = min(left, key=lambda each: self._ask("rank_candidate", self.hooks.rank_candidate, each))
             return Nominated(best.node, tuple(victim.key for victim in best.victims))
         for rejection in rejections.values():
             if not rejection.code.is_rejection:
                 return Status(rejection.code, _prefixed(rejection.message))
         return Nominated(reasons=_prefixed(self._why(rejections)))
+
+    def _trimmed(self, candidates: Sequence[Candidate]) -> Sequence[Candidate] | Status:
+        """Return the candidates that other plugins leave, or the error of one."""
+        for plugin, call in self.attempt.table.trims:
+            if not candidates:
+                break
+            try:
+                answer = call(self.attempt.state, self.attempt.pod, self.attempt.all_nodes, candidates)
+            except Exception as cause:
+                raise PluginError.raised(plugin, "trim_candidates", cause) from cause
+            if isinstance(answer, Status):
+                return answer
+            candidates = answer
+        return candidates
 
     def _refusal(self, nodes: NodeSet, column: StatusColumn) -> Status | None:
         """Return why the pod may not have others removed, None where it may."""

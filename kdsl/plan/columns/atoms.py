@@ -27,7 +27,8 @@ from kdsl.plan.scalar import Closure
 Definition = Callable[[int], TypedExpr | None]
 """Returns the value of a `let` by its slot; None for other variables."""
 
-STATIC: Final = frozenset({"node.static"})
+_STATIC: Final = (frozenset({"node.static"}), frozenset({"cluster.static"}))
+"""What a fact reads, of the node that is judged or of any."""
 _UNIQUE: Final = frozenset({"name", "labels", "annotations", "allocatable", "images"})
 """Fields that are hardly ever equal for two nodes, or whose order counts though equality does not see it."""
 
@@ -51,6 +52,11 @@ class Atom(NamedTuple):
     attribute: str
     key: Closure | None
     slots: frozenset[int]
+
+
+def is_static(reads: frozenset[str]) -> bool:
+    """Tell whether an expression that reads these reads what a node says of itself, and nothing else."""
+    return reads in _STATIC
 
 
 def facts_of(
@@ -77,7 +83,7 @@ def keyed(expr: TypedExpr, node: int) -> Fact | None:
         case _:
             return None
     match table:
-        case FieldOf(operand=Var(slot=slot), field=field, reads=reads) if slot == node and reads == STATIC:
+        case FieldOf(operand=Var(slot=slot), field=field, reads=reads) if slot == node and is_static(reads):
             is_plain = table.type.name == "map" and table.type.args[0] == key.type == STRING
             return Fact(field, key) if is_plain else None
     return None
@@ -101,7 +107,7 @@ class _Collector:
                 FieldOf(operand=Var(slot=slot), field=field) | HasField(operand=Var(slot=slot), field=field)
             ) if slot == self._node:
                 self._found.append(Fact(field, None))
-                return expr.reads == STATIC and field not in _UNIQUE
+                return is_static(expr.reads) and field not in _UNIQUE
             case Comprehension(variables=variables):
                 bound = bound | {variable.slot for variable in variables}
             case Bind(variable=variable) | Aggregate(variable=variable):

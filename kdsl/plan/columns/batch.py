@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.snapshot import Snapshot
-from kdsl.plan.columns.column import Array, ColumnValue, Mask, OutOfSteps, take
+from kdsl.plan.columns.column import Array, ColumnValue, Mask, OutOfSteps, rows_of, take
 from kdsl.plan.columns.facts import Facts
 from kdsl.plan.scalar import Frame
 from kdsl.plan.values import Value
+
+MIN_ROWS: Final = 12
+"""For fewer nodes the scalar back end is faster than making columns."""
 
 
 @dataclass(slots=True)
@@ -49,10 +54,20 @@ class Batch:
 
     def part(self, chosen: Mask | Array) -> Batch:
         """Return the batch of some of these rows, by mask or index. It takes from the same meter."""
-        index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+        index = rows_of(chosen) if chosen.dtype == np.bool_ else chosen
         columns = {slot: take(value, index) for slot, value in self.columns.items()}
         return Batch(self.snapshot, self.rows[index], self.frame, self.facts, columns)
 
     def inside(self, columns: dict[int, ColumnValue], frame: Frame) -> Batch:
         """Return the same rows with the variables of a function."""
         return Batch(self.snapshot, self.rows, frame, self.facts, columns)
+
+
+def is_worth_columns(nodes: NodeSet) -> bool:
+    """Tell whether nodes are many enough. What-ifs are about single nodes, and their facts are not kept."""
+    return len(nodes) >= MIN_ROWS and not nodes.snapshot.is_overlay
+
+
+def batch_of(nodes: NodeSet, frame: Frame) -> Batch:
+    """Return the batch of some nodes of a live snapshot. `frame` must not be in use elsewhere."""
+    return Batch(nodes.snapshot, nodes.rows, frame, Facts.of(nodes.snapshot.live))

@@ -118,6 +118,11 @@ def either(*masks: Bad) -> Bad:
     return result
 
 
+def rows_of(mask: Mask) -> Array:
+    """Return the places at which a mask is true."""
+    return mask.nonzero()[0]
+
+
 def bad_of(value: ColumnValue) -> Bad:
     """Return the bad rows of a value."""
     return None if isinstance(value, (Same, ResourceTable)) else value.bad
@@ -171,6 +176,14 @@ def encoded(value: ColumnValue) -> Coded:
     plain = values.view(np.int64) if values.dtype == np.float64 else values
     distinct, codes = np.unique(plain, return_inverse=True)
     return Coded(codes, distinct.view(values.dtype).tolist(), value.bad)
+
+
+def compact(value: Coded) -> Coded:
+    """Return a column whose dictionary is not longer than it has rows: there are no more to look at."""
+    if len(value.values) <= len(value.codes):
+        return value
+    used, codes = np.unique(value.codes, return_inverse=True)
+    return Coded(codes, [value.values[code] for code in used.tolist()], value.bad)
 
 
 def take(value: ColumnValue, index: Array) -> ColumnValue:

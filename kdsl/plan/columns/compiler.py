@@ -42,8 +42,9 @@ from kdsl.plan.columns.fields import keyed_fact, node_field
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.logic import choose, conjunction, disjunction
-from kdsl.plan.columns.rule import ColumnScope, Note
+from kdsl.plan.columns.rule import ColumnScope, Note, RuleColumns
 from kdsl.plan.functions import IMPLEMENTATIONS
+from kdsl.plan.ir import free_slots
 from kdsl.plan.scalar import UNSET, Closure
 from kdsl.plan.values import EvalError, UInt
 from kdsl.plan.views import attribute_of, method_of, wrapper_of
@@ -58,28 +59,32 @@ MAX_DEPTH: Final = 32
 _LISTS = (Macro.FILTER, Macro.MAP, Macro.TRANSFORM_LIST, Macro.TRANSFORM_MAP)
 
 
-class ColumnCompiler(ColumnScope):
+class ColumnCompiler(RuleColumns):
     """Compiles the expressions of one rule."""
 
     def compile(self, expr: TypedExpr, shared: frozenset[int] = frozenset()) -> ColumnClosure:
         """Compile an expression. `shared` are loop variables that hold one value for all rows."""
-        return Lowering(self, shared, frozenset()).lower(expr)
+        return Lowering(self, shared, frozenset(), self.slots.node).lower(expr)
 
 
 class Lowering:
-    """Lowers one expression tree. `captured` are the slots of macros and functions: they hold columns."""
+    """Lowers one expression tree. `captured` are the slots of macros and functions: they hold columns. `node`
+    is that of the node, None in functions that are not given one.
+    """
 
     def __init__(
         self,
         rule: ColumnScope,
         shared: frozenset[int],
         captured: frozenset[int],
+        node: int | None,
         in_fn: bool = False,
         depth: int = 0,
     ) -> None:
         self._rule = rule
         self._shared = shared
         self._captured = captured
+        self._node = node
         self._in_fn = in_fn
         self._depth = depth
 
@@ -98,8 +103,7 @@ class Lowering:
             return self._guarded(self._columnar(expr), expr)
         except NotColumnar:
             del notes[noted:]
-            if not self._in_fn:
-                self._rule.note(expr)
+            self._rule.note(expr, self._node, self._in_fn)
             return self._fallback(expr)
         finally:
             self._depth -= 1
@@ -128,7 +132,7 @@ class Lowering:
 
     def _fallback(self, expr: TypedExpr) -> ColumnClosure:
         if self._in_fn:
-            return self._rule.fallback_in_fn(expr, self._captured)
+            return self._rule.fallback_in_fn(expr, self._captured, self._node)
         return self._rule.fallback(expr, self._captured)
 
     def _guarded(self, columnar: ColumnClosure, expr: TypedExpr) -> ColumnClosure:
@@ -154,7 +158,7 @@ class Lowering:
         match expr:
             case Var():
                 return self._variable(expr)
-            case FieldOf(operand=Var(slot=slot)) if slot == self._rule.slots.node and not self._in_fn:
+            case FieldOf(operand=Var(slot=slot)) if slot == self._node:
                 return node_field(expr)
             case FieldOf() if wrapper_of(expr.type) is None:
                 return listed.field_of(self.lower(expr.operand), attribute_of(expr.field), expr.type)
@@ -166,9 +170,8 @@ class Lowering:
             case CallOf(function="_?_:_", args=(condition, yes, no)):
                 _only_bools([condition])
                 return choose(self.lower(condition), self.lower(yes), self.lower(no))
-            case CallOf() | KeyOf() if not self._in_fn and self._keyed(expr) is not None:
-                fact = self._keyed(expr)
-                assert fact is not None and fact.key is not None
+            case CallOf() | KeyOf() if (fact := self._keyed(expr)) is not None:
+                assert fact.key is not None
                 return keyed_fact(expr, fact.field, self.lower(fact.key))
             case CallOf():
                 return self._call(expr)
@@ -184,8 +187,7 @@ class Lowering:
 
     def _keyed(self, expr: CallOf | KeyOf) -> Fact | None:
         """Return the fact that an expression is, where it is one that has a column."""
-        is_optional = expr.optional if isinstance(expr, KeyOf) else expr.function == "_[?_]"
-        return None if is_optional else keyed(expr, self._rule.slots.node)
+        return None if self._node is None else keyed(expr, self._node)
 
     def _variable(self, expr: Var) -> ColumnClosure:
         slot = expr.slot
@@ -209,8 +211,9 @@ class Lowering:
         if any(_is_open(arg.type) for arg in expr.args):
             raise NotColumnar
         match expr.args:
-            case (receiver, Var(slot=slot)) if slot == self._rule.slots.node and not self._in_fn:
-                if method_of(expr.function) is None or self._rule.slots.node in self._rule.needs(receiver):
+            case (receiver, Var(slot=slot)) if slot == self._node:
+                needs = free_slots(receiver) if self._in_fn else self._rule.needs(receiver)
+                if method_of(expr.function) is None or slot in needs:
                     raise NotColumnar
                 name = attribute_of(expr.function.rpartition(".")[2])
                 return OfNodes(self.lower(receiver), name, expr.type)
@@ -244,14 +247,20 @@ class Lowering:
 
     def _fn_call(self, expr: CallFn) -> ColumnClosure:
         fn = self._rule.fn(expr.fn)
-        if any(isinstance(arg, Var) and arg.slot == self._rule.slots.node for arg in expr.args):
-            # A function of the node as a whole is best called for each node.
+        # A parameter that is given the node is the node of the body.
+        of_node = [isinstance(arg, Var) and arg.slot == self._node for arg in expr.args]
+        if of_node.count(True) > 1:
             raise NotColumnar
-        params = frozenset(param.slot for param in fn.params)
+        node = next((param.slot for param, is_it in zip(fn.params, of_node, strict=True) if is_it), None)
+        params = frozenset(param.slot for param in fn.params) - {node}
         # INVARIANT: functions do not call each other in circles; the checker sees to it.
-        inner = Lowering(self._rule, frozenset(), params, in_fn=True, depth=self._depth)
-        body = self._once(self._rule.lowered.bodies, expr.fn, lambda: inner.lower(fn.body))
-        args = [(param.slot, self.lower(arg)) for param, arg in zip(fn.params, expr.args, strict=True)]
+        inner = Lowering(self._rule, frozenset(), params, node, in_fn=True, depth=self._depth)
+        body = self._once(self._rule.lowered.bodies, (expr.fn, node), lambda: inner.lower(fn.body))
+        args = [
+            (param.slot, self.lower(arg))
+            for param, arg in zip(fn.params, expr.args, strict=True)
+            if param.slot != node
+        ]
         blank = [UNSET] * (fn.slots + 1)
 
         def call(batch: Batch) -> ColumnValue:
@@ -282,7 +291,7 @@ class Lowering:
     def _within(self, slots: Iterable[int]) -> Lowering:
         """Return what lowers the inside of a macro: its variables may hold columns."""
         captured = self._captured.union(slots)
-        return Lowering(self._rule, self._shared, captured, self._in_fn, self._depth)
+        return Lowering(self._rule, self._shared, captured, self._node, self._in_fn, self._depth)
 
     def _is_uniform(self, expr: TypedExpr) -> bool:
         """Tell whether a list has the same items for all rows, but for those that are absent in some."""

@@ -165,8 +165,8 @@ class OfNodes:
     """Calls a method of a value that all rows share with each node.
 
     Where the value says which labels decide (`label_keys`), the method is called once for each combination
-    of them; where it has the answers as a column (a method named as the first with `_column` behind it), not
-    at all.
+    of them; where it has the answers as a column (a method named as the first with `_column` behind it, which
+    returns an int if all rows have it), not at all.
     """
 
     def __init__(self, receiver: Callable[[Batch], ColumnValue], name: str, type_: Type) -> None:
@@ -180,7 +180,8 @@ class OfNodes:
             raise NotColumnar
         column = getattr(receiver.value, f"{self._name}_column", None)
         if column is not None:
-            return Column(column(batch.rows))
+            found = column(batch.rows)
+            return Same(found) if found.__class__ is int else Column(found)
         method = getattr(receiver.value, self._name)
         keys = getattr(receiver.value, "label_keys", None)
         if keys is None:

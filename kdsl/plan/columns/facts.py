@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.snapshot import LiveSnapshot, Rows
-from kdsl.plan.values import Value
+from kdsl.plan.values import NONE, Optional, Value
 
 ABSENT: Final = 0
 """The code of what is not there: a key that the map of a row does not have, a row without a node."""
@@ -43,11 +43,17 @@ class FactColumn:
     def _forget(self) -> None:
         self.codes: NDArray[np.int32] = np.zeros(0, np.int32)
         self.values: list[Value] = [None]
+        self._optionals: list[Optional] = [NONE]
         self._numbers: dict[Hashable, int] = {}
 
     def digit(self, rows: Rows) -> tuple[NDArray[np.int32], int]:
         """Return the codes of some rows, and how many codes there are."""
         return self.codes[rows], len(self.values)
+
+    def optionals(self) -> list[Optional]:
+        """Return what the codes stand for as optionals: `ABSENT` for the missing one."""
+        self._optionals += map(Optional, self.values[len(self._optionals) :])
+        return self._optionals
 
     def refresh(self, snapshot: LiveSnapshot) -> None:
         """Encode again what changed since the last time."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from kdsl.check.typed import CallOf, FieldOf, KeyOf
 from kdsl.check.types import STRING
-from kdsl.plan.columns.atoms import STATIC
+from kdsl.plan.columns.atoms import is_static
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     DTYPES,
@@ -17,6 +17,7 @@ from kdsl.plan.columns.column import (
     NotColumnar,
     ResourceTable,
     Same,
+    compact,
 )
 from kdsl.plan.columns.facts import ABSENT
 from kdsl.plan.columns.logic import Operand
@@ -38,7 +39,7 @@ def node_field(expr: FieldOf) -> Operand:
         return table
     if expr.field == "podCount":
         return lambda batch: Column(batch.snapshot.pod_counts[batch.rows])
-    if expr.type not in _PLAIN or expr.reads != STATIC:
+    if expr.type not in _PLAIN or not is_static(expr.reads):
         raise NotColumnar
     attribute, dtype = attribute_of(expr.field), DTYPES.get(expr.type)
 
@@ -56,13 +57,16 @@ def keyed_fact(expr: CallOf | KeyOf, field: str, key: Operand) -> Operand:
     """Return what reads a map of the node at a key that all rows share, or tells whether it is there."""
     attribute = attribute_of(field)
     is_test = expr.test if isinstance(expr, KeyOf) else expr.overload == "in_map"
+    is_optional = expr.optional if isinstance(expr, KeyOf) else expr.function == "_[?_]"
 
     def read(batch: Batch) -> ColumnValue:
         name = key(batch)
         if not isinstance(name, Same):
             raise NotColumnar
         column = batch.facts.key(attribute, name.value)
-        codes = column.codes[batch.rows]
+        codes = column.codes.take(batch.rows)
+        if is_optional:
+            return compact(Coded(codes, column.optionals()))
         absent = codes == ABSENT
         if is_test:
             return Column(~absent)

@@ -30,9 +30,9 @@ from kdsl.plan.columns.column import (
     spread,
 )
 from kdsl.plan.columns.kernels import KERNELS, Kernel, sum_overflows
-from kdsl.plan.columns.logic import Operand, Tally
+from kdsl.plan.columns.logic import Operand, Tally, plain
 from kdsl.plan.scalar.comprehensions import pairs
-from kdsl.plan.values import Value, kind_of
+from kdsl.plan.values import Optional, Value, kind_of
 
 
 def equal_codes(left: ColumnValue, right: ColumnValue) -> Column | None:
@@ -137,9 +137,10 @@ def _bind(batch: Batch, slots: tuple[int, ...], items: Items, place: int) -> Non
 def _quantifier(iterable: Operand, slots: tuple[int, ...], body: Operand, decider: bool) -> Operand:
     def evaluate(batch: Batch) -> ColumnValue:
         items = _source(iterable(batch), len(slots), batch)
-        tally = Tally(len(batch), decider)
         if items.bad is not None:
             raise NotColumnar
+        is_only = len(items.entries) == 1 and items.entries[0].present is None
+        tally = Tally(len(batch), decider)
         for place, entry in enumerate(items.entries):
             _bind(batch, slots, items, place)
             present = entry.present
@@ -151,6 +152,8 @@ def _quantifier(iterable: Operand, slots: tuple[int, ...], body: Operand, decide
             if isinstance(value, Same) and value.value is not decider:
                 continue
             values, bad = spread(value, len(batch), np.bool_)
+            if is_only:
+                return value
             if present is not None:
                 absent = ~present
                 values = (values & present) if decider else (values | absent)
@@ -328,12 +331,26 @@ def _extreme_of_list(name: str, dtype: Any) -> Kernel:
     return of_list
 
 
+def _or_value(rows: int, args: list[ColumnValue]) -> ColumnValue:
+    """Return what optionals hold, or the default that all rows share."""
+    optionals, default = args
+    if not isinstance(optionals, Coded) or not isinstance(default, Same):
+        raise NotColumnar
+    # A code that no good row has may stand for anything.
+    known = [
+        each.value if each.__class__ is Optional and each.present else default.value
+        for each in optionals.values
+    ]
+    return plain(Coded(optionals.codes, known, optionals.bad))
+
+
 CALLS: Final[Mapping[str, Callable[[int, list[ColumnValue]], ColumnValue]]] = {
     **dict.fromkeys(("list_size", "size_list", "map_size", "size_map"), _size),
     "list_sum_int": _sum(np.int64),
     "list_sum_double": _sum(np.float64),
     "index_list": _index_list,
     "index_map": _index_map,
+    "optional_orValue_value": _or_value,
     "in_map": _in_map,
     "in_list": _in_list,
     "math_least_list_int": _extreme_of_list("math_least_int", np.int64),

@@ -133,6 +133,17 @@ def _int_of_double(rows: int, args: list[ColumnValue]) -> ColumnValue:
     return _checked(np.where(inside, values, 0.0).astype(np.int64), ~inside, bad)
 
 
+def _whole(round_to: Callable[[Array], Array]) -> Kernel:
+    """Return `math.ceil` and its like: NaN and the infinities stay as they are, as does the sign of zero."""
+    return _of_one(lambda values: np.copysign(round_to(values), values), np.float64)
+
+
+def _round(values: Array) -> Array:
+    """Round half away from zero, without the error of adding 0.5."""
+    whole = np.trunc(values)
+    return np.where(np.abs(values - whole) >= 0.5, whole + np.copysign(1.0, values), whole)
+
+
 def _extreme(better: Callable[[Array, Array], Array], dtype: Any) -> Kernel:
     """Return `math.least` or `math.greatest`: the first argument that no other is better than."""
 
@@ -294,6 +305,10 @@ KERNELS: Final[Mapping[str, Kernel]] = {
     "math_abs_int": _absolute_int,
     "math_abs_double": _of_one(np.abs, np.float64),
     "math_sqrt_double": _of_one(np.sqrt, np.float64),
+    "math_ceil_double": _whole(np.ceil),
+    "math_floor_double": _whole(np.floor),
+    "math_round_double": _whole(_round),
+    "math_trunc_double": _whole(np.trunc),
     **{f"{word}_int64": _of_two(compare, np.int64) for word, compare in _ORDER.items()},
     **{f"{word}_double": _of_two(compare, np.float64) for word, compare in _ORDER.items()},
     **{f"{word}_quantity": _compare_amounts(compare) for word, compare in _ORDER.items()},

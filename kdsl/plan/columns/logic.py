@@ -23,6 +23,7 @@ from kdsl.plan.columns.column import (
     Same,
     bad_of,
     either,
+    rows_of,
     spread,
 )
 from kdsl.plan.columns.kernels import amount_of
@@ -75,31 +76,38 @@ class Tally:
 
 
 def _connective(operands: Sequence[Operand], decider: bool) -> Operand:
+    last = len(operands) - 1
+
     def evaluate(batch: Batch) -> ColumnValue:
-        rows = len(batch)
-        tally = Tally(rows, decider)
+        tally: Tally | None = None
         part, among = batch, None
-        for operand in operands:
+        for place, operand in enumerate(operands):
             try:
                 value = operand(part)
             except AllBad:
+                tally = tally or Tally(len(batch), decider)
                 tally.fail(among)
                 continue
             if isinstance(value, Same):
                 if value.value is decider:
-                    if tally.is_same:
-                        return Same(decider)
+                    if tally is None:
+                        return value
                     tally.add(np.full(len(part), decider), None, among)
                     break
                 continue
             values, bad = spread(value, len(part), np.bool_)
+            if tally is None:
+                if place == last:
+                    # No other operand tells rows apart.
+                    return value
+                tally = Tally(len(batch), decider)
             tally.add(values, bad, among)
-            if tally.is_over:
+            if place == last or tally.is_over:
                 break
-            open_rows = np.flatnonzero(~tally.decided)
+            open_rows = rows_of(~tally.decided)
             if len(open_rows) * 2 < len(part):
                 part, among = batch.part(open_rows), open_rows
-        return tally.result()
+        return Same(not decider) if tally is None else tally.result()
 
     return evaluate
 
@@ -120,7 +128,7 @@ def choose(condition: Operand, yes: Operand, no: Operand) -> Operand:
         if isinstance(chosen, Same):
             return yes(batch) if chosen.value is True else no(batch)
         values, bad = spread(chosen, len(batch), np.bool_)
-        first, second = np.flatnonzero(values), np.flatnonzero(~values)
+        first, second = rows_of(values), rows_of(~values)
         if not len(second):
             return _with_bad(yes(batch), bad)
         if not len(first):
@@ -156,11 +164,11 @@ def _with_bad(value: ColumnValue, bad: Bad) -> ColumnValue:
             return Items(entries, is_map, either(own, bad))
         case Same(value=only):
             # The rows that are not bad share it: one code will do for all.
-            return _plain(Coded(np.zeros(len(bad), np.int64), [only], bad))
+            return plain(Coded(np.zeros(len(bad), np.int64), [only], bad))
     raise NotColumnar
 
 
-def _plain(value: Coded) -> ColumnValue:
+def plain(value: Coded) -> ColumnValue:
     """Return a coded value as an array where it is a bool, int or double."""
     kinds = {known.__class__ for known in value.values}
     if kinds <= {bool} or kinds <= {int} or kinds <= {float}:
@@ -184,7 +192,7 @@ def _merge(rows: int, parts: list[Part]) -> ColumnValue:
     if any(isinstance(value, Column) for value in known):
         return _merge_plain(rows, parts, found)
     merged = _merge_coded(rows, parts, found)
-    return _plain(merged) if all(isinstance(value, Same) for value in known) else merged
+    return plain(merged) if all(isinstance(value, Same) for value in known) else merged
 
 
 def _merge_plain(rows: int, parts: list[Part], bad: Bad) -> ColumnValue:

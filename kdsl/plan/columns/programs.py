@@ -12,32 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.check.model import CheckedPredicate, CheckedStatement
-from kdsl.cluster.nodeset import NodeSet
 from kdsl.plan.columns.atoms import Atom
 from kdsl.plan.columns.batch import Batch
-from kdsl.plan.columns.column import AllBad, Array, NotColumnar, spread
+from kdsl.plan.columns.column import AllBad, Array, NotColumnar, rows_of, spread
 from kdsl.plan.columns.compiler import ColumnClosure, ColumnCompiler, Note
 from kdsl.plan.columns.distinct import fact_digits, grouped
-from kdsl.plan.columns.facts import Facts
 from kdsl.plan.columns.logic import disjunction
 from kdsl.plan.columns.statements import ColumnBlock, Step, expressions_of, holes_of, loop_slots, reject
-from kdsl.plan.scalar import Frame
 from kdsl.plan.scope import RuleScope
 from kdsl.plan.verdicts import OnError, Verdicts
-
-MIN_ROWS = 12
-"""For fewer nodes the scalar back end is faster than making columns."""
-
-
-def is_worth_columns(nodes: NodeSet) -> bool:
-    """Tell whether nodes are many enough. What-ifs are about single nodes, and their facts are not kept."""
-    return len(nodes) >= MIN_ROWS and not nodes.snapshot.is_overlay
-
-
-def batch_of(nodes: NodeSet, frame: Frame) -> Batch:
-    """Return the batch of some nodes of a live snapshot. `frame` must not be in use elsewhere."""
-    return Batch(nodes.snapshot, nodes.rows, frame, Facts.of(nodes.snapshot.live))
-
 
 Ids = NDArray[np.int32]
 ScalarJudge = Callable[[Batch], Ids]
@@ -68,10 +51,10 @@ class ColumnPredicate:
         try:
             with np.errstate(all="ignore"):
                 found = reject(batch, self._steps, self._report_all)
-                ids = found.ids(verdicts)
+                ids = found.ids(verdicts, self._report_all)
         except NotColumnar:
             return scalar(batch)
-        left = np.flatnonzero(found.bad)
+        left = rows_of(found.bad)
         if len(left):
             ids[left] = scalar(batch.part(left))
         return ids
@@ -103,7 +86,7 @@ class ColumnScore:
             if bad is not None:
                 # One `ignore when` that fails does not hold, and another may: rare enough for the reference.
                 raise NotColumnar
-            among = np.flatnonzero(~ignored)
+            among = rows_of(~ignored)
             if not len(among):
                 return raw
             part = batch.part(among)
@@ -111,7 +94,7 @@ class ColumnScore:
         values = values.astype(self._dtype)
         # What stands for no score is no value either: the scalar program says why.
         odd = ~np.isfinite(values) if self._dtype.kind == "f" else values == self._nothing
-        left = np.flatnonzero(odd if bad is None else odd | bad)
+        left = rows_of(odd if bad is None else odd | bad)
         if len(left):
             values[left] = scalar(part.part(left))
         raw[among] = values

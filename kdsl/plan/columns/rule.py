@@ -1,8 +1,11 @@
-"""One rule as the column back end sees it: what all rows share, and what is left to the scalar back end."""
+"""What the column back end knows of the place where an expression stands: what all rows share there, and
+what is left to the scalar back end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Self
@@ -32,33 +35,41 @@ class Note:
 
 @dataclass(slots=True)
 class Lowered:
-    """What was lowered of a rule so far: `let`s by slot and loop variables around them, functions by name.
+    """What was lowered so far: `let`s by slot and loop variables around them, functions by name and the
+    parameter that is the node.
 
     With each goes its height; `deepest` is the depth that was reached. They keep evaluation to `MAX_DEPTH`.
     """
 
     lets: dict[tuple[int, frozenset[int]], tuple[ColumnClosure, int]] = field(default_factory=dict)
-    bodies: dict[str, tuple[ColumnClosure, int]] = field(default_factory=dict)
+    bodies: dict[tuple[str, int | None], tuple[ColumnClosure, int]] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     deepest: int = 0
 
 
-class ColumnScope:
-    """What lowering needs to know of a rule. `node` is the slot of the node, `resets` those of its lazy
-    variables.
-    """
+class ColumnScope(ABC):
+    """What lowering needs to know. `node` is the slot of the node, `resets` those of its lazy variables."""
 
-    def __init__(self, scope: RuleScope, functions: Functions, node: int, resets: Sequence[int]) -> None:
-        self._scope = scope
+    def __init__(self, functions: Functions, node: int, resets: Sequence[int]) -> None:
         self._functions = functions
         self.slots = NodeSlots(node, tuple(resets))
         self.lowered = Lowered()
 
-    def resetting(self, slots: Iterable[int]) -> Self:
-        """Return this scope with further lazy variables of the node, those of a loop."""
-        other = copy(self)
-        other.slots = NodeSlots(self.slots.node, (*self.slots.resets, *slots))
-        return other
+    @abstractmethod
+    def closure(self, expr: TypedExpr) -> Closure:
+        """Compile an expression, or a part of one, by the scalar back end."""
+
+    @abstractmethod
+    def needs(self, expr: TypedExpr) -> frozenset[int]:
+        """Return the variables that an expression reads, with those that hoisted parts of it follow."""
+
+    @abstractmethod
+    def definition(self, slot: int) -> TypedExpr | None:
+        """Return the value of a `let` that belongs to the node; None for other variables."""
+
+    @abstractmethod
+    def shared_closure(self, expr: TypedExpr, shared: frozenset[int]) -> Closure | None:
+        """Return what computes an expression that is the same for all rows; None where it is not."""
 
     def facts(
         self, exprs: Iterable[TypedExpr], bound: frozenset[int] = frozenset()
@@ -68,7 +79,7 @@ class ColumnScope:
         """
         found: dict[Fact, None] = {}
         for expr in exprs:
-            facts = facts_of(expr, self.slots.node, self._scope.definitions.get, bound)
+            facts = facts_of(expr, self.slots.node, self.definition, bound)
             if facts is None:
                 return None
             found.update(dict.fromkeys(facts))
@@ -76,52 +87,45 @@ class ColumnScope:
 
     def atoms(self, facts: Iterable[Fact]) -> tuple[Atom, ...]:
         """Compile facts."""
-        return tuple(
-            Atom(attribute_of(fact.field), None, frozenset())
-            if fact.key is None
-            else Atom(attribute_of(fact.field), self._scope.closure(fact.key), self.needs(fact.key))
-            for fact in facts
-        )
-
-    def needs(self, expr: TypedExpr) -> frozenset[int]:
-        """Return the variables that an expression reads, with those that hoisted parts of it follow."""
-        return self._scope.needs(expr)
-
-    def shared_closure(self, expr: TypedExpr, shared: frozenset[int]) -> Closure | None:
-        """Return what computes an expression that is the same for all rows; None where it is not."""
-        is_lasting = expr.time.is_lasting and self.needs(expr) <= self._scope.lasting | shared
-        return self._scope.closure(expr) if is_lasting else None
+        return _atoms(facts, self.closure, self.needs)
 
     def fallback(self, expr: TypedExpr, captured: frozenset[int]) -> ColumnClosure:
-        """Return what evaluates an expression of the rule by the scalar back end."""
+        """Return what evaluates an expression by the scalar back end."""
         needs = self.needs(expr)
         held = sorted(needs & captured)
         if not self._reads_node(needs):
-            return Fallback(self._scope.closure(expr), expr.type, held, None, None)
+            return Fallback(self.closure(expr), expr.type, held, None, None)
         facts = self.facts([expr])
         atoms = None if facts is None else self.atoms(facts)
-        return Fallback(self._scope.closure(expr), expr.type, held, self.slots, atoms)
+        return Fallback(self.closure(expr), expr.type, held, self.slots, atoms)
 
-    def fallback_in_fn(self, expr: TypedExpr, captured: frozenset[int]) -> ColumnClosure:
-        """Return what evaluates a part of a function's body by the scalar back end."""
-        closure = self._functions.compiler().compile(expr)
-        return Fallback(closure, expr.type, sorted(free_slots(expr) & captured), None, None)
+    def fallback_in_fn(self, expr: TypedExpr, captured: frozenset[int], node: int | None) -> ColumnClosure:
+        """Return what evaluates a part of a function's body by the scalar back end; `node` is the parameter
+        that is the node.
+        """
+        compiler, needs = self._functions.compiler(), free_slots(expr)
+        slots, atoms = None, None
+        if node is not None and node in needs:
+            slots = NodeSlots(node, ())
+            facts = _facts_in_fn(expr, node)
+            atoms = None if facts is None else _atoms(facts, compiler.compile, free_slots)
+        return Fallback(compiler.compile(expr), expr.type, sorted(needs & captured), slots, atoms)
 
     @property
     def notes(self) -> list[Note]:
         """What is left to the scalar back end."""
         return self.lowered.notes
 
-    def note(self, expr: TypedExpr) -> None:
-        """Note that an expression of the rule is left to the scalar back end."""
-        if self._reads_node(self.needs(expr)):
+    def note(self, expr: TypedExpr, node: int | None, in_fn: bool) -> None:
+        """Note that an expression is left to the scalar back end, if it reads the node."""
+        if in_fn:
+            if node is not None and node in free_slots(expr):
+                self.notes.append(Note(expr.span, _facts_in_fn(expr, node)))
+        elif self._reads_node(self.needs(expr)):
             self.notes.append(Note(expr.span, self.facts([expr])))
 
     def _reads_node(self, slots: frozenset[int]) -> bool:
-        return self.slots.node in slots or not slots.isdisjoint(self._scope.definitions)
-
-    def definition(self, slot: int) -> TypedExpr | None:
-        return self._scope.definitions.get(slot)
+        return self.slots.node in slots
 
     def fn(self, name: str) -> CheckedFn:
         """Return a function of a rule file; NotColumnar for a plugin's."""
@@ -129,3 +133,52 @@ class ColumnScope:
         if not isinstance(fn, CheckedFn):
             raise NotColumnar
         return fn
+
+
+class RuleColumns(ColumnScope):
+    """The scope of one rule: the node is the one that it judges."""
+
+    def __init__(self, scope: RuleScope, functions: Functions, node: int, resets: Sequence[int]) -> None:
+        super().__init__(functions, node, resets)
+        self._scope = scope
+
+    def resetting(self, slots: Iterable[int]) -> Self:
+        """Return this scope with further lazy variables of the node, those of a loop."""
+        other = copy(self)
+        other.slots = NodeSlots(self.slots.node, (*self.slots.resets, *slots))
+        return other
+
+    def closure(self, expr: TypedExpr) -> Closure:
+        return self._scope.closure(expr)
+
+    def needs(self, expr: TypedExpr) -> frozenset[int]:
+        return self._scope.needs(expr)
+
+    def definition(self, slot: int) -> TypedExpr | None:
+        return self._scope.definitions.get(slot)
+
+    def shared_closure(self, expr: TypedExpr, shared: frozenset[int]) -> Closure | None:
+        is_lasting = expr.time.is_lasting and self.needs(expr) <= self._scope.lasting | shared
+        return self.closure(expr) if is_lasting else None
+
+    def _reads_node(self, slots: frozenset[int]) -> bool:
+        return super()._reads_node(slots) or not slots.isdisjoint(self._scope.definitions)
+
+
+def _atoms(
+    facts: Iterable[Fact],
+    compile: Callable[[TypedExpr], Closure],
+    needs: Callable[[TypedExpr], frozenset[int]],
+) -> tuple[Atom, ...]:
+    return tuple(
+        Atom(attribute_of(fact.field), None, frozenset())
+        if fact.key is None
+        else Atom(attribute_of(fact.field), compile(fact.key), needs(fact.key))
+        for fact in facts
+    )
+
+
+def _facts_in_fn(expr: TypedExpr, node: int) -> tuple[Fact, ...] | None:
+    """Return the facts of the node that a part of a function's body reads; None where there is more to it."""
+    found = facts_of(expr, node, lambda slot: None)
+    return None if found is None else tuple(dict.fromkeys(found))

@@ -17,7 +17,7 @@ from kdsl.check.model import CheckedForEach, CheckedLet, CheckedRequire, Checked
 from kdsl.check.typed import TypedExpr
 from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
-from kdsl.plan.columns.column import AllBad, Mask, Same, spread
+from kdsl.plan.columns.column import AllBad, Mask, Same, rows_of, spread
 from kdsl.plan.columns.compiler import ColumnCompiler, Note
 from kdsl.plan.columns.distinct import Spending, fact_digits, grouped, show_node
 from kdsl.plan.scalar import UNSET
@@ -49,8 +49,14 @@ class Rejections:
         self.bad |= rows
         self.open &= ~rows
 
-    def ids(self, verdicts: Verdicts) -> NDArray[np.int32]:
+    def ids(self, verdicts: Verdicts, report_all: bool) -> NDArray[np.int32]:
         """Return the number of each row's status; those of bad rows mean nothing."""
+        if not report_all:
+            # The first failure closes a row.
+            numbers = np.zeros(len(self.open), dtype=np.int32)
+            for failure, rows in self.failures:
+                numbers[rows] = verdicts.id_of((failure,))
+            return numbers
         lists: list[tuple[Failure, ...]] = [()]
         which = np.zeros(len(self.open), dtype=np.int64)
         for failure, rows in self.failures:
@@ -105,7 +111,7 @@ class ColumnBlock:
         reason = self._reason(statement.reason, shared)
 
         def step(batch: Batch, found: Rejections) -> None:
-            index = np.flatnonzero(found.open)
+            index = rows_of(found.open)
             is_part = len(index) * 2 < len(batch)
             try:
                 value = condition(batch.part(index) if is_part else batch)
@@ -223,7 +229,7 @@ class ColumnBlock:
         slots = self._compiler.slots
 
         def step(batch: Batch, found: Rejections) -> None:
-            index = np.flatnonzero(found.open)
+            index = rows_of(found.open)
             part = batch.part(index)
             digits = None if atoms is None else fact_digits(atoms, part)
             every = np.arange(len(part))

@@ -10,6 +10,7 @@ from itertools import chain
 from kdsl.base.quantity import ZERO
 from kdsl.base.resources import NOTHING
 from kdsl.plan.functions import amounts, quantities
+from kdsl.plan.nodelist import StringList
 from kdsl.plan.values import (
     NONE,
     Duration,
@@ -48,6 +49,8 @@ def _is_sorted(items: Value) -> bool:
 
 
 def _distinct(items: Value) -> Value:
+    if items.__class__ is StringList:
+        return items.distinct()
     return tuple(dict.fromkeys(items))
 
 

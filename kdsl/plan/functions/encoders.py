@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from kdsl.plan.functions.conversions import text_of
-from kdsl.plan.values import INT_MAX, INT_MIN, EvalError, Value, checked_text, from_key, kind_of, to_map
+from kdsl.plan.nodelist import LISTS
+from kdsl.plan.values import INT_MAX, INT_MIN, EvalError, Value, checked_text, from_key, kind_of
 
 _LINE_BREAKS = str.maketrans("", "", "\r\n")
 
@@ -43,7 +44,8 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
 
 def _from_json(value: Value) -> Value:
     if isinstance(value, dict):
-        return to_map([(key, _from_json(item)) for key, item in value.items()])
+        # The keys of JSON are texts, and of equal ones the decoder keeps the last.
+        return {key: item if item.__class__ is str else _from_json(item) for key, item in value.items()}
     if isinstance(value, list):
         return tuple(map(_from_json, value))
     if isinstance(value, int) and not isinstance(value, bool) and not INT_MIN <= value <= INT_MAX:
@@ -59,7 +61,7 @@ def encode_json(value: Value) -> str:
 def _to_json(value: Value) -> Value:
     if isinstance(value, Mapping):
         return {text_of(from_key(key)): _to_json(item) for key, item in value.items()}
-    if isinstance(value, (tuple, list)):
+    if isinstance(value, LISTS):
         return [_to_json(item) for item in value]
     if value is None or isinstance(value, (bool, int, str)):
         return value

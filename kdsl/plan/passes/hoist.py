@@ -19,7 +19,7 @@ def hoist_lasting(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
 
     Lazy, because a part behind `&&` or `?:` that is never reached must not be computed, let alone fail.
     """
-    if _is_cheap(expr):
+    if is_cheap(expr):
         return expr
     if scope.is_lasting(expr):
         return scope.hoist(expr)
@@ -31,6 +31,6 @@ def hoist_lasting(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
     return map_children(expr, partial(hoist_lasting, scope=scope))
 
 
-def _is_cheap(expr: TypedExpr) -> bool:
+def is_cheap(expr: TypedExpr) -> bool:
     """Tell whether computing the expression takes no longer than reading a lazy variable."""
     return isinstance(expr, (Const, Var)) or (isinstance(expr, FieldOf) and isinstance(expr.operand, Var))

@@ -39,8 +39,16 @@ def compile_presence(expr: HasField, compile: Compile) -> Closure:
 def compile_key(expr: KeyOf, compile: Compile) -> Closure:
     """Compile `x.key`, `x.?key` or `has(x.key)`."""
     operand, key = compile(expr.operand), expr.key
-    read = has_key if expr.test else find_key if expr.optional else select
-    return apply(lambda value: read(value, key), [operand])
+    if expr.test or expr.optional:
+        read = has_key if expr.test else find_key
+        return apply(lambda value: read(value, key), [operand])
+
+    def evaluate(frame: Frame) -> Value:
+        value = operand(frame)
+        # Most often this is a plain map that has the key.
+        return value[key] if value.__class__ is dict and key in value else select(value, key)
+
+    return evaluate
 
 
 def select(value: Value, key: str) -> Value:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kdsl.check.typed import Aggregate, Var
 from kdsl.check.types import Type
 from kdsl.check.walk import walk
-from kdsl.plan.ir import free_slots
+from kdsl.plan.ir import free_slots, shape
 from kdsl.plan.scalar.frame import Closure, Compile, Frame, value_or_failure
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.values import Value
@@ -32,6 +32,7 @@ class _Question:
     """The body of a macro on a frame of its own; see `kdsl.plan.tallies.topology.Question`."""
 
     name: Hashable | None
+    on_facts: bool
     frame: Frame
     slot: int
     body: Closure
@@ -64,12 +65,17 @@ class _Capture:
         return tuple([getattr(value, field) for field in self.fields])
 
 
-def compile_aggregate(expr: Aggregate, compile: Compile) -> Closure:
-    """Compile a macro of a view, as `capture` left it."""
+def compile_aggregate(expr: Aggregate, compile: Compile, asked: dict[Hashable, object]) -> Closure:
+    """Compile a macro of a view, as `capture` left it. `asked` tells the questions of the macros of a rule
+    from those of all others: macros that ask the same share an entry.
+    """
     target, body, slot, macro = compile(expr.target), compile(expr.body), expr.variable.slot, expr.macro
-    captures = [_capture(variable, expr.body.reads, compile) for variable in _captured(expr)]
+    places = {slot: 0}
+    question = asked.setdefault(shape(expr.body, places), object())
+    captured = sorted(_captured(expr), key=lambda variable: places[variable.slot])
+    captures = [_capture(variable, expr.body.reads, compile) for variable in captured]
+    on_facts = "cluster.pods" not in expr.body.reads
     has_name = all(each.has_name for each in captures)
-    macro_itself = object()  # tells its questions from those of all others
 
     def ask(frame: Frame) -> Value:
         counted = target(frame)
@@ -80,8 +86,8 @@ def compile_aggregate(expr: Aggregate, compile: Compile) -> Closure:
         for each in captures:
             own[each.slot] = value_or_failure(each.read, frame)
         names = tuple([each.name(own[each.slot]) for each in captures]) if has_name else None
-        name = None if names is None or not _is_hashable(names) else (macro_itself, names)
-        return getattr(counted, macro)(_Question(name, own, slot, body), frame[-1])
+        name = None if names is None or not _is_hashable(names) else (question, names)
+        return getattr(counted, macro)(_Question(name, on_facts, own, slot, body), frame[-1])
 
     return ask
 
@@ -98,7 +104,7 @@ def _captured(expr: Aggregate) -> list[Var]:
     """Return the variables that the body reads and does not bind: what was captured, and the pod."""
     free = free_slots(expr.body) - {expr.variable.slot}
     found = {part.slot: part for part in walk(expr.body) if isinstance(part, Var)}
-    return [found[slot] for slot in sorted(free)]
+    return [found[slot] for slot in free]
 
 
 def _has_name(type_: Type) -> bool:

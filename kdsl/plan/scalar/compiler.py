@@ -6,7 +6,7 @@ Python frames at most, here and in the modules it calls: the parser admits 250 l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 from kdsl.check.model import CheckedFn, ExternalFn
 from kdsl.check.typed import (
@@ -28,6 +28,7 @@ from kdsl.check.typed import (
 from kdsl.check.types import UINT
 from kdsl.plan.functions import IMPLEMENTATIONS
 from kdsl.plan.functions.dispatch import dispatcher
+from kdsl.plan.ir import free_slots
 from kdsl.plan.scalar.access import compile_field, compile_key, compile_list, compile_map, compile_presence
 from kdsl.plan.scalar.aggregate import compile_aggregate
 from kdsl.plan.scalar.comprehensions import compile_comprehension
@@ -36,6 +37,8 @@ from kdsl.plan.scalar.fast import compile_fast
 from kdsl.plan.scalar.frame import UNSET, Closure, Frame, apply, constant, failing, lazy_reader, slot_reader
 from kdsl.plan.scalar.logic import LAZY
 from kdsl.plan.scalar.meter import has_weight, metered, spend
+from kdsl.plan.scalar.over_nodes import Lower, compile_over_nodes, is_over_nodes
+from kdsl.plan.scalar.tables import is_tabled, tabled
 from kdsl.plan.values import NONE, EvalError, Optional, UInt, Value, kind_of
 from kdsl.plan.views import VIEW_FUNCTIONS, method_of
 
@@ -44,16 +47,24 @@ class Compiler:
     """Compiles the expressions of one rule or function, which share a frame.
 
     `lazy` says how to fill the slots of lazy variables: `let`, `cel.bind` and hoisted parts; `by_item` how to
-    read those whose value depends on loop items. `fns` are the
+    read those whose value depends on loop items, `follows` which those are. `fns` are the
     functions of the rule files by qualified name; `bodies` caches their compiled bodies and is shared by all
-    rules.
+    rules. `lower` is for macros over nodes; without it they look at one node after the other.
     """
 
-    def __init__(self, fns: Mapping[str, CheckedFn | ExternalFn], bodies: dict[str, Closure]) -> None:
+    def __init__(
+        self,
+        fns: Mapping[str, CheckedFn | ExternalFn],
+        bodies: dict[str, Closure],
+        lower: Lower | None = None,
+    ) -> None:
         self.lazy: dict[int, Closure] = {}
         self.by_item: dict[int, Closure] = {}
+        self.follows: dict[int, frozenset[int]] = {}
         self._fns = fns
         self._bodies = bodies
+        self._lower = lower
+        self._asked: dict[Hashable, object] = {}
 
     def compile(self, expr: TypedExpr) -> Closure:
         """Compile an expression to a closure over a frame of values."""
@@ -76,12 +87,20 @@ class Compiler:
                 return compile_list(expr, self.compile)
             case MapOf():
                 return compile_map(expr, self.compile)
+            case Comprehension() if self._lower is not None and is_over_nodes(expr):
+                return compile_over_nodes(expr, self.compile, self.needs, self._lower)
             case Comprehension():
                 return compile_comprehension(expr, self.compile)
             case Aggregate():
-                return compile_aggregate(expr, self.compile)
+                return compile_aggregate(expr, self.compile, self._asked)
             case Bind():
                 return self._bind(expr)
+
+    def needs(self, expr: TypedExpr) -> frozenset[int]:
+        """Return the variables that an expression reads; in place of what depends on loop items, those."""
+        slots = free_slots(expr)
+        following = slots & self.follows.keys()
+        return slots.difference(following).union(*(self.follows[slot] for slot in following))
 
     def _variable(self, expr: Var) -> Closure:
         if expr.slot == UNDECLARED:
@@ -117,7 +136,8 @@ class Compiler:
         body = self._bodies.get(fn.qualified)
         if body is None:
             # INVARIANT: functions do not call each other in circles; the checker sees to it.
-            body = self._bodies[fn.qualified] = Compiler(self._fns, self._bodies).compile(fn.body)
+            compiler = Compiler(self._fns, self._bodies, self._lower)
+            body = self._bodies[fn.qualified] = compiler.compile(fn.body)
         blank: Frame = [UNSET] * (fn.slots + 1)
 
         def call(frame: Frame) -> Value:
@@ -128,7 +148,12 @@ class Compiler:
                 inner[slot] = arg(frame)
             return body(inner)
 
-        return call
+        if not is_tabled(fn, expr.args, self._fns):
+            return call
+        numbers = [
+            arg for (_, arg), written in zip(args, expr.args, strict=True) if not isinstance(written, Const)
+        ]
+        return tabled(call, numbers)
 
     def _bind(self, expr: Bind) -> Closure:
         """Compile `cel.bind`, whose value is computed when it is first needed, `optMap` and `optFlatMap`."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 from kdsl.base.quantity import Quantity
 from kdsl.check.model import ExternalFn
 from kdsl.check.types import Type
+from kdsl.plan.nodelist import LISTS
 from kdsl.plan.scalar.frame import Closure, Frame
 from kdsl.plan.scalar.meter import spend, spend_on
 from kdsl.plan.values import (
@@ -86,7 +87,7 @@ def to_python(value: Value) -> Any:
             return ns
         case Optional():
             return to_python(value.value) if value.present else None
-        case tuple() | list():
+        case _ if isinstance(value, LISTS):
             return tuple(map(to_python, value))
         case dict():
             return {from_key(key): to_python(each) for key, each in value.items()}

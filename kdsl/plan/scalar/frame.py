@@ -94,6 +94,39 @@ def apply(implementation: Callable[..., Value], args: list[Closure]) -> Closure:
     return lambda frame: implementation(*[arg(frame) for arg in args])
 
 
+def renewing(slot: int, items: list[Closure], compute: Closure) -> Closure:
+    """Compute counts once for each combination of loop items; later attempts bring them up to date.
+
+    The slot holds them from one attempt to the next, with their items, as `item_reader` does.
+    """
+
+    def read(frame: Frame) -> Value:
+        known = frame[slot]
+        if known is UNSET:
+            known = frame[slot] = {}
+        values = [value_or_failure(item, frame) for item in items]
+        key = tuple(map(id, values))
+        entry = known.get(key)
+        count = None if entry is None else renewed(entry[0], frame[-1])
+        if count is None:
+            count = compute(frame)
+        if len(known) >= _MOST_ITEMS:
+            known.clear()
+        known[key] = (count, values)
+        return count
+
+    return read
+
+
+def renewed(count: Value, meter: Value) -> Value:
+    """Bring a count up to date, or a list of counts; None where it has to be computed again."""
+    if count.__class__ is not tuple:
+        return count.renewed(meter)
+    meter.spend(len(count))
+    counts = tuple([each.renewed(meter) for each in count])
+    return None if None in counts else counts
+
+
 def item_reader(slot: int, items: list[Closure], compute: Closure) -> Closure:
     """Read what depends on loop items: computed once for each combination of them, known by identity.
 

@@ -5,10 +5,11 @@ optionals.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
-from kdsl.check.typed import CallOf, TypedExpr
+from kdsl.check.typed import CallOf, Const, TypedExpr
 from kdsl.check.types import BOOL
-from kdsl.plan.scalar.frame import Closure, Compile, Frame
+from kdsl.plan.scalar.frame import Closure, Compile, Frame, failing
 from kdsl.plan.values import EvalError, Optional, Value, kind_of
 
 
@@ -90,6 +91,8 @@ def _optional(closure: Closure, frame: Frame) -> Optional:
 
 
 def _first_present(expr: CallOf, compile: Compile) -> Closure:
+    if len(expr.args) != _WITH_RECEIVER:
+        return _wrong_number(expr)
     left, right = compile(expr.args[0]), compile(expr.args[1])
 
     def evaluate(frame: Frame) -> Value:
@@ -100,7 +103,12 @@ def _first_present(expr: CallOf, compile: Compile) -> Closure:
 
 
 def _or_value(expr: CallOf, compile: Compile) -> Closure:
+    if len(expr.args) != _WITH_RECEIVER:
+        return _wrong_number(expr)
     left, right = compile(expr.args[0]), compile(expr.args[1])
+    match expr.args[0]:
+        case CallOf(function="_[?_]", args=(found, Const(value=str(key)))) if found.type.name != "optional":
+            return _entry_or(compile(found), key, left, right)
 
     def evaluate(frame: Frame) -> Value:
         found = _optional(left, frame)
@@ -109,6 +117,27 @@ def _or_value(expr: CallOf, compile: Compile) -> Closure:
     return evaluate
 
 
+def _wrong_number(expr: CallOf) -> Closure:
+    """Fail when it is called: where types are known only then, so is how many arguments there may be."""
+    return failing(f"no such overload: {expr.function} with {len(expr.args)} arguments")
+
+
+def _entry_or(entries: Closure, key: str, find: Closure, otherwise: Closure) -> Closure:
+    """Compile `entries[?"key"].orValue(otherwise)`, which most often looks into a plain map."""
+
+    def evaluate(frame: Frame) -> Value:
+        found = entries(frame)
+        if found.__class__ is dict or isinstance(found, Mapping):
+            value = found.get(key, _MISSING)
+            return otherwise(frame) if value is _MISSING else value
+        optional = _optional(find, frame)
+        return optional.value if optional.present else otherwise(frame)
+
+    return evaluate
+
+
+_MISSING: Final = object()
+_WITH_RECEIVER: Final = 2
 LAZY: Mapping[str, Callable[[CallOf, Compile], Closure]] = {
     "_&&_": _and,
     "_||_": _or,

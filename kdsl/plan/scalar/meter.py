@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kdsl.check.types import Type
+from kdsl.plan.nodelist import NodeList, StringList
 from kdsl.plan.scalar.frame import Closure, Frame
 from kdsl.plan.values import EvalError, Optional, Value
 
@@ -110,6 +111,11 @@ def spend_on(frame: Frame, values: Iterable[Value]) -> None:
         value = pending.pop()
         if isinstance(value, (str, bytes)):
             meter.spend(len(value) // CHARACTERS)
+        elif isinstance(value, NodeList):
+            meter.spend(len(value))
+        elif isinstance(value, StringList):
+            meter.spend(len(value))
+            meter.spend(value.total(lambda text: len(text) // CHARACTERS))
         elif isinstance(value, (tuple, list)):
             meter.spend(len(value))
             # The items of a list are of one type.

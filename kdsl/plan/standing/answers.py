@@ -23,6 +23,16 @@ class Answers(Protocol):
     @property
     def nbytes(self) -> int: ...
 
+    @property
+    def only(self) -> Any:
+        """The answer that all nodes have, None where they differ or not all are known."""
+        ...
+
+    @property
+    def least(self) -> Any:
+        """No answer that is known is less; None where none is known."""
+        ...
+
     def refresh(self) -> None:
         """Take in what changed since the last time."""
         ...
@@ -36,12 +46,15 @@ class Answers(Protocol):
 
 
 class _Column:
-    """Values by index. `only` is the value that all known ones have, None where they differ."""
+    """Values by index. `only` is the value that all known ones have, None where they differ; `least` is one
+    that none of them is below.
+    """
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self.values: NDArray[Any] = np.zeros(0, dtype)
         self.known = np.zeros(0, np.bool_)
         self.only: Any = None
+        self.least: Any = None
         self._is_uniform = True
 
     @property
@@ -53,11 +66,13 @@ class _Column:
 
     def clear(self) -> None:
         self.known[:] = False
-        self.only, self._is_uniform = None, True
+        self.only, self.least, self._is_uniform = None, None, True
 
     def put(self, index: NDArray[Any], values: NDArray[Any]) -> None:
         self.values[index] = values
         self.known[index] = True
+        lowest = values.min()
+        self.least = lowest if self.least is None or lowest < self.least else self.least
         if self._is_uniform:
             first = values[0] if self.only is None else self.only
             self._is_uniform = bool((values == first).all())
@@ -78,15 +93,24 @@ class ByLook:
     def nbytes(self) -> int:
         return self._column.nbytes
 
+    @property
+    def only(self) -> Any:
+        return self._column.only if self._complete + 1 >= len(self._looks) else None
+
+    @property
+    def least(self) -> Any:
+        return self._column.least
+
     def refresh(self) -> None:
         looks, column = self._looks, self._column
         if self._generation != looks.generation:
             self._generation, self._complete = looks.generation, 0
             column.clear()
-        if len(looks) > len(column.known):
+        size = len(looks)
+        if size > len(column.known):
             # Twice as many as there are: looks come one by one.
-            column.grow(2 * len(looks))
-        while self._complete + 1 < len(looks) and column.known[self._complete + 1]:
+            column.grow(2 * size)
+        while self._complete + 1 < size and column.known[self._complete + 1]:
             self._complete += 1
 
     def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
@@ -95,9 +119,10 @@ class ByLook:
         if self._complete + 1 < len(self._looks):
             known = column.known.take(looks)
             if not known.all():
-                missing = np.flatnonzero(~known)
-                new, first = np.unique(looks[missing], return_index=True)
-                column.put(new, compute(rows[missing[first]]))
+                missing = (~known).nonzero()[0]
+                # One row for each look: of a few, which is the rule, a dictionary is made in no time.
+                chosen = dict(zip(looks[missing].tolist(), missing.tolist(), strict=True))
+                column.put(np.array(list(chosen), np.intp), compute(rows[list(chosen.values())]))
         return column.values.take(looks), column.only
 
 
@@ -109,10 +134,19 @@ class ByRow:
         self._logs = logs
         self._changed = ChangedRows()
         self._column = _Column(dtype)
+        self._missing = True
 
     @property
     def nbytes(self) -> int:
         return self._column.nbytes
+
+    @property
+    def only(self) -> Any:
+        return None if self._missing else self._column.only
+
+    @property
+    def least(self) -> Any:
+        return self._column.least
 
     def refresh(self) -> None:
         column, rows = self._column, len(self._live.names)
@@ -123,13 +157,17 @@ class ByRow:
             column.clear()
         elif changed:
             column.known[changed] = False
+        if changed != []:
+            self._missing = True
 
     def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
         column = self._column
-        known = column.known.take(rows)
-        if not known.all():
-            missing = rows[~known]
-            column.put(missing, compute(missing))
+        if self._missing:
+            known = column.known.take(rows)
+            if not known.all():
+                missing = rows[~known]
+                column.put(missing, compute(missing))
+                self._missing = not column.known.take(self._live.order).all()
         return column.values.take(rows), column.only
 
 
@@ -164,10 +202,14 @@ class Kinds(Generic[K]):
         self._kinds: OrderedDict[Hashable, K] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}
         self._bytes = 0
+        self._latest: tuple[Hashable, K | None] = (None, None)
         self._lock = Lock()
 
     def get(self, signature: Hashable, is_good: Callable[[K], bool], make: Callable[[], K]) -> K:
         """Return what is known of a kind, made anew where it is not good any more."""
+        latest, kind = self._latest
+        if kind is not None and latest == signature and is_good(kind):
+            return kind
         with self._lock:
             kind = self._kinds.get(signature)
             if kind is None or not is_good(kind):
@@ -179,6 +221,7 @@ class Kinds(Generic[K]):
             while self._bytes > MAX_BYTES and len(self._kinds) > MIN_KINDS:
                 oldest, _ = self._kinds.popitem(last=False)
                 self._bytes -= self._sizes.pop(oldest)
+            self._latest = (signature, kind)
             return kind
 
     def clear(self) -> None:
@@ -187,3 +230,4 @@ class Kinds(Generic[K]):
             self._kinds.clear()
             self._sizes.clear()
             self._bytes = 0
+            self._latest = (None, None)

@@ -66,6 +66,11 @@ class Dependencies:
         catalog = tuple(sorted(reads & _CATALOG))
         return cls(fields, _USAGE in reads, _IMAGES in reads, _NODES in reads, catalog)
 
+    @classmethod
+    def on_pods(cls, fields: tuple[str, ...]) -> Dependencies:
+        """Return the dependencies of what reads these attributes of pods, and nothing else."""
+        return cls(fields, False, False, False)
+
     def signature(self, pod: PodInfo) -> Hashable:
         """Return what the rule sees of a pod: maps with their order, which a loop over them shows."""
         # The hot path: every pod is asked by every profile that may take it.
@@ -75,11 +80,11 @@ class Dependencies:
 
     def epoch(self, snapshot: Snapshot) -> tuple[int, ...]:
         """Return what changes with the parts of the cluster that the rule reads."""
+        if not (self.catalog or self.on_images or self.on_nodes):
+            return ()
         images = snapshot.images_version if self.on_images else 0
         nodes = snapshot.nodes_version if self.on_nodes else 0
-        if not self.catalog:
-            return images, nodes
-        return images, nodes, *[snapshot.catalog.version(word) for word in self.catalog]
+        return images, nodes, *map(snapshot.catalog.version, self.catalog)
 
 
 def reads_of(conditions: Iterable[TypedExpr]) -> frozenset[str]:

@@ -25,6 +25,8 @@ from kdsl.plan.hookimpls import PredicatePlugin
 from kdsl.plan.predicate import SKIP
 from kdsl.plan.standing.answers import Answers, ByLook, ByRow, Kinds
 from kdsl.plan.standing.dependencies import Dependencies, reads_of, tells_by_look
+from kdsl.plan.standing.frames import with_frames
+from kdsl.plan.standing.likeness import Likenesses
 from kdsl.plan.standing.skips import Skips
 from kdsl.plan.tightened import TightenedPlugin
 from kdsl.plan.verdicts import MAX_VERDICTS, Verdicts
@@ -64,7 +66,7 @@ class _Table:
     ) -> NDArray[np.int32]:
         """Renumber what the predicate at a place says."""
         numbers = np.zeros(len(statuses), _IDS)
-        for number in np.unique(ids).tolist():
+        for number in np.bincount(ids).nonzero()[0].tolist():
             if number:
                 numbers[number] = self._number(place, statuses[number].by(name))
         return numbers[ids]
@@ -102,18 +104,12 @@ class _Fresh:
 
     place: int
     plugin: Predicate
-    skips: Skips | None
 
     @staticmethod
-    def of(place: int, plugin: Predicate) -> _Fresh:
-        if not isinstance(plugin, PredicatePlugin):
-            return _Fresh(place, plugin, None)
-        return _Fresh(place, plugin, Skips(reads_of(plugin.rule.applies), plugin.is_for))
-
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
-        if self.skips is not None and self.skips(pod, nodes.snapshot):
-            return SKIP
-        return self.plugin.pre_filter(state, pod, nodes)
+    def of(place: int, plugin: Predicate, likenesses: Likenesses) -> _Fresh:
+        return _Fresh(
+            place, with_frames(plugin, likenesses) if isinstance(plugin, PredicatePlugin) else plugin
+        )
 
     def filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, ids: NDArray[np.int32], table: _Table
@@ -137,34 +133,49 @@ class _Fresh:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What is known for one kind of pod: what PreFilter says, and the verdicts of the parts that apply."""
+    """What is known for one kind of pod: what PreFilter says, and the verdicts of the parts that apply.
+
+    `answers_alone` are the answers where all predicates skip the pod whose answers cannot be kept.
+    """
 
     snapshot: LiveSnapshot
     epoch: tuple[int, ...]
     table: _Table
     answers: PreFilterAnswers
+    answers_alone: PreFilterAnswers
     verdicts: tuple[tuple[tuple[_Part, ...], Answers], ...]
 
     @property
     def nbytes(self) -> int:
-        return sum(answers.nbytes for _, answers in self.verdicts)
+        return sum([answers.nbytes for _, answers in self.verdicts])
 
 
 class JoinedPredicates:
     """Predicates of a profile, one after the other, whose answers can be kept."""
 
-    def __init__(self, plugins: Sequence[Predicate]) -> None:
+    def __init__(self, plugins: Sequence[Predicate], likenesses: Likenesses | None = None) -> None:
+        """`likenesses` are for what is joined of one profile, for pods to be looked at once."""
+        likenesses = likenesses or Likenesses()
         self.names = tuple(plugin.name for plugin in plugins)
         self._plugins = tuple(plugins)
         self._key = f"{plugins[0].key}/joined"
         self._kept = frozenset(plugin.name for plugin in plugins if _is_kept(plugin))
         self._fresh = tuple(
-            _Fresh.of(place, each) for place, each in enumerate(plugins) if not _is_kept(each)
+            _Fresh.of(place, each, likenesses) for place, each in enumerate(plugins) if not _is_kept(each)
+        )
+        self._skips = Skips(
+            {
+                each.name: (reads_of(each.rule.applies), each.is_for)
+                for each in plugins
+                if each.name not in self._kept and isinstance(each, PredicatePlugin)
+            },
+            likenesses,
         )
         rules = [part.rule for plugin in plugins if _is_kept(plugin) for part in plugin.parts]
         dependencies = Dependencies.of(frozenset().union(*(rule.reads for rule in rules)))
         assert dependencies is not None
         self._dependencies = dependencies
+        self._signature = likenesses.signature(dependencies)
         self._places = {
             part.key: _Part(
                 place, plugin.name, part, tells_by_look(part.rule), "node.usage" in part.rule.reads
@@ -183,7 +194,7 @@ class JoinedPredicates:
             self._table = _Table()
         epoch = self._dependencies.epoch(snapshot)
         kind = self._kinds.get(
-            self._dependencies.signature(pod),
+            self._signature(pod),
             lambda known: known.snapshot is snapshot and known.epoch == epoch,
             lambda: self._new_kind(pod, nodes, epoch),
         )
@@ -192,11 +203,15 @@ class JoinedPredicates:
         state.write(self._key, kind)
         if not self._fresh:
             return kind.answers
+        skipping = self._skips(pod, nodes.snapshot)
+        if len(skipping) == len(self._fresh):
+            return kind.answers_alone
         answers = dict(kind.answers)
         for fresh in self._fresh:
-            answer = fresh.pre_filter(state, pod, nodes)
+            name = fresh.plugin.name
+            answer = SKIP if name in skipping else fresh.plugin.pre_filter(state, pod, nodes)
             if answer is not None:
-                answers[fresh.plugin.name] = answer
+                answers[name] = answer
         return [(name, answers[name]) for name in self.names if name in answers]
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
@@ -210,7 +225,11 @@ class JoinedPredicates:
             def compute(rows: Rows, parts: tuple[_Part, ...] = parts) -> NDArray[np.int32]:
                 return _judge(parts, pod, NodeSet(nodes.snapshot, rows), table)
 
-            found, only = answers.get(nodes.rows, compute)
+            only = answers.only
+            if only is None:
+                found, only = answers.get(nodes.rows, compute)
+            elif only != 0:
+                found = np.full(len(nodes), only, _IDS)
             if only != 0:
                 ids = found if ids is None else table.first(ids, found)
         if ids is None:
@@ -243,7 +262,10 @@ class JoinedPredicates:
             verdicts.append((static, ByRow(live, _IDS, live.fact_changes)))
         if others:
             verdicts.append((others, ByRow(live, _IDS, live.fact_changes, live.usage_changes)))
-        return _Kind(live, epoch, self._table, tuple(answers), tuple(verdicts))
+        known = dict(answers)
+        alone = [(name, SKIP if name not in self._kept else known.get(name)) for name in self.names]
+        answers_alone = tuple([(name, answer) for name, answer in alone if answer is not None])
+        return _Kind(live, epoch, self._table, tuple(answers), answers_alone, tuple(verdicts))
 
     def _ask_each(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
         """Ask one predicate after the other, for a snapshot of which nothing is kept."""

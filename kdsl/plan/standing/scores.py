@@ -6,9 +6,10 @@ every pod, unless they are known to skip it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +24,20 @@ from kdsl.plan.hookimpls import ScorePlugin
 from kdsl.plan.score import NO_SCORE_INT
 from kdsl.plan.standing.answers import Answers, ByLook, ByRow, Kinds
 from kdsl.plan.standing.dependencies import Dependencies, reads_of, tells_by_look
+from kdsl.plan.standing.frames import with_frames
+from kdsl.plan.standing.likeness import Likenesses
 from kdsl.plan.standing.skips import Skips
 
 _ODD: Final = -1
 """What stands for a sum in which a score is out of range: sums are not negative."""
 _INT64: Final = np.dtype(np.int64)
+
+Points: TypeAlias = int | NDArray[np.int64]
+"""What scores add to each node, one number where they add the same to all."""
+
+
+class _RangeError(Exception):
+    """A score is not in 0..100."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +74,32 @@ class _Kind:
     skipped: frozenset[str]
     sums: tuple[tuple[tuple[_Part, ...], Answers], ...]
     raw: tuple[tuple[_Part, Answers], ...]
+    shares: dict[tuple[int, int | float], int] = field(default_factory=dict)
+    """What a score adds to all nodes where they have one raw score, by its place and that score."""
 
     @property
     def nbytes(self) -> int:
-        return sum(answers.nbytes for _, answers in (*self.sums, *self.raw))
+        return sum([answers.nbytes for _, answers in (*self.sums, *self.raw)])
 
 
 class JoinedScores:
     """The scores of a profile that are rules, with their weights."""
 
-    def __init__(self, plugins: Sequence[ScorePlugin]) -> None:
-        self.names = tuple(plugin.name for plugin in plugins)
+    def __init__(self, plugins: Sequence[ScorePlugin], likenesses: Likenesses | None = None) -> None:
+        """`likenesses` are for what is joined of one profile, for pods to be looked at once."""
+        likenesses = likenesses or Likenesses()
+        self.names = frozenset(plugin.name for plugin in plugins)
         self._key = f"{plugins[0].key}/joined"
         kept = [plugin for plugin in plugins if Dependencies.of(plugin.rule.reads) is not None]
-        self._fresh = tuple(
-            (each, each.weight or 1, Skips(reads_of(each.rule.applies), each.is_for))
-            for each in plugins
-            if each not in kept
+        fresh = [plugin for plugin in plugins if plugin not in kept]
+        self._fresh = tuple((with_frames(each, likenesses), each.weight or 1) for each in fresh)
+        self._skips = Skips(
+            {each.name: (reads_of(each.rule.applies), each.is_for) for each in fresh}, likenesses
         )
         dependencies = Dependencies.of(frozenset().union(*(plugin.rule.reads for plugin in kept)))
         assert dependencies is not None
         self._dependencies = dependencies
+        self._signature = likenesses.signature(dependencies)
         self._parts = tuple(
             _Part(each, each.weight or 1, tells_by_look(each.rule), "node.usage" in each.rule.reads)
             for each in kept
@@ -96,16 +111,18 @@ class JoinedScores:
         snapshot = nodes.snapshot.live
         epoch = self._dependencies.epoch(snapshot)
         kind = self._kinds.get(
-            self._dependencies.signature(pod),
+            self._signature(pod),
             lambda known: known.snapshot is snapshot and known.epoch == epoch,
             lambda: self._new_kind(pod, nodes, epoch),
         )
-        for _, answers in (*kind.sums, *kind.raw):
-            answers.refresh()
+        for _, sums in kind.sums:
+            sums.refresh()
+        for _, raw in kind.raw:
+            raw.refresh()
         state.write(self._key, kind)
-        skipped = set(kind.skipped)
-        for plugin, _, skips in self._fresh:
-            if skips(pod, nodes.snapshot) or plugin.pre_score(state, pod, nodes) is not None:
+        skipped = {*kind.skipped, *self._skips(pod, nodes.snapshot)}
+        for plugin, _ in self._fresh:
+            if plugin.name not in skipped and plugin.pre_score(state, pod, nodes) is not None:
                 skipped.add(plugin.name)
         return skipped
 
@@ -113,37 +130,22 @@ class JoinedScores:
         """Return the weighted sums of the nodes; None where a score is out of range."""
         kind = state.get(self._key)
         assert isinstance(kind, _Kind)
-        totals = np.zeros(len(nodes), np.int64)
-        for parts, answers in kind.sums:
+        total: Points = 0
+        try:
+            for points in chain(
+                _plain(kind, pod, nodes), _normalized(kind, pod, nodes), self._asked(state, pod, nodes)
+            ):
+                total = total + points
+        except _RangeError:
+            return None
+        return np.full(len(nodes), total, np.int64) if isinstance(total, int) else total
 
-            def compute(rows: Rows, parts: tuple[_Part, ...] = parts) -> NDArray[np.int64]:
-                return _sums(parts, pod, NodeSet(nodes.snapshot, rows))
-
-            sums, only = answers.get(nodes.rows, compute)
-            if (sums.min() if only is None else only) < 0:
-                return None
-            totals += sums
-        for part, answers in kind.raw:
-
-            def compute_raw(rows: Rows, plugin: ScorePlugin = part.plugin) -> NDArray[Any]:
-                return plugin.raw_of(pod, NodeSet(nodes.snapshot, rows))
-
-            raw, only = answers.get(nodes.rows, compute_raw)
-            if only is not None:
-                # Normalising looks at the smallest, the largest and the score itself: one tells of all.
-                raw = raw[:1]
-            normalized = part.plugin.normalized_of(pod, nodes, raw)
-            if normalized.min() < 0 or normalized.max() > MAX_NODE_SCORE:
-                return None
-            totals += normalized * part.weight
-        for plugin, weight, _ in self._fresh:
-            if plugin.name in state.skipped_scores:
-                continue
-            normalized = plugin.normalize_score(state, pod, nodes, plugin.score(state, pod, nodes))
-            if normalized.min() < 0 or normalized.max() > MAX_NODE_SCORE:
-                return None
-            totals += normalized * weight
-        return totals
+    def _asked(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Iterator[Points]:
+        """Yield what the scores add whose values cannot be kept."""
+        for plugin, weight in self._fresh:
+            if plugin.name not in state.skipped_scores:
+                raw = plugin.score(state, pod, nodes)
+                yield _in_range(plugin.normalize_score(state, pod, nodes, raw)) * weight
 
     def _new_kind(self, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...]) -> _Kind:
         live = nodes.snapshot.live
@@ -159,6 +161,51 @@ class JoinedScores:
                 raw.append((part, part.answers(live)))
         sums = tuple((tuple(parts), _answers(live, *how, _INT64)) for how, parts in plain.items())
         return _Kind(live, epoch, frozenset(skipped), sums, tuple(raw))
+
+
+def _plain(kind: _Kind, pod: PodInfo, nodes: NodeSet) -> Iterator[Points]:
+    """Yield what the scores add that need no normalisation."""
+    for parts, answers in kind.sums:
+
+        def compute(rows: Rows, parts: tuple[_Part, ...] = parts) -> NDArray[np.int64]:
+            return _sums(parts, pod, NodeSet(nodes.snapshot, rows))
+
+        only = answers.only
+        if only is None:
+            sums, only = answers.get(nodes.rows, compute)
+        least = answers.least if only is None else only
+        # Nodes that are not asked about may have the least of a column.
+        if least < 0 and (only is not None or sums.min() < 0):
+            raise _RangeError
+        yield sums if only is None else int(only)
+
+
+def _normalized(kind: _Kind, pod: PodInfo, nodes: NodeSet) -> Iterator[Points]:
+    """Yield what the other scores add."""
+    for place, (part, answers) in enumerate(kind.raw):
+
+        def compute(rows: Rows, plugin: ScorePlugin = part.plugin) -> NDArray[Any]:
+            return plugin.raw_of(pod, NodeSet(nodes.snapshot, rows))
+
+        only = answers.only
+        if only is None:
+            raw, only = answers.get(nodes.rows, compute)
+        if only is None:
+            yield _in_range(part.plugin.normalized_of(pod, nodes, raw)) * part.weight
+            continue
+        share = (place, only.item())
+        if share not in kind.shares:
+            # Normalising looks at the smallest, the largest and the score itself: one tells of all.
+            one = part.plugin.normalized_of(pod, nodes, np.array([only], part.plugin.dtype))
+            kind.shares[share] = int(_in_range(one)[0]) * part.weight
+        yield kind.shares[share]
+
+
+def _in_range(normalized: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return normalised scores; raise _RangeError where one is."""
+    if normalized.min() < 0 or normalized.max() > MAX_NODE_SCORE:
+        raise _RangeError
+    return normalized
 
 
 def _sums(parts: Sequence[_Part], pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64]:

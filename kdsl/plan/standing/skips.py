@@ -7,8 +7,8 @@ make a difference.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final, Protocol
 
@@ -16,27 +16,30 @@ from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.plan.standing.dependencies import Dependencies
+from kdsl.plan.standing.likeness import Likenesses
 from kdsl.plan.tallies.store import TallyStore
 from kdsl.plan.tallies.terms import TermKind
-from kdsl.plan.tallies.topology import PodTerms, Topology
+from kdsl.plan.tallies.topology import PodTermCount, PodTerms, Topology
 from kdsl.plan.views import ClusterView
 
 MAX_KINDS: Final = 1024
-"""The most kinds of pods that one rule knows its opinion of; beyond that it starts anew."""
+"""The most kinds of pods that opinions are kept of; beyond that they are formed anew."""
 _PODS: Final = frozenset({"cluster.pods", "cluster.static"})
 
 
 @dataclass(frozen=True, eq=False)
 class WatchedView(ClusterView):
     """A view of the cluster that notes what is asked of its pods: `absent` are the kinds of terms that no pod
-    was found to have, `asked` is not empty where anything else was.
+    was found to have, `counts` what terms came to, each with its mark; `asked` is not empty where anything
+    else was.
     """
 
     absent: set[TermKind] = field(default_factory=set)
+    counts: list[tuple[PodTermCount, object]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
     @property
-    def nodes(self) -> tuple[NodeInfo, ...]:
+    def nodes(self) -> Sequence[NodeInfo]:
         self.asked.append("nodes")
         return ClusterView(self.snapshot).nodes
 
@@ -52,9 +55,8 @@ class WatchedView(ClusterView):
     def terms(self, kind: TermKind) -> PodTerms:
         terms = super().terms(kind)
         if terms.nothing is None:
-            self.asked.append(kind)
-        else:
-            self.absent.add(kind)
+            return replace(terms, watch=lambda count: self.counts.append((count, count.sums.mark)))
+        self.absent.add(kind)
         return terms
 
 
@@ -66,41 +68,64 @@ class Applies(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Opinion:
-    """Whether a rule skips a kind of pod, as long as no pod has terms of the kinds `absent`."""
+    """Who skips a kind of pod on a snapshot, as long as what was asked of the cluster is as it was.
 
-    skips: bool
+    No pod has terms of the kinds `absent`, and `counts` have their marks.
+    """
+
+    snapshot: Snapshot
+    epoch: tuple[int, ...]
+    skipping: frozenset[str]
     absent: tuple[TermKind, ...]
+    counts: tuple[tuple[PodTermCount, object], ...]
+
+    def holds(self, snapshot: Snapshot, epoch: tuple[int, ...]) -> bool:
+        if self.snapshot is not snapshot or self.epoch != epoch:
+            return False
+        if self.absent:
+            store = TallyStore.of(snapshot)
+            if any(store.has_terms(snapshot, kind) for kind in self.absent):
+                return False
+        return all(count.is_still(mark) for count, mark in self.counts)
 
 
 class Skips:
-    """Which pods one rule skips. `reads` is what its conditions read."""
+    """Which of some rules skip a pod: by name, what their conditions read, and the conditions."""
 
-    def __init__(self, reads: frozenset[str], applies: Applies) -> None:
-        self._dependencies = Dependencies.of(reads - _PODS)
-        self._applies = applies
-        self._known: dict[Hashable, _Opinion] = {}
+    def __init__(self, rules: Mapping[str, tuple[frozenset[str], Applies]], likenesses: Likenesses) -> None:
+        each = {name: (Dependencies.of(reads - _PODS), applies) for name, (reads, applies) in rules.items()}
+        # Of others nothing can be known.
+        self._rules = {name: applies for name, (depends, applies) in each.items() if depends is not None}
+        words = (reads - _PODS for name, (reads, _) in rules.items() if name in self._rules)
+        dependencies = Dependencies.of(frozenset().union(*words))
+        assert dependencies is not None
+        self._dependencies = dependencies
+        self._signature = likenesses.signature(dependencies)
+        self._known: dict[int, _Opinion] = {}
         self._lock = Lock()
 
-    def __call__(self, pod: PodInfo, snapshot: Snapshot) -> bool:
-        """Tell whether the rule is known to skip a pod."""
-        dependencies = self._dependencies
-        if dependencies is None or snapshot.is_overlay:
-            return False
-        kind = (dependencies.signature(pod), dependencies.epoch(snapshot), id(snapshot))
+    def __call__(self, pod: PodInfo, snapshot: Snapshot) -> frozenset[str]:
+        """Return the rules that are known to skip a pod."""
+        if not self._rules or snapshot.is_overlay:
+            return frozenset()
+        kind, epoch = self._signature(pod), self._dependencies.epoch(snapshot)
         opinion = self._known.get(kind)
-        if opinion is None or not _holds(opinion, snapshot):
-            view = WatchedView(snapshot)
-            skips = not self._applies(pod, view) and not view.asked
-            opinion = _Opinion(skips, tuple(sorted(view.absent)) if skips else ())
+        if opinion is None or not opinion.holds(snapshot, epoch):
+            opinion = self._ask(pod, snapshot, epoch)
             with self._lock:
                 if len(self._known) >= MAX_KINDS:
                     self._known.clear()
                 self._known[kind] = opinion
-        return opinion.skips
+        return opinion.skipping
 
-
-def _holds(opinion: _Opinion, snapshot: Snapshot) -> bool:
-    if not opinion.absent:
-        return True
-    store = TallyStore.of(snapshot)
-    return not any(store.has_terms(snapshot, kind) for kind in opinion.absent)
+    def _ask(self, pod: PodInfo, snapshot: Snapshot, epoch: tuple[int, ...]) -> _Opinion:
+        skipping: set[str] = set()
+        absent: set[TermKind] = set()
+        counts: list[tuple[PodTermCount, object]] = []
+        for name, applies in self._rules.items():
+            view = WatchedView(snapshot)
+            if not applies(pod, view) and not view.asked:
+                skipping.add(name)
+                absent |= view.absent
+                counts += view.counts
+        return _Opinion(snapshot, epoch, frozenset(skipping), tuple(sorted(absent)), tuple(counts))

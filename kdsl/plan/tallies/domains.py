@@ -40,6 +40,8 @@ class DomainColumn:
     def refresh(self, live: LiveSnapshot) -> None:
         """Bring the column up to a live snapshot: rows whose facts changed are looked at again."""
         rows = self._changed.take(live.fact_changes)
+        if rows == []:
+            return
         self.ids = grown(self.ids, len(live.names), NO_DOMAIN)
         if len(self._numbers) > 2 * len(live.names) + _SPARE:
             self.generation += 1

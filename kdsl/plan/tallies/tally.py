@@ -5,8 +5,7 @@ A tally never counts a row twice at one version. It is what `topology(key).count
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -16,8 +15,12 @@ from kdsl.cluster.changes import ChangedRows
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Snapshot
 from kdsl.plan.tallies.domains import NO_DOMAIN, DomainColumn, grown
+from kdsl.plan.tallies.seen import Pods, Seen
+from kdsl.plan.tallies.sums import Sums
 from kdsl.plan.values import INT_MAX, EvalError
 
+_PER_ROW: Final = 84
+"""What a tally takes for a row, in bytes, beside the sums."""
 _REBUILD: Final = 8
 """Sums are made anew where more than one row in this many changed."""
 
@@ -35,63 +38,43 @@ NOT_COUNTED: Final = Counted(False, 0, 0)
 
 
 class Measure(Protocol):
-    """Counts a node by itself: the same node always gives the same. It must not raise."""
+    """Counts a node by itself: the same node always gives the same. It must not raise.
 
-    def __call__(self, node: NodeInfo, /) -> Counted: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """Sums per domain: `amounts` and `nodes` (how many take part) by the numbers in `numbers`.
-
-    A domain in which no node takes part is none. `steps` is what counting all of it took. `ids` are the
-    numbers of the domains by row, None over an overlay.
+    `before` is what counting gave before the pods `new` came to the node, which else is as it was.
     """
 
-    numbers: Mapping[str, int]
-    amounts: NDArray[np.int64]
-    nodes: NDArray[np.int64]
-    steps: int
-    ids: NDArray[np.int32] | None = None
-
-    def of(self, domain: str) -> int:
-        """Return the sum of a domain; 0 where there is none of the name."""
-        number = self.numbers.get(domain)
-        return 0 if number is None else int(self.amounts[number])
-
-    def present(self) -> NDArray[np.int64]:
-        """Return the sums of the domains that there are."""
-        return self.amounts[self.nodes > 0]
+    def __call__(self, node: NodeInfo, before: Counted | None = None, new: Pods = (), /) -> Counted: ...
 
 
 class Tally:
-    """Counts over the rows of a live snapshot.
-
-    `amounts` has one int64 per row, 0 for rows that do not take part; `sums` are those of the last refresh.
+    """Counts over the rows of a live snapshot. `amounts` has one int64 per row, 0 for rows that do not take
+    part.
     """
 
-    def __init__(self, column: DomainColumn) -> None:
+    def __init__(self, column: DomainColumn, all_take_part: bool = False) -> None:
+        """`all_take_part` tells that every node does, and that one without pods counts 0."""
+        self._all_take_part = all_take_part
         self.amounts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._column = column
         self._generation = column.generation
         self._changed = ChangedRows()
         self._domains: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
         self._steps: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        # The sum of the steps, and a number that no amount is beyond.
-        self._spent = 0
+        self._seen = Seen()
+        # A number that no amount is beyond.
         self._largest = 0
         self._errors: dict[int, str] = {}
-        self._sums: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._nodes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._sums = Sums(column)
 
     @property
     def nbytes(self) -> int:
         """What the columns take."""
-        columns = (self.amounts, self._domains, self._steps, self._sums, self._nodes)
-        return sum(column.nbytes for column in columns)
+        return _PER_ROW * len(self.amounts) + self._sums.nbytes
 
     def sums(self, snapshot: Snapshot, measure: Measure) -> Sums:
         """Return the sums over a snapshot, live or an overlay; EvalError where a node could not be counted.
+
+        Those of the live snapshot are good until the next call.
 
         INVARIANT: every `measure` that a tally is given counts alike. They come with the attempts that ask.
         """
@@ -99,7 +82,7 @@ class Tally:
         if snapshot.is_overlay:
             return self._corrected(snapshot, measure)
         self._complain(self._errors, snapshot)
-        return Sums(self._column.numbers, self._sums, self._nodes, self._spent, self._column.ids)
+        return self._sums
 
     def _refresh(self, live: LiveSnapshot, measure: Measure) -> None:
         self._column.refresh(live)
@@ -108,80 +91,85 @@ class Tally:
         if changed == [] and not is_new:
             return
         rows = len(live.names)
-        for name, fill in (("amounts", 0), ("_domains", NO_DOMAIN), ("_steps", 0)):
-            setattr(self, name, grown(getattr(self, name), rows, fill))
-        stale = np.arange(rows) if changed is None else np.array(changed, dtype=np.intp)
-        is_new = is_new or len(stale) * _REBUILD > rows
-        if not is_new:
-            self._add(stale, -1)
-        for row in stale.tolist():
-            self._count(row, measure(live.info(row)) if live.names[row] else NOT_COUNTED)
+        is_first = not len(self.amounts)
+        if rows > len(self.amounts):
+            self.amounts = grown(self.amounts, rows, 0)
+            self._domains = grown(self._domains, rows, NO_DOMAIN)
+            self._steps = grown(self._steps, rows, 0)
+        stale: Sequence[int] = range(rows) if changed is None else changed
+        if is_first and self._all_take_part:
+            # Most nodes have nothing to count.
+            self._domains, is_new = self._column.ids.copy(), True
+            stale = live.pod_counts.nonzero()[0].tolist()
+        found = [(row, self._counted(live, row, measure)) for row in stale]
+        self._largest = max([self._largest, *(abs(counted.amount) for _, counted in found)])
+        # Sums that may be out of range are not asked for, and numpy lets them wrap.
+        is_new = is_new or len(found) * _REBUILD > rows or self._largest * rows > INT_MAX
+        self._sums.refresh(self._column)
+        for row, counted in found:
+            self._put(row, counted, not is_new)
         if is_new:
             self._rebuild()
-        else:
-            self._make_room()
-            self._add(stale, 1)
 
-    def _count(self, row: int, counted: Counted) -> None:
-        self._spent += counted.steps - int(self._steps[row])
-        self._largest = max(self._largest, abs(counted.amount))
-        self.amounts[row], self._steps[row] = counted.amount, counted.steps
-        self._domains[row] = self._column.ids[row] if counted.takes_part else NO_DOMAIN
+    def _counted(self, live: LiveSnapshot, row: int, measure: Measure) -> Counted:
+        """Count a row; of a node that has got further pods, those alone."""
+        _, node, new = self._seen.look(live, row)
+        if node is None:
+            return NOT_COUNTED
+        if new is None or row in self._errors:
+            return measure(node)
+        takes_part = bool(self._domains[row] != NO_DOMAIN)
+        return measure(node, Counted(takes_part, int(self.amounts[row]), int(self._steps[row])), new)
+
+    def _put(self, row: int, counted: Counted, moves: bool) -> None:
+        """Take in what counting a row gave; the sums follow where it `moves`."""
+        takes_part, amount, steps, error = counted
+        before, was = int(self._domains[row]), int(self.amounts[row])
+        domain = int(self._column.ids[row]) if takes_part else NO_DOMAIN
+        if moves and (before, was) != (domain, amount):
+            if before != NO_DOMAIN:
+                self._sums.move(before, was, -1)
+            if domain != NO_DOMAIN:
+                self._sums.move(domain, amount, 1)
+        self._sums.steps += steps - int(self._steps[row])
+        self.amounts[row], self._domains[row], self._steps[row] = amount, domain, steps
         self._errors.pop(row, None)
-        if counted.error:
-            self._errors[row] = counted.error
+        if error:
+            self._errors[row] = error
 
     def _rebuild(self) -> None:
         # Rows that take part have the number of their domain in the column; it may be another one now.
         self._domains = np.where(self._domains == NO_DOMAIN, NO_DOMAIN, self._column.ids)
         self._generation = self._column.generation
-        self._sums = np.zeros(len(self._column), dtype=np.int64)
-        self._nodes = np.zeros(len(self._column), dtype=np.int64)
-        self._add(np.arange(len(self._domains)), 1)
-
-    def _make_room(self) -> None:
-        domains = len(self._column)
-        self._sums, self._nodes = grown(self._sums, domains, 0), grown(self._nodes, domains, 0)
-
-    def _add(self, rows: NDArray[np.intp], sign: int) -> None:
-        rows = rows[self._domains[rows] != NO_DOMAIN]
-        np.add.at(self._sums, self._domains[rows], sign * self.amounts[rows])
-        np.add.at(self._nodes, self._domains[rows], sign)
+        self._sums = Sums.counted(self._column, self._domains, self.amounts)
+        self._sums.steps = int(self._steps.sum())
 
     def _corrected(self, overlay: Snapshot, measure: Measure) -> Sums:
         """Return the sums with the changed rows of an overlay in place of the live ones."""
-        numbers = self._column.numbers
-        amounts, nodes, steps = self._sums.copy(), self._nodes.copy(), self._spent
-        errors = {row: error for row, error in self._errors.items() if row not in overlay.changed_rows}
-        for row in sorted(overlay.changed_rows):
-            steps -= int(self._steps[row])
+        found = {row: measure(overlay.info(row)) for row in sorted(overlay.changed_rows)}
+        errors = {row: error for row, error in self._errors.items() if row not in found}
+        errors |= {row: counted.error for row, counted in found.items() if counted.error}
+        self._complain(errors, overlay, *(abs(counted.amount) for counted in found.values()))
+        sums = self._sums.of_overlay()
+        for row, counted in found.items():
             before = int(self._domains[row])
             if before != NO_DOMAIN:
-                amounts[before] -= self.amounts[row]
-                nodes[before] -= 1
-            info = overlay.info(row)
-            counted = measure(info)
-            steps += counted.steps
-            if counted.error:
-                errors[row] = counted.error
-            if not counted.takes_part:
-                continue
-            domain = info.labels[self._column.key]
-            if domain not in numbers:
-                numbers = {**numbers, domain: len(amounts)}
-                amounts, nodes = np.append(amounts, 0), np.append(nodes, 0)
-            amounts[numbers[domain]] += counted.amount
-            nodes[numbers[domain]] += 1
-        self._complain(errors, overlay)
-        return Sums(numbers, amounts, nodes, steps)
+                sums.move(before, int(self.amounts[row]), -1)
+            if counted.takes_part:
+                domain = overlay.info(row).labels[self._column.key]
+                sums.move(sums.number_of(domain), counted.amount, 1)
+            sums.steps += counted.steps - int(self._steps[row])
+        return sums
 
-    def _complain(self, errors: Mapping[int, str], snapshot: Snapshot) -> None:
-        """Raise the error of the first node that has one, in visiting order."""
+    def _complain(self, errors: Mapping[int, str], snapshot: Snapshot, *others: int) -> None:
+        """Raise the error of the first node that has one, in visiting order, or that of sums which are too
+        large with the `others` among the amounts.
+        """
         if errors:
             raise EvalError(next(errors[row] for row in snapshot.order.tolist() if row in errors))
         if self._largest * len(self.amounts) > INT_MAX:
             # It may have been an amount that is no more.
             self._largest = max(int(self.amounts.max(initial=0)), -int(self.amounts.min(initial=0)))
-        if self._largest * len(self.amounts) > INT_MAX:
+        if max(self._largest, *others, 0) * len(self.amounts) > INT_MAX:
             # Where the amounts are that large, any sum of them may be out of range.
             raise EvalError("integer overflow")

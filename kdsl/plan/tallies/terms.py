@@ -1,23 +1,28 @@
 """The affinity terms of the pods that run: which distinct ones there are, and in which domains.
 
-Terms that mean the same are one, however many pods have it, so that a rule asks each of them once. A node
+Terms that mean the same are one, however many pods have it, so that a question asks each of them once. A node
 whose pods have no terms costs nothing.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
+from typing import Final, NamedTuple, TypeAlias
 
 from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.pod_affinity import PodAffinityTerm
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.snapshot import LiveSnapshot
+from kdsl.plan.tallies.domains import DomainColumn
 
-Domain = tuple[str, str]
-"""A topology key and one of its values."""
-Placed = tuple[PodAffinityTerm, str]
-"""A term and the domain that a pod with it runs in."""
+_SPARE: Final = 1024
+"""So many moves are kept however few terms there are; else as many as there are terms of pods."""
+
+
+Changed: TypeAlias = tuple[int, NodeInfo | None, tuple[PodInfo, ...] | None]
+"""A row, its node if it has one, and the pods that have come to it where nothing else has changed."""
 
 
 class TermKind(StrEnum):
@@ -29,61 +34,126 @@ class TermKind(StrEnum):
     PREFERRED_ANTI_AFFINITY = "preferred_anti_affinity"
 
 
-class TermIndex:
-    """The terms of one kind over a live snapshot."""
+class Placed(NamedTuple):
+    """A term and the number of the domain that a pod with it runs in."""
 
-    def __init__(self, kind: TermKind) -> None:
-        self._kind = kind
+    term: PodAffinityTerm
+    number: int
+
+
+class Move(NamedTuple):
+    """A term of a pod that came to a domain (`pods` is 1) or went from it (-1). `is_edge`: no other pod has
+    the term.
+    """
+
+    term: PodAffinityTerm
+    number: int
+    pods: int
+    is_edge: bool
+
+
+class TermIndex:
+    """The terms of one kind over a live snapshot.
+
+    `count` is how many terms of pods there are, `domains` how many of them by term and number of the domain.
+    Domains are numbered anew with each `generation`.
+    """
+
+    def __init__(self, kind: TermKind, column_of: Callable[[str], DomainColumn]) -> None:
+        self.kind = kind
+        self.count = 0
+        self.generation = 0
+        self.domains: dict[PodAffinityTerm, Counter[int]] = {}
+        self._column_of = column_of
+        # The columns of the keys of terms, each with the generation that numbers are of.
+        self._columns: dict[str, tuple[DomainColumn, int]] = {}
         self._rows: dict[int, tuple[Placed, ...]] = {}
-        self._domains: dict[PodAffinityTerm, Counter[str]] = {}
+        self._moves: list[Move] = []
+        # How many moves were dropped.
+        self._first = 0
 
     @property
     def is_empty(self) -> bool:
         """Tell whether no pod on a node has such terms."""
-        return not self._domains
+        return not self.domains
 
-    def put(self, row: int, node: NodeInfo | None) -> None:
-        """Take in what a row has become; None where it has no node."""
-        placed = () if node is None or not node.pods else tuple(_placed(self._kind, node))
-        before = self._rows.pop(row, ())
-        if before:
-            self._remove(before)
-        if placed:
-            self._rows[row] = placed
-            for term, domain in placed:
-                self._domains.setdefault(term, Counter())[domain] += 1
+    @property
+    def position(self) -> int:
+        """Where the log of moves ends."""
+        return self._first + len(self._moves)
 
-    def sums(self, snapshot: Snapshot, value: Callable[[PodAffinityTerm], int]) -> dict[Domain, int]:
-        """Add up the value of the terms by the domains of the pods that have them; `value` is asked once for
-        each distinct term.
-        """
-        values = {term: value(term) for term in self._domains}
-        sums: Counter[Domain] = Counter()
-        for term, worth in values.items():
-            if worth:
-                for domain, pods in self._domains[term].items():
-                    sums[term.topology_key, domain] += worth * pods
-        for row in sorted(snapshot.changed_rows):
-            for sign, placed in ((-1, self._rows.get(row, ())), (1, _placed(self._kind, snapshot.info(row)))):
-                for term, domain in placed:
-                    if term not in values:
-                        values[term] = value(term)
-                    sums[term.topology_key, domain] += sign * values[term]
-        return sums
+    def since(self, position: int) -> list[Move] | None:
+        """Return the moves after a position; None where they are not known any more."""
+        return None if position < self._first else self._moves[position - self._first :]
 
-    def _remove(self, placed: tuple[Placed, ...]) -> None:
-        for term, domain in placed:
-            domains = self._domains[term]
-            domains[domain] -= 1
-            if not domains[domain]:
-                del domains[domain]
+    def refresh(self, live: LiveSnapshot, changed: Iterable[Changed] | None) -> None:
+        """Take in what rows have become, None for all of them."""
+        for column, generation in self._columns.values():
+            column.refresh(live)
+            if column.generation != generation:
+                changed = None
+        if changed is None:
+            self._forget()
+            changed = [(row, live.info(row), None) for row in live.pod_counts.nonzero()[0].tolist()]
+        for row, node, new in changed:
+            self._put(row, node, new)
+        if len(self._moves) > 2 * (self.count + _SPARE):
+            dropped = len(self._moves) // 2
+            del self._moves[:dropped]
+            self._first += dropped
+
+    def placed_on(self, row: int) -> tuple[Placed, ...]:
+        """Return the terms of the pods on a row of the live snapshot."""
+        return self._rows.get(row, ())
+
+    def column(self, topology_key: str) -> DomainColumn:
+        """Return the domains of a topology key, as they were at the last refresh."""
+        known = self._columns.get(topology_key)
+        if known is None:
+            column = self._column_of(topology_key)
+            known = self._columns[topology_key] = column, column.generation
+        return known[0]
+
+    def _forget(self) -> None:
+        self.generation += 1
+        self.count = self._first = 0
+        for known in (self._rows, self.domains, self._columns, self._moves):
+            known.clear()
+
+    def _put(self, row: int, node: NodeInfo | None, new: tuple[PodInfo, ...] | None) -> None:
+        if new is None:
+            for term, number in self._rows.pop(row, ()):
+                self._move(term, number, -1)
+            new = () if node is None else node.pods
+        if node is None:
+            return
+        for term, _ in placed_terms(self.kind, node, new):
+            number = int(self.column(term.topology_key).ids[row])
+            self._move(term, number, 1)
+            self._rows[row] = (*self._rows.get(row, ()), Placed(term, number))
+
+    def _move(self, term: PodAffinityTerm, number: int, pods: int) -> None:
+        domains = self.domains.get(term)
+        is_edge = domains is None
+        if domains is None:
+            domains = self.domains[term] = Counter()
+        domains[number] += pods
+        if not domains[number]:
+            del domains[number]
             if not domains:
-                del self._domains[term]
+                del self.domains[term]
+                is_edge = True
+        self.count += pods
+        self._moves.append(Move(term, number, pods, is_edge))
 
 
-def _placed(kind: TermKind, node: NodeInfo) -> Iterator[Placed]:
-    for pod in node.pods:
+def placed_terms(
+    kind: TermKind, node: NodeInfo, pods: Iterable[PodInfo]
+) -> Iterator[tuple[PodAffinityTerm, str]]:
+    """Yield the terms of some pods of a node, each with its domain, where the node is in one."""
+    labels = node.labels
+    for pod in pods:
         for term in getattr(pod, kind):
-            domain = node.labels.get(term.topology_key)
+            domain = labels.get(term.topology_key)
             if domain is not None:
                 yield term, domain

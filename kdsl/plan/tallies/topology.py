@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from functools import partial
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot import Rows, Snapshot
-from kdsl.plan.tallies.domains import NO_DOMAIN
+from kdsl.plan.tallies.seen import Pods
 from kdsl.plan.tallies.store import TallyStore
-from kdsl.plan.tallies.tally import NOT_COUNTED, Counted, Sums
-from kdsl.plan.tallies.terms import Domain, TermKind
+from kdsl.plan.tallies.sums import Sums
+from kdsl.plan.tallies.tally import NOT_COUNTED, Counted, Measure
+from kdsl.plan.tallies.terms import TermKind
+from kdsl.plan.tallies.worths import Appraisal, TermSums, Worth
 from kdsl.plan.values import INT_MAX, INT_MIN, EvalError, Value
 
 NO_DOMAINS: Final = 2147483647
 """The least count where there is no domain at all: kube-scheduler's MaxInt32."""
 _SHARED_STEPS: Final = 16
 """So many steps of counting cost the rule that asks one: counting is shared."""
+
+
+HereColumn: TypeAlias = Callable[[Rows], NDArray[np.int64] | int]
+"""Returns a number for each row, or the one that all rows have."""
 
 
 class Meter(Protocol):
@@ -37,11 +45,15 @@ class Meter(Protocol):
 class Question(Protocol):
     """The body of a macro, with everything it reads beside its variable.
 
-    `name` is equal for questions that have equal answers, None where that is not known.
+    `name` is equal for questions that have equal answers, None where that is not known. `on_facts` tells that
+    of a node it reads nothing that placements change.
     """
 
     @property
     def name(self) -> Hashable | None: ...
+
+    @property
+    def on_facts(self) -> bool: ...
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
         """Answer for each value; EvalError. What it costs is taken from `meter`."""
@@ -71,78 +83,100 @@ class Topology:
         return self._summed(question, meter)
 
     def _summed(self, question: Question, meter: Meter) -> TopologyCount:
-        names = (*(each.name for each in self.filters), question.name)
+        names = (*[each.name for each in self.filters], question.name)
         what = None if None in names else names
-        store = TallyStore.of(self.snapshot)
-        sums = store.sums(self.snapshot, self.key, what, lambda node: self._counted(node, question))
-        # The same, whether it was counted now or before.
-        meter.spend(len(self.snapshot) + sums.steps // _SHARED_STEPS)
-        return TopologyCount(self.key, sums)
+        counting = _Counting(self, what, partial(self._counted, question))
+        return TopologyCount(self.key, counting.sums(meter), counting)
 
-    def _counted(self, node: NodeInfo, question: Question) -> Counted:
+    def _counted(
+        self, question: Question, node: NodeInfo, before: Counted | None = None, new: Pods = ()
+    ) -> Counted:
         if self.key not in node.labels:
             return NOT_COUNTED
         # Each node has steps of its own: the others must make no difference to whether it can be counted.
         meter = question.meter()
+        pods, amount = node.pods, 0
         try:
-            takes_part = all(all(each.answers((node,), meter)) for each in self.filters)
-            amount = _total(question.answers(node.pods, meter)) if takes_part else 0
+            if before is not None and all(each.on_facts for each in self.filters):
+                takes_part, amount, pods = before.takes_part, before.amount, new
+                meter.left -= before.steps
+            else:
+                takes_part = all(all(each.answers((node,), meter)) for each in self.filters)
+            if takes_part:
+                amount = _checked(amount + _total(question.answers(pods, meter)))
         except EvalError as error:
             return Counted(True, 0, min(meter.limit, meter.limit - meter.left), error.message)
         return Counted(takes_part, amount, meter.limit - meter.left)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Counting:
+    """Counts again and again; `what` names what is counted."""
+
+    topology: Topology
+    what: Hashable | None
+    measure: Measure
+
+    def sums(self, meter: Meter) -> Sums:
+        topology, snapshot = self.topology, self.topology.snapshot
+        store, is_whole = TallyStore.of(snapshot), not topology.filters
+        sums = store.sums(snapshot, topology.key, self.what, self.measure, is_whole)
+        # The same, whether it was counted now or before.
+        meter.spend(len(snapshot) + sums.steps // _SHARED_STEPS)
+        return sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TopologyCount:
     """Numbers by domain of one topology key."""
 
     key: str
     sums: Sums
+    counting: _Counting
+
+    def renewed(self, meter: Meter) -> TopologyCount:
+        """Return the count as it is now."""
+        sums = self.counting.sums(meter)
+        return self if sums is self.sums else replace(self, sums=sums)
 
     def here(self, node: NodeInfo) -> int:
         domain = node.labels.get(self.key)
         return 0 if domain is None else self.sums.of(domain)
 
     @property
-    def here_column(self) -> Callable[[Rows], NDArray[np.int64]] | None:
+    def here_column(self) -> HereColumn | None:
         """What gives `here` for many rows at once; None over an overlay."""
-        ids, amounts = self.sums.ids, self.sums.amounts
-        if ids is None:
-            return None
-
-        def column(rows: Rows) -> NDArray[np.int64]:
-            domains = ids.take(rows)
-            if not len(amounts):
-                return np.zeros(len(rows), dtype=np.int64)
-            return np.where(domains == NO_DOMAIN, 0, amounts[domains])
-
-        return column
+        return None if self.sums.ids is None else self.sums.at
 
     def least(self, min_domains: int) -> int:
-        present = self.sums.present()
-        if not len(present):
+        least = self.sums.least
+        if least is None:
             return NO_DOMAINS
-        return 0 if len(present) < min_domains else int(present.min())
+        return 0 if self.sums.domains < min_domains else least
 
     def total(self) -> int:
-        return int(self.sums.present().sum())
+        return self.sums.total
 
     def domains(self) -> int:
-        return len(self.sums.present())
+        return self.sums.domains
 
 
 @dataclass(frozen=True, eq=False)
 class PodTerms:
-    """The affinity terms of one kind that the pods of a snapshot have."""
+    """The affinity terms of one kind that the pods of a snapshot have. `watch` is shown what is counted."""
 
     snapshot: Snapshot
     kind: TermKind
+    watch: Callable[[PodTermCount], None] | None = None
 
     @property
     def nothing(self) -> PodTermCount | None:
         """What any question comes to where no pod has such terms; else None."""
-        has_terms = TallyStore.of(self.snapshot).has_terms(self.snapshot, self.kind)
-        return None if has_terms else _NO_TERMS
+        return None if self.are_there() else PodTermCount(_NO_SUMS, self)
+
+    def are_there(self) -> bool:
+        """Tell whether a pod has such terms."""
+        return TallyStore.of(self.snapshot).has_terms(self.snapshot, self.kind)
 
     def count(self, question: Question, meter: Meter) -> PodTermCount:
         return self._summed(question, meter)
@@ -151,41 +185,85 @@ class PodTerms:
         return self._summed(question, meter)
 
     def _summed(self, question: Question, meter: Meter) -> PodTermCount:
-        def value(term: Value) -> int:
-            return _total(question.answers((term,), meter))
+        def appraise(term: PodAffinityTerm) -> Worth:
+            # Each term has steps of its own, as each node has.
+            own = question.meter()
+            try:
+                amount = _total(question.answers((term,), own))
+            except EvalError as error:
+                return Worth(0, min(own.limit, own.limit - own.left), error.message)
+            return Worth(amount, own.limit - own.left)
 
-        return PodTermCount.of(TallyStore.of(self.snapshot).term_sums(self.snapshot, self.kind, value))
+        asking = _Asking(self, question.name, appraise)
+        count = PodTermCount(asking.sums(meter), self, asking)
+        if self.watch is not None:
+            self.watch(count)
+        return count
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asking:
+    """Asks terms again and again; `what` names the question."""
+
+    terms: PodTerms
+    what: Hashable | None
+    appraise: Appraisal
+
+    def counted(self) -> TermSums:
+        snapshot = self.terms.snapshot
+        return TallyStore.of(snapshot).term_sums(snapshot, self.terms.kind, self.what, self.appraise)
+
+    def sums(self, meter: Meter) -> TermSums:
+        sums = self.counted()
+        # The same, whether they were asked now or before.
+        meter.spend(sums.steps)
+        return sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PodTermCount:
-    """Numbers by domain, of several topology keys."""
+    """Numbers by domain, of several topology keys. They are small enough for any sum of them to be an int."""
 
-    by_key: Mapping[str, Mapping[str, int]]
+    sums: TermSums
+    terms: PodTerms
+    asking: _Asking | None = None
+    """None where there was nothing to ask."""
 
-    @property
-    def label_keys(self) -> frozenset[str]:
-        """The labels of a node that decide what `here` is."""
-        return frozenset(self.by_key)
+    def renewed(self, meter: Meter) -> PodTermCount | None:
+        """Return the count as it is now; None where it has to be asked for the first time."""
+        if not self.terms.are_there():
+            return self if self.asking is None else PodTermCount(_NO_SUMS, self.terms)
+        if self.asking is None:
+            return None
+        sums = self.asking.sums(meter)
+        return self if sums is self.sums else replace(self, sums=sums)
 
-    @staticmethod
-    def of(sums: Mapping[Domain, int]) -> PodTermCount:
-        by_key: dict[str, dict[str, int]] = {}
-        for (key, domain), amount in sums.items():
-            if amount:
-                by_key.setdefault(key, {})[domain] = _checked(amount)
-        return PodTermCount(by_key)
+    def is_still(self, mark: object) -> bool:
+        """Tell whether the sums are those that had the mark."""
+        if self.asking is None:
+            return False
+        try:
+            return self.asking.counted().mark is mark
+        except EvalError:
+            return False
 
     def here(self, node: NodeInfo) -> int:
         labels = node.labels
-        amounts = (sums.get(labels.get(key, ""), 0) for key, sums in self.by_key.items() if key in labels)
-        return _checked(sum(amounts))
+        return sum(amounts.of(labels[key]) for key, amounts in self.sums.by_key.items() if key in labels)
+
+    @property
+    def here_column(self) -> HereColumn | None:
+        """What gives `here` for many rows at once; None over an overlay."""
+        tables = tuple(self.sums.by_key.values())
+        if any(amounts.ids is None for amounts in tables):
+            return None
+        return lambda rows: sum([amounts.at(rows) for amounts in tables])
 
     def total(self) -> int:
-        return _checked(sum(amount for sums in self.by_key.values() for amount in sums.values()))
+        return self.sums.total
 
 
-_NO_TERMS: Final = PodTermCount({})
+_NO_SUMS: Final = TermSums({}, 0, 0, object())
 
 
 def _total(answers: Iterable[Value]) -> int:

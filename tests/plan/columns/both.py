@@ -9,7 +9,8 @@ from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
-from kdsl.plan.columns.programs import MIN_ROWS
+from kdsl.plan.columns.batch import MIN_ROWS
+from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.predicate import PredicateProgram
 from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.scope import Functions
@@ -28,14 +29,14 @@ def predicate_program(body: str, fns: str = "", steps: Steps = DEFAULT_STEPS) ->
     found = rules(f"predicate P {{\n{body}\n}}\n{fns}\n{_PREDICATE}")
     rule = found.profiles["t.p"].predicates[0]
     assert isinstance(rule, CheckedPredicate)
-    return PredicateProgram(rule, Functions.of(found.fns, steps=steps))
+    return PredicateProgram(rule, Functions.of(found.fns, steps=steps, lower=lower_macro))
 
 
 def score_program(body: str, fns: str = "") -> ScoreProgram:
     found = rules(f"score P {{\n{body}\n}}\n{fns}\n{_SCORE}")
     rule = found.profiles["t.p"].scores[0].score
     assert isinstance(rule, CheckedScore)
-    return ScoreProgram(rule, Functions.of(found.fns))
+    return ScoreProgram(rule, Functions.of(found.fns, lower=lower_macro))
 
 
 def cluster(nodes: Sequence[NodeFacts], pods: Sequence[PodInfo] = ()) -> ClusterCache:

@@ -20,6 +20,8 @@ FNS = """
 fn twice(n: int): int = n * 2
 fn longest(texts: list(string)): int = texts.map(t, t.size()).sum()
 fn labelled(node: Node, k: string): string = node.labels[?k].orValue("-")
+fn hasAll(node: Node, keys: map(string, string)): bool = keys.all(k, k in node.labels)
+fn tight(node: Node, most: int): bool = most > 0 && node.podCount >= most
 fn spelled(n: int, word: string): string = n > 2 ? word + string(n) : word.upperAscii()
 """
 INT_LEAVES = st.sampled_from(
@@ -82,6 +84,11 @@ BOOL_LEAVES = st.sampled_from(
             "pod.labels.exists(k, k in node.labels && node.labels[k] > k)",
         ),
         *('labelled(node, "k") == "a"', 'spelled(node.podCount, node.labels[?"k"].orValue("b")) != "B"'),
+        *(
+            "hasAll(node, pod.labels)",
+            "tight(node, pod.priority)",
+            'topology("k").count(p, true).here(node) > 1',
+        ),
         *("pod.requests <= node.allocatable", "node.requested <= node.allocatable"),
         'node.allocatable["cpu"] - node.requested["cpu"] >= pod.requests["cpu"]',
         'node.allocatable["cpu"] * 3 > quantity("1500m")',

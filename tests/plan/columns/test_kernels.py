@@ -49,6 +49,7 @@ ONE = {
     "math_abs_int",
     "math_abs_double",
     "math_sqrt_double",
+    *("math_ceil_double", "math_floor_double", "math_round_double", "math_trunc_double"),
     "double_to_int64",
 }
 MAY_BE_BAD = {"multiply_int64", "double_to_int64"}

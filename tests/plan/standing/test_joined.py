@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from kdsl.base.resources import Resources
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.frozen_map import FrozenMap
+from kdsl.cluster.label_selectors import LabelSelector
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.ports import HostPort
 from kdsl.cluster.taints import Taint, Toleration
 from kdsl.hooks.specs import Narrowed
@@ -31,6 +33,13 @@ INT_LEAVES = st.sampled_from(
         *('(node.allocatable["cpu"] / quantity("1m"))', "node.labels.transformList(k, v, v.size()).sum()"),
         "node.images.transformList(name, image, image.nodeCount * 3 + image.sizeBytes).sum()",
         "pod.images.filter(i, i in node.images).map(i, node.images[i].nodeCount).sum()",
+        *('topology("k").count(p, p.namespace == pod.namespace).here(node)', "cluster.pods.size()"),
+        'topology("k").eligible(n, n.podCount < 2).sum(p, p.priority + pod.priority).least(1)',
+        'topology("k").eligible(n, n.podCount < cluster.pods.size()).count(p, true).here(node)',
+        'topology("j").eligible(n, !n.unschedulable).count(p, "k" in p.labels).total()',
+        "pod.labels.map(k, topology(k).count(p, p.labels[?k] == pod.labels[?k]).here(node)).sum()",
+        "cluster.requiredAntiAffinityTerms.count(t, t.matches(pod)).here(node)",
+        "cluster.requiredAntiAffinityTerms.sum(t, t.matches(pod) ? pod.priority : 1).total()",
     ]
 )
 BOOL_LEAVES = st.sampled_from(
@@ -109,6 +118,11 @@ SMALL = st.integers(0, 3)
 LABELS = st.lists(st.sampled_from([("k", "a"), ("k", "b"), ("j", "a"), ("i", "k")]), max_size=3).map(
     lambda pairs: FrozenMap(dict(pairs))
 )
+TERMS = [
+    PodAffinityTerm("k", 0, LabelSelector.of_labels({"k": "a"}), frozenset({"x"}), None),
+    PodAffinityTerm("j", 0, LabelSelector.of_labels({"j": "a"}), frozenset({"x", "y"}), None),
+    PodAffinityTerm("k", 0, LabelSelector.of_labels({}), frozenset({"y"}), None),
+]
 PORTS = st.sampled_from([(), (HostPort("0.0.0.0", "TCP", 80),), (HostPort("1.1.1.1", "TCP", 80),)])
 IMAGES = st.sampled_from(["i:1", "j:1"])
 NODES = st.builds(
@@ -129,6 +143,7 @@ PODS = st.builds(
     container_count=SMALL,
     tolerations=st.sampled_from([(), (Toleration("t", "Exists", "", ""),)]),
     host_ports=PORTS,
+    required_anti_affinity=st.lists(st.sampled_from(TERMS), max_size=2).map(tuple),
     images=st.lists(IMAGES, max_size=2).map(tuple),
     requests=SMALL.map(lambda cpu: Resources({"cpu": cpu * 500})),
     usage=SMALL.map(lambda cpu: Resources({"cpu": cpu * 500})),

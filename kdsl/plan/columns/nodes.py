@@ -1,0 +1,127 @@
+"""Macros over nodes as column programs: what `feasible.filter(n, …)` and its like become.
+
+The variable of the macro is the node. Everything else that it reads is the same for all nodes of the list,
+also what belongs to the node that the rule is judging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from kdsl.check.typed import Comprehension, Macro, TypedExpr, Var
+from kdsl.check.walk import walk
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.plan.columns.atoms import Fact
+from kdsl.plan.columns.batch import batch_of, is_worth_columns
+from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
+from kdsl.plan.columns.compiler import Lowering
+from kdsl.plan.columns.logic import Operand as ColumnClosure
+from kdsl.plan.columns.rule import ColumnScope
+from kdsl.plan.nodelist import NodeList, StringList
+from kdsl.plan.scalar import Closure, Frame
+from kdsl.plan.scalar.frame import Compile
+from kdsl.plan.scalar.meter import Meter, spend
+from kdsl.plan.scalar.over_nodes import AtOnce, Needs
+from kdsl.plan.scope import Functions
+from kdsl.plan.values import Value
+
+
+class _MacroColumns(ColumnScope):
+    """The scope of the body of a macro over nodes."""
+
+    def __init__(self, functions: Functions, node: int, compile: Compile, needs: Needs) -> None:
+        super().__init__(functions, node, ())
+        self._compile = compile
+        self._needs = needs
+
+    def closure(self, expr: TypedExpr) -> Closure:
+        return self._compile(expr)
+
+    def needs(self, expr: TypedExpr) -> frozenset[int]:
+        return self._needs(expr)
+
+    def facts(
+        self, exprs: Iterable[TypedExpr], bound: frozenset[int] = frozenset()
+    ) -> tuple[Fact, ...] | None:
+        exprs = tuple(exprs)
+        # What was hoisted may read the node unseen.
+        hoisted = (part for expr in exprs for part in walk(expr) if isinstance(part, Var))
+        node = self.slots.node
+        if any(part.slot != node and node in self.needs(part) for part in hoisted):
+            return None
+        return super().facts(exprs, bound)
+
+    def definition(self, slot: int) -> None:
+        return None
+
+    def shared_closure(self, expr: TypedExpr, shared: frozenset[int]) -> Closure | None:
+        return None if self.slots.node in self.needs(expr) else self._compile(expr)
+
+
+def lower_macro(functions: Functions, expr: Comprehension, compile: Compile, needs: Needs) -> AtOnce:
+    """Lower `filter` or `map` over nodes."""
+    scope = _MacroColumns(functions, expr.variables[0].slot, compile, needs)
+    body = Lowering(scope, frozenset(), frozenset(), scope.slots.node).lower(expr.body)
+    result = _filtered if expr.macro is Macro.FILTER else _listed
+
+    def at_once(frame: Frame, nodes: NodeList) -> Value:
+        chosen = nodes.nodes
+        if not is_worth_columns(chosen):
+            return None
+        value = _evaluate(body, chosen, frame)
+        if value is None or bad_of(value) is not None:
+            # Some node has no answer: going through them one by one finds the first.
+            return None
+        return result(value, chosen)
+
+    return at_once
+
+
+def _evaluate(body: ColumnClosure, nodes: NodeSet, frame: Frame) -> ColumnValue | None:
+    """Return the value of the body for each node; None where that is not known. All nodes pay for what is
+    most that one of them may cost.
+    """
+    outer: Meter = frame[-1]
+    share = outer.left // len(nodes) - 1
+    own = frame[-1] = Meter(max(share, 0))
+    try:
+        with np.errstate(all="ignore"):
+            value = body(batch_of(nodes, frame))
+    except (AllBad, NotColumnar):
+        return None
+    finally:
+        frame[-1] = outer
+    if share < 0:
+        return None
+    spend(frame, len(nodes) * (1 + own.limit - own.left))
+    return value
+
+
+def _filtered(value: ColumnValue, nodes: NodeSet) -> Value:
+    match value:
+        case Same(value=True):
+            return NodeList(nodes)
+        case Same(value=False):
+            return ()
+        case Column(values=values) if values.dtype == np.bool_:
+            return NodeList(nodes if values.all() else nodes.take(values))
+    return None
+
+
+def _listed(value: ColumnValue, nodes: NodeSet) -> Value:
+    match value:
+        case Same(value=only):
+            return (only,) * len(nodes)
+        case Column(values=values):
+            return tuple(values.tolist())
+        case Coded(codes=codes, values=known) if all(map(_is_string, known)):
+            return StringList(known, codes)
+        case Coded(codes=codes, values=known):
+            return tuple([known[code] for code in codes.tolist()])
+    return None
+
+
+def _is_string(value: Value) -> bool:
+    return value.__class__ is str

@@ -1,0 +1,78 @@
+"""Lists of the language that are columns: the nodes of a set, and the strings that a macro makes of them.
+
+To whatever goes through them they are lists. What knows them looks at all of their items at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.nodeset import NodeSet
+
+
+class NodeList(Sequence[NodeInfo]):
+    """The nodes of a set."""
+
+    def __init__(self, nodes: NodeSet) -> None:
+        self.nodes = nodes
+
+    @cached_property
+    def _items(self) -> tuple[NodeInfo, ...]:
+        return tuple(self.nodes.nodes())
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[NodeInfo]:
+        return iter(self._items)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._items[place]
+
+
+class StringList(Sequence[str]):
+    """Strings of which few are distinct: item `i` is `values[codes[i]]`."""
+
+    def __init__(self, values: Sequence[str], codes: NDArray[np.integer[Any]]) -> None:
+        self._values = values
+        self._codes = codes
+
+    @cached_property
+    def _items(self) -> tuple[str, ...]:
+        values = self._values
+        return tuple([values[code] for code in self._codes.tolist()])
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._items[place]
+
+    def distinct(self) -> tuple[str, ...]:
+        """Return the distinct items, in the order in which they first come."""
+        count = len(self._codes)
+        first = np.full(len(self._values), count)
+        # Of several items with one code the last that is written counts: the first one.
+        first[self._codes[::-1]] = np.arange(count - 1, -1, -1)
+        order = np.sort(first[first < count])
+        values = self._values
+        return tuple(dict.fromkeys(values[code] for code in self._codes[order].tolist()))
+
+    def total(self, weight: Callable[[str], int]) -> int:
+        """Add up what the items weigh."""
+        counts = np.bincount(self._codes, minlength=0)
+        values = self._values
+        return sum(weight(values[code]) * int(counts[code]) for code in np.flatnonzero(counts).tolist())
+
+
+LISTS: Final = (tuple, list, NodeList, StringList)
+"""The classes of the lists of the language."""

@@ -1,0 +1,142 @@
+"""Numbers by topology domain, kept up to date as nodes and pods come to a domain and go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.snapshot import Rows
+from kdsl.plan.tallies.domains import NO_DOMAIN, DomainColumn
+
+
+class Amounts:
+    """One int64 per domain of a topology key; `ids` are the numbers of the domains by row, None over an
+    overlay.
+
+    INVARIANT: the last cell stays 0. It is where `NO_DOMAIN` leads to.
+    """
+
+    def __init__(self, column: DomainColumn) -> None:
+        self.numbers: Mapping[str, int] = column.numbers
+        self.ids: NDArray[np.int32] | None = column.ids
+        self.cells: NDArray[np.int64] = np.zeros(len(column) + 1, dtype=np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        return self.cells.nbytes
+
+    def refresh(self, column: DomainColumn) -> None:
+        """Take in the rows and domains that came to the column."""
+        self.ids = column.ids
+        self.make_room(len(column))
+
+    def make_room(self, domains: int) -> None:
+        """Have a cell for so many domains."""
+        self.cells = roomy(self.cells, domains)
+
+    def add(self, number: int, amount: int) -> None:
+        """Add to the number of a domain."""
+        self.cells[number] += amount
+
+    def of(self, domain: str) -> int:
+        """Return the number of a domain; 0 where there is none of the name."""
+        return int(self.cells[self.numbers.get(domain, NO_DOMAIN)])
+
+    def at(self, rows: Rows) -> NDArray[np.int64]:
+        """Return the number of the domain of each row of the live snapshot; 0 where a row is in none."""
+        assert self.ids is not None
+        return self.cells.take(self.ids.take(rows))
+
+    def number_of(self, domain: str) -> int:
+        """Return the number of a domain, new or not; for overlays, which may have domains of their own."""
+        number = self.numbers.get(domain)
+        if number is None:
+            number = len(self.numbers)
+            self.numbers = {**self.numbers, domain: number}
+            self.make_room(number + 1)
+        return number
+
+    def of_overlay(self) -> Self:
+        """Return a copy that may be changed into that of an overlay."""
+        other = copy(self)
+        other.ids, other.cells = None, self.cells.copy()
+        return other
+
+
+class Sums(Amounts):
+    """Sums over the nodes of each domain. A domain in which no node takes part is none.
+
+    `total` is over all domains, `steps` what counting all of it took. `mark` is another object after each
+    change.
+    """
+
+    def __init__(self, column: DomainColumn) -> None:
+        super().__init__(column)
+        self.total = 0
+        self.steps = 0
+        self.mark = object()
+        self._nodes: NDArray[np.int64] = np.zeros_like(self.cells)
+        # How many domains have each sum.
+        self._domains: dict[int, int] = {}
+
+    @staticmethod
+    def counted(column: DomainColumn, domains: NDArray[np.int32], amounts: NDArray[np.int64]) -> Sums:
+        """Return the sums of the amounts of rows in their domains, `NO_DOMAIN` for those in none."""
+        sums = Sums(column)
+        rows = np.flatnonzero(domains != NO_DOMAIN)
+        np.add.at(sums.cells, domains[rows], amounts[rows])
+        np.add.at(sums._nodes, domains[rows], 1)
+        sums.total = int(amounts[rows].sum())
+        present, domains_with = np.unique(sums.cells[sums._nodes > 0], return_counts=True)
+        sums._domains = dict(zip(present.tolist(), domains_with.tolist(), strict=True))
+        return sums
+
+    @property
+    def nbytes(self) -> int:
+        return self.cells.nbytes + self._nodes.nbytes
+
+    @property
+    def least(self) -> int | None:
+        """The least sum of a domain; None where there is no domain."""
+        return min(self._domains, default=None)
+
+    @property
+    def domains(self) -> int:
+        """How many domains there are."""
+        return sum(self._domains.values())
+
+    def make_room(self, domains: int) -> None:
+        super().make_room(domains)
+        self._nodes = roomy(self._nodes, domains)
+
+    def move(self, number: int, amount: int, nodes: int) -> None:
+        """Let a node with an amount come to a domain (`nodes` is 1) or go from it (-1)."""
+        before, there = int(self.cells[number]), int(self._nodes[number])
+        after = before + nodes * amount
+        if there:
+            self._domains[before] -= 1
+            if not self._domains[before]:
+                del self._domains[before]
+        if there + nodes:
+            self._domains[after] = self._domains.get(after, 0) + 1
+        self.cells[number], self._nodes[number] = after, there + nodes
+        self.total += nodes * amount
+        self.mark = object()
+
+    def of_overlay(self) -> Self:
+        other = super().of_overlay()
+        other._nodes, other._domains = self._nodes.copy(), self._domains.copy()
+        return other
+
+
+def roomy(cells: NDArray[Any], domains: int) -> NDArray[Any]:
+    """Return the cells with one for each of so many domains, and one for none behind them."""
+    if len(cells) > domains:
+        return cells
+    larger = np.zeros(2 * domains + 1, dtype=cells.dtype)
+    larger[: len(cells)] = cells
+    return larger

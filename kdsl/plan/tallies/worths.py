@@ -1,0 +1,193 @@
+"""What the affinity terms of pods are worth to a question, added up by domain, as terms come and go.
+
+It is what `cluster.requiredAntiAffinityTerms.count(…)` and its like read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+import numpy as np
+
+from kdsl.cluster.pod_affinity import PodAffinityTerm
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.plan.tallies.sums import Amounts
+from kdsl.plan.tallies.terms import Move, TermIndex, placed_terms
+from kdsl.plan.values import INT_MAX, EvalError
+
+_PER_TERM: Final = 128
+"""About what a tally takes to know a term, in bytes."""
+
+
+class Worth(NamedTuple):
+    """What a term is worth to a question, the steps that it took to find out, and why it could not be."""
+
+    amount: int
+    steps: int
+    error: str = ""
+
+
+class Appraisal(Protocol):
+    """Asks a question about a term: the same term is always worth the same. It must not raise."""
+
+    def __call__(self, term: PodAffinityTerm, /) -> Worth: ...
+
+
+@dataclass(slots=True)
+class TermSums:
+    """What terms are worth, added up by topology key and domain; `total` is over all of them.
+
+    `steps` is what asking all distinct terms took. `mark` is another object after each change.
+    """
+
+    by_key: dict[str, Amounts]
+    total: int
+    steps: int
+    mark: object
+
+
+class TermTally:
+    """What the terms of one kind are worth to one question."""
+
+    def __init__(self) -> None:
+        self._generation = self._position = -1
+        self._worths: dict[PodAffinityTerm, Worth] = {}
+        self._sums = TermSums({}, 0, 0, object())
+        # A number that no worth is beyond, and how many terms could not be asked.
+        self._largest = 0
+        self._errors = 0
+
+    @property
+    def nbytes(self) -> int:
+        """About what it takes."""
+        return sum(each.nbytes for each in self._sums.by_key.values()) + _PER_TERM * len(self._worths)
+
+    def sums(self, index: TermIndex, snapshot: Snapshot, appraise: Appraisal) -> TermSums:
+        """Return the sums over a snapshot, live or an overlay; EvalError where a term could not be asked.
+
+        Those of the live snapshot are good until the next call.
+
+        INVARIANT: every `appraise` that a tally is given finds the same.
+        """
+        self._refresh(index, appraise)
+        if snapshot.is_overlay:
+            return self._corrected(index, snapshot, appraise)
+        if self._errors:
+            _complain(self._worths, map(index.placed_on, snapshot.order.tolist()))
+        _check(self._largest, index.count)
+        return self._sums
+
+    def _refresh(self, index: TermIndex, appraise: Appraisal) -> None:
+        moves = index.since(self._position) if index.generation == self._generation else None
+        self._generation, self._position = index.generation, index.position
+        if moves is not None:
+            for key, amounts in self._sums.by_key.items():
+                amounts.refresh(index.column(key))
+            for move in moves:
+                self._learn(move.term, appraise)
+            if self._largest * (index.count + len(moves)) <= INT_MAX:
+                self._follow(index, moves, appraise)
+                return
+        self._rebuild(index, appraise)
+
+    def _learn(self, term: PodAffinityTerm, appraise: Appraisal) -> Worth:
+        worth = self._worths.get(term)
+        if worth is None:
+            worth = self._worths[term] = appraise(term)
+            self._largest = max(self._largest, abs(worth.amount))
+        return worth
+
+    def _follow(self, index: TermIndex, moves: Iterable[Move], appraise: Appraisal) -> None:
+        """Do to the sums what terms did."""
+        sums = self._sums
+        for term, number, pods, is_edge in moves:
+            worth = self._learn(term, appraise)
+            if is_edge:
+                sums.steps += pods * worth.steps
+                self._errors += pods * bool(worth.error)
+                if pods < 0:
+                    del self._worths[term]
+            if worth.amount:
+                self._amounts(index, term.topology_key).add(number, pods * worth.amount)
+                sums.total += pods * worth.amount
+                sums.mark = object()
+
+    def _rebuild(self, index: TermIndex, appraise: Appraisal) -> None:
+        """Add up anew."""
+        known, self._worths, self._largest = self._worths, {}, 0
+        for term in index.domains:
+            self._learn(term, lambda term: known.get(term) or appraise(term))
+        self._errors = sum(bool(worth.error) for worth in self._worths.values())
+        self._sums = TermSums({}, 0, sum(worth.steps for worth in self._worths.values()), object())
+        if self._largest * index.count > INT_MAX:
+            # Nobody gets to see the sums, and moves that follow have nothing to go by.
+            self._generation = -1
+            return
+        for term, domains in index.domains.items():
+            amount = self._worths[term].amount
+            if amount:
+                cells = self._amounts(index, term.topology_key).cells
+                pods = np.fromiter(domains.values(), np.int64, len(domains))
+                cells[np.fromiter(domains, np.intp, len(domains))] += amount * pods
+                self._sums.total += amount * int(pods.sum())
+
+    def _amounts(self, index: TermIndex, key: str) -> Amounts:
+        by_key = self._sums.by_key
+        if key not in by_key:
+            by_key[key] = Amounts(index.column(key))
+        return by_key[key]
+
+    def _corrected(self, index: TermIndex, overlay: Snapshot, appraise: Appraisal) -> TermSums:
+        """Return the sums with the changed rows of an overlay in place of the live ones."""
+        infos = {row: overlay.info(row) for row in overlay.changed_rows}
+        placed = {row: tuple(placed_terms(index.kind, info, info.pods)) for row, info in infos.items()}
+        worths = dict(self._worths)
+        for term in (term for each in placed.values() for term, _ in each):
+            if term not in worths:
+                worths[term] = appraise(term)
+        new = [worths[term] for term in worths if term not in self._worths]
+        if self._errors or any(worth.error for worth in new):
+            rows = overlay.order.tolist()
+            _complain(worths, (placed.get(row, index.placed_on(row)) for row in rows))
+        largest = max([self._largest, *(abs(worth.amount) for worth in new)])
+        _check(largest, index.count + sum(map(len, placed.values())))
+        sums = TermSums(
+            {key: amounts.of_overlay() for key, amounts in self._sums.by_key.items()},
+            self._sums.total,
+            self._sums.steps + sum(worth.steps for worth in new),
+            object(),
+        )
+        for row, terms in placed.items():
+            for term, number in index.placed_on(row):
+                amount = worths[term].amount
+                if amount:
+                    sums.by_key[term.topology_key].add(number, -amount)
+                    sums.total -= amount
+            for term, domain in terms:
+                amount = worths[term].amount
+                if amount:
+                    key = term.topology_key
+                    amounts = sums.by_key.get(key)
+                    if amounts is None:
+                        amounts = sums.by_key[key] = Amounts(index.column(key)).of_overlay()
+                    amounts.add(amounts.number_of(domain), amount)
+                    sums.total += amount
+        return sums
+
+
+def _complain(
+    worths: Mapping[PodAffinityTerm, Worth], rows: Iterable[Iterable[tuple[PodAffinityTerm, object]]]
+) -> None:
+    """Raise the error of the first term that has one, in visiting order."""
+    for terms in rows:
+        for term, _ in terms:
+            if worths[term].error:
+                raise EvalError(worths[term].error)
+
+
+def _check(largest: int, terms: int) -> None:
+    """Raise EvalError where some sum of the worths of so many terms may be out of range."""
+    if largest * terms > INT_MAX:
+        raise EvalError("integer overflow")

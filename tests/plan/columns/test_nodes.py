@@ -1,0 +1,140 @@
+"""Macros over nodes give the same for all nodes at once as for one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kdsl.check.model import CheckedScore
+from kdsl.cluster.frozen_map import FrozenMap
+from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.plan.columns.nodes import lower_macro
+from kdsl.plan.nodelist import NodeList, StringList
+from kdsl.plan.scope import Functions
+from kdsl.plan.score import ScoreProgram
+from kdsl.plan.views import ClusterView
+
+from tests.plan.columns.both import cluster
+from tests.plan.lab import DEFAULT_QUEUE, rules
+
+FNS = """
+fn hasAll(n: Node, keys: list(string)): bool = keys.all(k, k in n.labels)
+fn kinds(nodes: list(AnyNode), key: string): int = nodes.map(n, n.labels[?key].orValue("")).distinct().size()
+"""
+CONDITIONS = st.sampled_from(
+    [
+        *(
+            "true",
+            "false",
+            "n.unschedulable",
+            '"k" in n.labels',
+            'n.labels[?"k"].value() == "a"',
+            "has(n.labels.k)",
+        ),
+        *('hasAll(n, ["k", "j"])', "hasAll(n, pod.labels.map(k, k))", 'n.labels[?"k"] == node.labels[?"k"]'),
+        *(
+            "n.podCount > 0",
+            "n.pods.exists(p, p.priority > 1)",
+            'has(n.labels.k) && n.labels.k < "b"',
+            'n.name != "n3"',
+        ),
+        *("pod.priority > 0 || n.podCount == 0", "node.podCount == n.podCount", "1 / n.podCount > 0"),
+    ]
+)
+VALUES = st.sampled_from(
+    [
+        *(
+            'n.labels[?"k"].orValue("-")',
+            'n.labels[?"k"].value()',
+            "n.name",
+            'pod.labels[?"k"].orValue(n.name)',
+        ),
+        *('n.labels[?"j"].orValue(n.labels[?"k"].orValue("x"))', '"same"', "node.name"),
+    ]
+)
+RESULTS = st.sampled_from(
+    [
+        *("chosen.size()", "words.size()", "words.distinct().size()", 'kinds(chosen, "k")'),
+        *('words.filter(w, w == "a").size()', "words.map(w, w.size()).sum()", "words.distinct()[0].size()"),
+        *("words.exists(w, w < node.name) ? 1 : 0", "node.name in words ? 1 : 0", "words[1].size()"),
+        "chosen.map(n, n.podCount).sum()",
+    ]
+)
+LABELS = st.lists(st.sampled_from([("k", "a"), ("k", "b"), ("j", "a")]), max_size=2).map(
+    lambda pairs: FrozenMap(dict(pairs))
+)
+NODES = st.builds(NodeFacts, st.just("n"), labels=LABELS, unschedulable=st.booleans())
+PODS = st.builds(
+    PodInfo,
+    st.sampled_from(["p1", "p2", "p3"]),
+    labels=LABELS,
+    priority=st.integers(0, 2),
+    node_name=st.sampled_from(["n0", "n1", "n2"]),
+)
+
+
+def scores(body: str, pod: PodInfo, nodes: NodeSet, at_once: bool) -> list[int | float]:
+    found = rules(
+        f"score P {{\n{body}\n}}\n{FNS}\n{DEFAULT_QUEUE}\n"
+        'profile p { scheduler "t" queue Q scores { P weight 1 } }'
+    )
+    rule = found.profiles["t.p"].scores[0].score
+    assert isinstance(rule, CheckedScore)
+    program = ScoreProgram(rule, Functions.of(found.fns, lower=lower_macro if at_once else None))
+    frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
+    program.applies(frame, nodes)
+    return list(program.judge(frame, nodes.nodes()))
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(["feasible", "cluster.nodes"]),
+    CONDITIONS,
+    VALUES,
+    RESULTS,
+    st.lists(NODES, min_size=12, max_size=14),
+    st.lists(PODS, max_size=4),
+    PODS,
+)
+def test_all_at_once_is_one_after_the_other(
+    source: str,
+    condition: str,
+    value: str,
+    result: str,
+    facts: list[NodeFacts],
+    pods: list[PodInfo],
+    pod: PodInfo,
+) -> None:
+    named = [replace(each, name=f"n{at}") for at, each in enumerate(facts)]
+    nodes = NodeSet.all(cluster(named, pods).snapshot())
+    body = f"""
+      let chosen = {source}.filter(n, {condition})
+      let words = chosen.map(n, {value})
+      value {result}
+    """
+    assert scores(body, pod, nodes, at_once=True) == scores(body, pod, nodes, at_once=False)
+
+
+@pytest.mark.parametrize("items", [[], ["a"], ["b", "a", "b", "c", "a"]])
+def test_strings_by_code_are_a_list(items: list[str]) -> None:
+    values = ["", "c", "a", "b", "a"]
+    coded = StringList(values, _codes([values.index(item) for item in items]))
+    assert (list(coded), len(coded), coded.distinct()) == (items, len(items), tuple(dict.fromkeys(items)))
+    assert coded.total(ord) == sum(map(ord, items))
+
+
+def _codes(codes: list[int]) -> np.typing.NDArray[np.int32]:
+    return np.array(codes, dtype=np.int32)
+
+
+def test_nodes_of_a_set_are_a_list() -> None:
+    nodes = NodeSet.all(cluster([NodeFacts("a"), NodeFacts("b")]).snapshot())
+    listed = NodeList(nodes)
+    assert [node.name for node in listed] == ["a", "b"] == [listed[0].name, listed[-1].name]
+    assert len(listed) == 2 and listed[5:] == ()

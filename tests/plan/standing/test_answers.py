@@ -1,0 +1,79 @@
+"""Kept answers: computed once, until something changes; one number where all nodes have the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kdsl.base.resources import Resources
+from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.snapshot import Rows
+from kdsl.plan.standing.answers import ByLook, ByRow, Kinds
+from numpy.typing import NDArray
+
+INT64 = np.dtype(np.int64)
+POD = PodInfo("p", usage=Resources({"cpu": 1}))
+
+
+def cluster(nodes: int) -> ClusterCache:
+    cache = ClusterCache()
+    for at in range(nodes):
+        cache.add_node(NodeFacts(f"n{at}"))
+    return cache
+
+
+@pytest.mark.parametrize("by_look", [True, False])
+def test_what_all_nodes_answer_is_known_without_a_look_at_them_until_one_changes(by_look: bool) -> None:
+    cache = cluster(3)
+    live = cache.snapshot().live
+    answers = ByLook(live, INT64) if by_look else ByRow(live, INT64, live.usage_changes)
+    asked: list[int] = []
+
+    def compute(rows: Rows) -> NDArray[np.int64]:
+        asked.extend(rows.tolist())
+        return np.array([live.info(row).pod_count for row in rows.tolist()], np.int64)
+
+    answers.refresh()
+    assert answers.only is None
+    first, only = answers.get(live.order, compute)
+    assert (first.tolist(), only) == ([0, 0, 0], 0)
+    answers.refresh()
+    assert (answers.only, answers.least) == (0, 0)
+    # As often as there are looks, or rows.
+    assert len(asked) == (1 if by_look else 3)
+    cache.assume(POD, "n1")
+    cache.snapshot()
+    answers.refresh()
+    assert answers.only is None
+    changed, only = answers.get(live.order, compute)
+    assert (changed.tolist(), only) == ([0, 1, 0], None)
+    assert len(asked) == (2 if by_look else 4)
+
+
+class Sized:
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+
+
+def test_kinds_used_longest_ago_go_first_and_those_that_are_no_good_are_made_anew() -> None:
+    kinds: Kinds[Sized] = Kinds()
+    made: list[str] = []
+
+    def get(name: str, is_good: bool = True) -> Sized:
+        def make() -> Sized:
+            made.append(name)
+            return Sized(8 << 20)
+
+        return kinds.get(name, lambda kind: is_good, make)
+
+    for name in ("a", "a", "b", "c", "a", "d", "e"):
+        get(name)
+    # Four are kept in any case, five are more than fit.
+    assert made == ["a", "b", "c", "d", "e"]
+    get("a")
+    get("b")
+    assert made[5:] == ["b"]
+    get("b", is_good=False)
+    assert made[5:] == ["b", "b"]
+    assert get("b") is get("b")
