@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kdsl import app
 from kdsl.app import (
     Settings,
     build_engine,
@@ -27,6 +26,7 @@ from kdsl.cycle.engine import Engine
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.plan.cost.codes import CostCode
+from kdsl.rulebook import texts
 from kdsl.sim.run import SimulatedBinder
 
 ROOT = Path(__file__).parent.parent
@@ -77,7 +77,7 @@ def test_shipped_rules_are_relative_below_the_current_folder(
 
 def test_an_installed_package_has_the_rules_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "kdsl" / "shipped_rules").mkdir(parents=True)
-    monkeypatch.setattr(app, "__file__", str(tmp_path / "kdsl" / "app.py"))
+    monkeypatch.setattr(texts, "__file__", str(tmp_path / "kdsl" / "rulebook" / "texts.py"))
     assert shipped_rules() == tmp_path / "kdsl" / "shipped_rules"
 
 

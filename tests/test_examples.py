@@ -22,7 +22,7 @@ from tests.cli.command_line import kdsl
 from tests.rules.devices.desk import Desk, programs_of
 
 ROOT = Path(__file__).parent.parent
-BROKEN = sorted((ROOT / "examples" / "broken-rules").glob("*.kdsl"))
+BROKEN = sorted((ROOT / "examples" / "broken-rules").glob("*.broken"))
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*/*.md")]
 QUICKSTART = ("--cluster", "examples/quickstart/cluster.yaml", "--pods", "examples/quickstart/pods.yaml")
 
@@ -41,6 +41,14 @@ def test_broken_rules(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_broken_file_is_listed() -> None:
     page = (ROOT / "examples" / "broken-rules" / "README.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `(.+?)`", page, re.MULTILINE)) == {path.name for path in BROKEN}
+
+
+def test_all_rules_are_clean_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    result = kdsl("check", "rules", "examples")
+    assert (result.exit_code, result.stdout) == (0, "")
+    alone = kdsl("check", "examples/migrate-from-kube-scheduler")
+    assert (alone.exit_code, alone.stdout) == (0, "")
 
 
 @pytest.fixture
@@ -90,6 +98,32 @@ def test_the_rule_file_of_the_guide(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "write-rules.md").read_text(encoding="utf-8")
     text = next(block for block in blocks(page) if block.startswith("kdsl 1"))
     (tmp_path / "ml.kdsl").write_text(text, encoding="utf-8")
+    checked = kdsl("check", str(tmp_path))
+    assert (checked.exit_code, checked.stdout) == (0, "")
+    assert kdsl("fmt", "--check", str(tmp_path)).exit_code == 0
+
+
+def test_the_rule_test_of_the_guide(tmp_path: Path) -> None:
+    """It tests the rules of the other guide."""
+    rules, test = (
+        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("write-rules.md", "test-rules.md")
+    )
+    text = next(block for block in blocks(rules) if block.startswith("kdsl 1"))
+    found = re.search(r"^```yaml\n(apiVersion: .*?)^```$", test, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    for name, content in (("rules/ml.kdsl", text), ("tests/ml.test.yaml", found[1])):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    tested = kdsl("test", str(tmp_path))
+    assert (tested.exit_code, tested.stdout) == (0, "1 passed in 1 file\n")
+
+
+def test_the_snippets_of_the_guide_are_rules_in_the_house_style(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "write-rules.md").read_text(encoding="utf-8")
+    starts = ("predicate ", "queue ", "///")
+    snippets = [block for block in blocks(page) if block.startswith(starts)]
+    assert len(snippets) >= 3
+    (tmp_path / "a.kdsl").write_text("kdsl 1\npackage a\n\n" + "\n".join(snippets), encoding="utf-8")
     checked = kdsl("check", str(tmp_path))
     assert (checked.exit_code, checked.stdout) == (0, "")
     assert kdsl("fmt", "--check", str(tmp_path)).exit_code == 0

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,20 +50,22 @@ def test_every_format_can_say_that_nothing_is_wrong(style: str) -> None:
     assert "K0" not in result.stdout
     if style in ("json", "sarif"):
         assert json.loads(result.stdout)
+    if style in ("full", "concise", "github"):
+        assert result.stdout == ""
 
 
-def test_strict_takes_warnings_for_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
-
-    from kdsl import app
-    from kdsl.base.diagnostic import Diagnostic, Severity
-
-    checked = app.check_rules([ROOT / "rules"])
-    warning = Diagnostic("K0601", "has no effect", severity=Severity.WARNING, where="a")
-    monkeypatch.setattr(app, "check_rules", lambda *_, **__: replace(checked, diagnostics=(warning,)))
-    assert kdsl("check").exit_code == 0
-    strict = kdsl("check", "--strict", "--format", "concise")
-    assert (strict.exit_code, strict.stdout) == (1, "a: error[K0601] has no effect\n1 error\n")
+def test_strict_takes_warnings_for_errors(tmp_path: Path) -> None:
+    teams = "".join(
+        f"team {name} {{\n  owns pod.namespace.matches('{pattern}')\n  files \"{name}/*.kdsl\"\n  may tighten\n}}\n"
+        for name, pattern in (("one", "^q{40}$"), ("two", "^q{30,50}$"))
+    )
+    (tmp_path / "a.kdsl").write_text(f"kdsl 1\npackage a\n{teams}")
+    for _ in range(2):
+        # The second time the answer may be a kept one.
+        lax = kdsl("check", "--format", "concise", str(tmp_path))
+        assert lax.exit_code == 0 and "warning[K0421]" in lax.stdout
+    strict = kdsl("check", "--strict", "--format", "concise", str(tmp_path))
+    assert strict.exit_code == 1 and "error[K0421]" in strict.stdout
 
 
 def test_a_configuration_is_checked_with_its_rules(tmp_path: Path, broken: str) -> None:
@@ -84,3 +89,25 @@ def test_schemas_are_schemas_and_documented(kind: str) -> None:
     assert result.exit_code == 0
     Draft202012Validator.check_schema(json.loads(result.stdout))
     assert f"| `{kind}` |" in (ROOT / "docs/configure.md").read_text(encoding="utf-8")
+
+
+def test_rules_that_were_checked_before_are_only_read(tmp_path: Path) -> None:
+    """The time of a start is that of its imports: the second one needs neither parser nor checker."""
+    script = (
+        "import sys\nfrom kdsl.cli.main import run\ncode = run(['check', 'rules', 'examples'])\n"
+        "print(code, *sorted({'lark', 'kdsl.check.checker', 'kdsl.plan', 'rich.console'} & set(sys.modules)))"
+    )
+    search = os.pathsep.join((str(ROOT), str(ROOT / "plugins")))
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": search}
+    cold, warm = (
+        subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for _ in range(2)
+    )
+    assert cold.startswith("0 kdsl.check.checker") and warm == "0\n"

@@ -219,6 +219,7 @@ def test_plugins_list_as_json() -> None:
     document = json.loads(kdsl("plugins", "list", "-o", "json").stdout)
     assert [(plugin["name"], plugin["active"]) for plugin in document["plugins"]] == [
         ("DynamicResources", True),
+        ("Extender", False),
         ("VolumeBinding", True),
         ("default-binder", True),
     ]
@@ -351,3 +352,5 @@ def test_rule_tests(tmp_path: Path) -> None:
     assert kdsl("test", str(test)).exit_code == 2
     (tmp_path / "empty").mkdir()
     assert kdsl("test", str(tmp_path / "empty")).exit_code == 2
+    neither = kdsl("test", "--cover=most")
+    assert neither.exit_code == 2 and "neither a percentage nor a file" in neither.stderr

@@ -61,7 +61,7 @@ def test_a_scheduler_configuration(tmp_path: Path) -> None:
     path.write_text(KUBE + "extenders: [{filterVerb: filter}]\n")
     shown = kdsl("convert", str(path))
     assert shown.exit_code == 0 and shown.stdout.startswith("kdsl 1\npackage scheduler\n")
-    assert "warning[K1138]: extender" in shown.stderr
+    assert "warning[K1138]: an extender" in shown.stderr
     assert kdsl("convert", "--to", "yaml", str(path)).stdout.startswith("apiVersion: kdsl.dev/v1\n")
     settings = kdsl("convert", "--to", "config", str(path)).stdout
     assert kdsl("convert", "--write", str(path)).exit_code == 0

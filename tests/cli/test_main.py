@@ -37,7 +37,7 @@ def process(*args: str, **env: str) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("args", "code"), [(SIMULATE, 0), (["check", "examples/broken-rules/unknown-name.kdsl"], 1)]
+    ("args", "code"), [(SIMULATE, 0), (["check", "examples/broken-rules/unknown-name.broken"], 1)]
 )
 def test_a_reader_that_leaves_changes_nothing(args: list[str], code: int) -> None:
     with process(*args) as running:

@@ -37,6 +37,17 @@ def test_the_good_files_are_clean(folder: Path) -> None:
     result = kdsl("check", *GOOD)
     assert (result.exit_code, result.stdout) == (0, "")
     assert kdsl("fmt", "--check", *GOOD).exit_code == 0
+    assert kdsl("lint", "--strict", *GOOD).exit_code == 0
+
+
+@pytest.mark.parametrize(("place", "args"), [(EXAMPLE, ()), (EXAMPLE.parent.parent, ("examples/teams",))])
+def test_its_tests_cover_the_rules(
+    place: Path, args: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place)
+    result = kdsl("test", "--cover=90", *args)
+    assert result.exit_code == 0, result.output
+    assert "coverage 100.0%" in result.stdout
 
 
 @pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)

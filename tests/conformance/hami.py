@@ -45,7 +45,7 @@ HAMI = "devices.profiles.hami"
 """The profile with the devices that decide as HAMi does."""
 NOW = 1_700_000_000_000_000_001
 """What the clock says, in nanoseconds; annotations that hold it in any unit are time stamps."""
-_STAMPS = tuple(str(NOW // unit) for unit in (1, 10**3, 10**6, 10**9))
+STAMPS = tuple(str(NOW // unit) for unit in (1, 10**3, 10**6, 10**9))
 
 
 @cache
@@ -156,7 +156,7 @@ def _compare_nodes(scenario: Scenario, pod: DevicePod, requests: Requests, expec
     for name, each in placed.items():
         acceptable = expected.get("devices", {}).get(name, [])
         records = {programs()[kind].record: one.text for kind, one in each.allocations.items() if one.cards}
-        alike = [_unpadded(one, pod) == _unpadded(records, pod, like=one) for one in acceptable]
+        alike = [unpadded(one, pod) == unpadded(records, pod, like=one) for one in acceptable]
         if name not in unstable and not any(alike):
             problems.append(f"devices.{name}: expected one of {acceptable}, got {records}")
     if "chosen" in expected:
@@ -185,8 +185,8 @@ def _compare_chosen(
     for kind, allocation in placed[chosen].allocations.items():
         written |= programs()[kind].annotations(pod, node, policy, allocation, NOW)
     stated = expected["annotations"]
-    written = {key: text for key, text in written.items() if text not in _STAMPS}
-    written, stated = _unpadded(written, pod, like=stated), _unpadded(stated, pod)
+    written = {key: text for key, text in written.items() if text not in STAMPS}
+    written, stated = unpadded(written, pod, like=stated), unpadded(stated, pod)
     others = [one for one in expected["devices"][chosen] if not one.items() <= stated.items()]
     if any(one.items() <= written.items() for one in others):
         return []  # another of the allocations that the reference may give
@@ -231,7 +231,7 @@ def _quantities(amounts: Json) -> dict[str, Quantity]:
     return {name: quantity(text) for name, text in amounts.items()}
 
 
-def _unpadded(annotations: Json, pod: DevicePod, like: Json | None = None) -> Json:
+def unpadded(annotations: Json, pod: DevicePod, like: Json | None = None) -> Json:
     """Drop the empty places of records in which `like` lacks some: see the bug named above."""
     like = annotations if like is None else like
 

@@ -34,7 +34,7 @@ from kdsl.plan.columns.column import (
 from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.facts import Facts
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.columns.rule import ColumnScope
+from kdsl.plan.columns.rule import RuleColumns
 from kdsl.plan.ir import map_children
 from kdsl.plan.scalar import Closure, Frame
 from kdsl.plan.scalar.meter import POD_STEPS, Meter
@@ -61,7 +61,7 @@ class Way(StrEnum):
     SCALAR = "by the scalar back end"
 
 
-class _Watched(ColumnScope):
+class _Watched(RuleColumns):
     """Counts which parts were left to the scalar back end; `root` is the whole expression."""
 
     def __init__(self, scope: RuleScope, functions: Functions, root: TypedExpr) -> None:
@@ -98,7 +98,7 @@ def lift(expr: TypedExpr, values: Sequence[Value]) -> Lifted:
     scope = RuleScope({}, (), lifter.size, Functions.of({}))
     lifted = scope.optimised(lifter.expr)
     rule = _Watched(scope, Functions.of({}), lifted)
-    program = Lowering(rule, frozenset(), frozenset(lifter.columns)).lower(lifted)
+    program = Lowering(rule, frozenset(), frozenset(lifter.columns), None).lower(lifted)
     closure = scope.closure(lifted)
     blank = scope.new_frame()
     scalar = [_scalar(closure, blank, lifter.columns, row) for row in range(lifter.rows)]

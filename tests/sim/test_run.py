@@ -55,6 +55,46 @@ def test_quickstart(rules: RuleSet, quickstart: Workload) -> None:
     assert simulation.summary.utilisation["nvidia.com/gpu"].after == 2
 
 
+NEAR = """
+apiVersion: v1
+kind: Pod
+metadata: {name: PODNAME, labels: {app: PODNAME}}
+spec:
+  priority: PRIORITY
+  containers: [{name: main}]
+  affinity: AFFINITY
+"""
+
+
+def test_a_pod_is_tried_again_where_something_may_have_helped_it(rules: RuleSet, tmp_path: Path) -> None:
+    """The pods want to be near one another, in the wrong order."""
+    node = "apiVersion: v1\nkind: Node\nmetadata: {name: n, labels: {zone: z}}\nstatus: {allocatable: {pods: '9'}}\n"
+    written = [node]
+    for priority, (name, friend) in enumerate([("a", ""), ("b", "a"), ("c", "b"), ("d", "nobody")]):
+        term = f"{{topologyKey: zone, labelSelector: {{matchLabels: {{app: {friend}}}}}}}"
+        affinity = (
+            f"{{podAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{term}]}}}}"
+            if friend
+            else "{}"
+        )
+        text = NEAR.replace("PODNAME", name).replace("PRIORITY", str(priority))
+        written.append(text.replace("AFFINITY", affinity))
+    (tmp_path / "all.yaml").write_text("---\n".join(written))
+    workload, problems = read_kubernetes([str(tmp_path / "all.yaml")], [])
+    assert problems == ()
+
+    def run(attempts: int) -> list[tuple[str, str]]:
+        found = simulate(rules, workload, Settings(), attempts=attempts).decisions
+        return [(each.pod.removeprefix("default/"), each.node) for each in found]
+
+    first = [("d", ""), ("c", ""), ("b", ""), ("a", "n")]
+    assert run(1) == first
+    assert run(2)[:4] == first
+    assert dict(run(2)) == {"d": "", "c": "", "b": "n", "a": "n"}
+    assert dict(run(3)) == {"d": "", "c": "n", "b": "n", "a": "n"}
+    assert run(9) == run(4)
+
+
 @pytest.mark.parametrize("parallelism", [4, 16])
 def test_parallelism_does_not_change_decisions(rules: RuleSet, crowd: Workload, parallelism: int) -> None:
     serial = placements(rules, crowd, detail=Detail.FULL)
