@@ -30,6 +30,20 @@ NO_LOOK: Final = 0
 _SPARE = 1024
 
 
+def look_of(node: NodeInfo) -> Hashable:
+    """Return what nodes that look alike share: the values of `LOOK_FIELDS`."""
+    facts = node.facts
+    return (
+        node.requested,
+        node.scored_requests,
+        len(node.pods),
+        node.used_host_ports,
+        facts.allocatable,
+        facts.unschedulable,
+        facts.taints,
+    )
+
+
 class Looks:
     """The look of each row, as a number that is good for one `generation`.
 
@@ -62,16 +76,7 @@ class Looks:
 
     def put(self, row: int, node: NodeInfo) -> None:
         """Number the look of a row's node."""
-        facts = node.facts
-        look = (
-            node.requested,
-            node.scored_requests,
-            len(node.pods),
-            node.used_host_ports,
-            facts.allocatable,
-            facts.unschedulable,
-            facts.taints,
-        )
+        look = look_of(node)
         self.ids[row] = self._numbers.setdefault(look, len(self._numbers) + 1)
 
     def clear(self, row: int) -> None:

@@ -100,6 +100,8 @@ class Judge:
     ) -> tuple[NDArray[np.int32], PluginError | None]:
         """Give the nodes with nominated pods their first pass; the other nodes pass it unasked."""
         ids = np.zeros(len(rows), dtype=np.int32)
+        if len(rows) == 1 and int(rows[0]) not in self.contested:
+            return ids, None  # a dry run, most often
         for at in np.flatnonzero(np.isin(rows, list(self.contested))):
             row = int(rows[at])
             try:

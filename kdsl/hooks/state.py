@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self, runtime_checkable
-
-
-@runtime_checkable
-class Cloneable(Protocol):
-    """State that must not be shared between what-if evaluations brings its own `clone`."""
-
-    def clone(self) -> Self: ...
-
 
 class CycleState:
     """Per-attempt storage: one value per key, and the plugins that are skipped in this attempt.
@@ -40,11 +31,14 @@ class CycleState:
 
     def clone(self) -> CycleState:
         other = CycleState()
-        other._values = {
-            key: value.clone() if isinstance(value, Cloneable) else value
-            for key, value in self._values.items()
-        }
+        other._values = {key: _clone(value) for key, value in self._values.items()}
         other.faults = self.faults
         other.skipped_filters = set(self.skipped_filters)
         other.skipped_scores = set(self.skipped_scores)
         return other
+
+
+def _clone(value: object) -> object:
+    # Asking a protocol takes 10 µs, and a search for victims clones hundreds of times.
+    clone = getattr(value, "clone", None)
+    return value if clone is None else clone()

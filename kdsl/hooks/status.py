@@ -116,12 +116,17 @@ class StatusColumn:
         table = [SUCCESS]
         known: dict[Status, int] = {SUCCESS: 0}
         ids: list[int] = []
+        latest: Status | None = None
+        number = 0
         for status in statuses:
-            if status is None or status.code is Code.SUCCESS:
-                ids.append(0)
-                continue
-            if status not in known:
-                known[status] = len(table)
-                table.append(status)
-            ids.append(known[status])
+            # Most nodes have the very object that the one before had, and hashing takes longer than all else.
+            if status is not latest:
+                latest = status
+                if status is None or status.code is Code.SUCCESS:
+                    number = 0
+                else:
+                    number = known.setdefault(status, len(table))
+                    if number == len(table):
+                        table.append(status)
+            ids.append(number)
         return cls(np.array(ids, dtype=np.int32), table)

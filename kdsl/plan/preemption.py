@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from operator import attrgetter
+from typing import Any, Final
 
 from kdsl.check.model import CheckedPreemption
+from kdsl.check.typed import FieldOf, TypedExpr, Var
+from kdsl.check.walk import children
 from kdsl.cluster.pod import PodInfo
 from kdsl.hooks.specs import Candidate, hookimpl
 from kdsl.hooks.status import Code, Status
@@ -16,10 +19,17 @@ from kdsl.plan.sort_keys import SortKeys
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError, Value
 from kdsl.plan.verdicts import error_text
+from kdsl.plan.views import attribute_of
+
+_PLAIN: Final = frozenset(("bool", "int", "string", "timestamp", "duration"))
+"""Types of fields that tell all that an expression can see of them by being equal."""
+_NOT_PLAIN: Final = ""
 
 
 class PreemptionPlugin:
     """A preemption. `key` is unique among the plugins of all profiles, `name` what decisions show.
+
+    `looks_at` are the attributes of pods in which those are equal that `victim when` cannot tell apart.
 
     Where the rule fails it removes nobody: an error makes a pod not eligible, or no victim.
     """
@@ -37,6 +47,12 @@ class PreemptionPlugin:
             for each in rule.eligible
         ]
         self._victim = scope.compile(rule.victim)
+        self.looks_at = _fields_of_victims(rule)
+        self._look: Callable[[PodInfo], Hashable] | None = (
+            attrgetter(*self.looks_at) if self.looks_at else None
+        )
+        # Of the pod asked about last: which looks of pods may be removed for it.
+        self._known: tuple[PodInfo | None, dict[Hashable, bool]] = (None, {})
         self._importance = SortKeys(rule.order, scope)
         self._count: Closure | None = None if rule.candidates is None else scope.compile(rule.candidates)
         self._rank = SortKeys(rule.choose, scope)
@@ -59,10 +75,24 @@ class PreemptionPlugin:
     @hookimpl
     def find_victims(self, pod: PodInfo, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
         """Return the victims in the order of `order by`; those that are equal keep theirs."""
-        found = [
-            (self._importance.values(frame), victim) for victim in pods if (frame := self._of(pod, victim))
-        ]
-        return [victim for _, victim in sorted(found, key=lambda each: each[0])]
+        latest, known = self._known
+        if latest is not pod:
+            known = {}
+            self._known = (pod, known)
+        look, found = self._look, []
+        for victim in pods:
+            seen = None if look is None else look(victim)
+            goes = None if seen is None else known.get(seen)
+            if goes is None:
+                goes = self._goes(pod, victim)
+                if seen is not None:
+                    known[seen] = goes
+            if goes:
+                found.append(victim)
+        if len(found) > 1:
+            keys = [self._importance.values(self._frame(pod, victim=victim)) for victim in found]
+            found = [found[at] for at in sorted(range(len(found)), key=keys.__getitem__)]
+        return found
 
     @hookimpl
     def enough_candidates(self, pod: PodInfo, potential_nodes: int) -> int:
@@ -79,13 +109,12 @@ class PreemptionPlugin:
         """Return the keys of `choose by`."""
         return self._rank.values(self._frame(pod, candidate=candidate))
 
-    def _of(self, pod: PodInfo, victim: PodInfo) -> Frame | None:
-        """Return the frame of a pod that may be removed, None where it may not."""
-        frame = self._frame(pod, victim=victim)
+    def _goes(self, pod: PodInfo, victim: PodInfo) -> bool:
+        """Tell whether a pod may be removed."""
         try:
-            return frame if self._victim(frame) else None
+            return bool(self._victim(self._frame(pod, victim=victim)))
         except EvalError:
-            return None
+            return False
 
     def _frame(self, pod: PodInfo, **values: Value) -> Frame:
         frame = self._blank.copy()
@@ -96,3 +125,26 @@ class PreemptionPlugin:
         for name, value in values.items():
             frame[self._slots[name]] = value
         return frame
+
+
+def _fields_of_victims(rule: CheckedPreemption) -> tuple[str, ...]:
+    """Return the attributes that are all `victim when` can see of a victim; none where that is not known.
+
+    Pods that look alike here share an answer: most of a cluster has one of a few priorities.
+    """
+    slot = rule.scope["victim"].slot
+    values = (rule.victim, *(each.value for each in rule.lets))
+    fields = {field for value in values for field in _fields_of(value, slot)}
+    return () if _NOT_PLAIN in fields else tuple(sorted(map(attribute_of, fields)))
+
+
+def _fields_of(expr: TypedExpr, slot: int) -> Iterator[str]:
+    """Yield the plain fields that are read of a variable, `_NOT_PLAIN` for any other use of it."""
+    match expr:
+        case FieldOf(operand=Var(slot=used), field=name) if used == slot:
+            yield name if expr.type.name in _PLAIN else _NOT_PLAIN
+        case Var(slot=used) if used == slot:
+            yield _NOT_PLAIN
+        case _:
+            for child in children(expr):
+                yield from _fields_of(child, slot)

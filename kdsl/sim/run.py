@@ -10,6 +10,7 @@ from dataclasses import replace
 from kdsl.app import Settings, build_engine, devices_in_use, engine_options
 from kdsl.base.clock import ManualClock
 from kdsl.base.errors import KdslError
+from kdsl.base.heap import settled_heap
 from kdsl.check.model import RuleSet
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.memory_annotations import MemoryAnnotations
@@ -95,7 +96,7 @@ def simulate(
     """
     decisions: list[Decision] = []
     pods = {pod.key: pod for pod in workload.pending}
-    with _engine(rules, workload, settings, record) as (engine, cluster, evictor):
+    with _engine(rules, workload, settings, record) as (engine, cluster, evictor), settled_heap():
         summary = SummaryBuilder(requested_totals(cluster.snapshot()))
         started = stopwatch()
         for decision in engine.decisions(workload.pending, attempts):

@@ -20,6 +20,7 @@ from typing import Any
 import click
 from kdsl.app import Settings, build_engine, check_rules, shipped_rules
 from kdsl.base.clock import ManualClock
+from kdsl.base.heap import settled_heap
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.objects import Pod
 from kdsl.cluster.pod import PodInfo
@@ -61,9 +62,8 @@ def measure(shape: str, nodes: int, pods: int, bound: int) -> Json:
     binder = SimulatedBinder(cluster)
     times: list[int] = []
     placed = 0
-    with build_engine(
-        checked.rules, cluster, binder, ManualClock(), Settings(profile=PROFILES.get(shape, PROFILE))
-    ) as engine:
+    settings = Settings(profile=PROFILES.get(shape, PROFILE))
+    with build_engine(checked.rules, cluster, binder, ManualClock(), settings) as engine, settled_heap():
         cluster.snapshot()
         began, cpu = time.perf_counter_ns(), time.process_time_ns()
         last = began

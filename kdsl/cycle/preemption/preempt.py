@@ -5,7 +5,7 @@ The engine runs it as the last PostFilter. It changes nothing: it says what woul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Final, TypeVar
@@ -62,10 +62,11 @@ class Preemption:
                 return Nominated(reasons=_prefixed(NO_CANDIDATE))
             best = min(left, key=lambda each: self._ask("rank_candidate", self.hooks.rank_candidate, each))
             return Nominated(best.node, tuple(victim.key for victim in best.victims))
-        for rejection in rejections.values():
-            if not rejection.code.is_rejection:
-                return Status(rejection.code, _prefixed(rejection.message))
-        return Nominated(reasons=_prefixed(self._why(rejections)))
+        column = StatusColumn.of(rejections.values())
+        for status in column.table[1:]:
+            if not status.code.is_rejection:
+                return Status(status.code, _prefixed(status.message))
+        return Nominated(reasons=_prefixed(self._why(rejections, column)))
 
     def _trimmed(self, candidates: Sequence[Candidate]) -> Sequence[Candidate] | Status:
         """Return the candidates that other plugins leave, or the error of one."""
@@ -134,10 +135,9 @@ class Preemption:
         victims = tuple(pod for pod in potential if pod.key in keys)
         return Candidate(node.name, victims, sum(pod.key in keys for pod in violating))
 
-    def _why(self, rejections: dict[int, Status]) -> str:
+    def _why(self, rows: Collection[int], column: StatusColumn) -> str:
         """Return the text of finding nothing: a FitError about preemption."""
-        rows = np.fromiter(rejections, dtype=np.int32, count=len(rejections))
-        verdicts = Verdicts(rows, StatusColumn.of(rejections.values()))
+        verdicts = Verdicts(np.fromiter(rows, dtype=np.int32, count=len(rows)), column)
         return Diagnosis(len(self.judge.snapshot), verdicts, NOT_HELPFUL).message()
 
     def _ask(self, point: str, call: Callable[[PodInfo, T], R], argument: T) -> R:
@@ -150,7 +150,8 @@ class Preemption:
 def _potential(nodes: NodeSet, column: StatusColumn) -> list[int]:
     """Return the rows of the nodes that eviction may help: those rejected with exactly `unschedulable`."""
     codes = np.array([status.code for status in column.table])
-    return [int(row) for row in nodes.rows[codes[column.ids] == Code.UNSCHEDULABLE]]
+    rows: list[int] = nodes.rows[codes[column.ids] == Code.UNSCHEDULABLE].tolist()
+    return rows
 
 
 def _is_spared(what_if: WhatIf, pod: PodInfo) -> bool:

@@ -11,10 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.changes import ChangedRows, Changes
+from kdsl.cluster.looks import look_of
+from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Rows
 
 Compute = Callable[[Rows], NDArray[Any]]
 """Computes one answer for each of some rows."""
+
+MAX_IMAGINED: Final = 1024
+"""The most answers for looks that no node has that are kept of a kind of pod."""
+_IMAGINED_BYTES: Final = 1024
+"""About what one of them takes."""
 
 
 class Answers(Protocol):
@@ -42,6 +49,10 @@ class Answers(Protocol):
 
         `compute` is asked for answers that are not known.
         """
+        ...
+
+    def imagine(self, row: int, node: NodeInfo, compute: Compute) -> Any:
+        """Return the answer if a node had other pods, as `node` of the row has; `compute` sees it so."""
         ...
 
 
@@ -88,10 +99,11 @@ class ByLook:
         self._column = _Column(dtype)
         # So many looks are known to be known.
         self._complete = 0
+        self._imagined: dict[Hashable, Any] = {}
 
     @property
     def nbytes(self) -> int:
-        return self._column.nbytes
+        return self._column.nbytes + _IMAGINED_BYTES * len(self._imagined)
 
     @property
     def only(self) -> Any:
@@ -125,6 +137,16 @@ class ByLook:
                 column.put(np.array(list(chosen), np.intp), compute(rows[list(chosen.values())]))
         return column.values.take(looks), column.only
 
+    def imagine(self, row: int, node: NodeInfo, compute: Compute) -> Any:
+        # What has been imagined most often never comes about: these looks get no numbers.
+        look = look_of(node)
+        answer = self._imagined.get(look)
+        if answer is None:
+            if len(self._imagined) >= MAX_IMAGINED:
+                self._imagined.clear()
+            answer = self._imagined[look] = compute(np.array([row], np.int32))[0]
+        return answer
+
 
 class ByRow:
     """Every row has an answer of its own, until one of `logs` tells of a change."""
@@ -132,6 +154,7 @@ class ByRow:
     def __init__(self, live: LiveSnapshot, dtype: np.dtype[Any], *logs: Changes) -> None:
         self._live = live
         self._logs = logs
+        self._on_usage = live.usage_changes in logs
         self._changed = ChangedRows()
         self._column = _Column(dtype)
         self._missing = True
@@ -169,6 +192,10 @@ class ByRow:
                 column.put(missing, compute(missing))
                 self._missing = not column.known.take(self._live.order).all()
         return column.values.take(rows), column.only
+
+    def imagine(self, row: int, node: NodeInfo, compute: Compute) -> Any:
+        rows = np.array([row], np.int32)
+        return compute(rows)[0] if self._on_usage else self.get(rows, compute)[0][0]
 
 
 def _grown(cells: NDArray[Any], size: int) -> NDArray[Any]:

@@ -217,8 +217,12 @@ class JoinedPredicates:
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
         """Return the status of each node, with the name of the predicate that gave it."""
         kind = state.get(self._key)
-        if not isinstance(kind, _Kind) or kind.snapshot is not nodes.snapshot:
+        if not isinstance(kind, _Kind) or kind.snapshot is not nodes.snapshot.live:
             return self._ask_each(state, pod, nodes)
+        if nodes.snapshot is not kind.snapshot:
+            if self._dependencies.on_nodes or not _has_other_pods_only(nodes):
+                return self._ask_each(state, pod, nodes)
+            return self._imagine(kind, state, pod, nodes)
         table, ids = kind.table, None
         for parts, answers in kind.verdicts:
 
@@ -234,6 +238,24 @@ class JoinedPredicates:
                 ids = found if ids is None else table.first(ids, found)
         if ids is None:
             ids = np.zeros(len(nodes), _IDS)
+        for fresh in self._fresh:
+            if fresh.plugin.name not in state.skipped_filters:
+                ids = fresh.filter(state, pod, nodes, ids, table)
+        return StatusColumn(ids, table.statuses)
+
+    def _imagine(self, kind: _Kind, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
+        """Return the status of a node that has other pods than in the live snapshot."""
+        table, row = kind.table, int(nodes.rows[0])
+        node = nodes.snapshot.info(row)
+        ids = np.zeros(1, _IDS)
+        for parts, answers in kind.verdicts:
+
+            def compute(rows: Rows, parts: tuple[_Part, ...] = parts) -> NDArray[np.int32]:
+                return _judge(parts, pod, NodeSet(nodes.snapshot, rows), table)
+
+            found = answers.imagine(row, node, compute)
+            if found:
+                ids = table.first(ids, np.array([found], _IDS))
         for fresh in self._fresh:
             if fresh.plugin.name not in state.skipped_filters:
                 ids = fresh.filter(state, pod, nodes, ids, table)
@@ -280,6 +302,15 @@ class JoinedPredicates:
                 ids[left] = np.where(column.ids == 0, 0, column.ids + (len(table) - 1))
                 table.extend(status.by(plugin.name) for status in column.table[1:])
         return StatusColumn(ids, table)
+
+
+def _has_other_pods_only(nodes: NodeSet) -> bool:
+    """Tell whether this is one node of an overlay that differs in its pods, and in nothing else anywhere."""
+    if len(nodes) != 1:
+        return False
+    snapshot, row = nodes.snapshot, int(nodes.rows[0])
+    same_facts = snapshot.info(row).facts is snapshot.live.info(row).facts
+    return same_facts and snapshot.changed_rows == {row}
 
 
 def _judge(parts: Sequence[_Part], pod: PodInfo, nodes: NodeSet, table: _Table) -> NDArray[np.int32]:

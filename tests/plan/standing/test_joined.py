@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.resources import Resources
@@ -15,13 +17,16 @@ from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.ports import HostPort
+from kdsl.cluster.snapshot import Rows
 from kdsl.cluster.taints import Taint, Toleration
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.hookimpls import PredicatePlugin, ScorePlugin
+from kdsl.plan.standing.answers import ByLook
 from kdsl.plan.standing.predicates import JoinedPredicates
 from kdsl.plan.standing.scores import JoinedScores
+from numpy.typing import NDArray
 
 from tests.plan.lab import DEFAULT_QUEUE, compile_rules, predicate
 
@@ -227,6 +232,80 @@ def test_joined_predicates_answer_as_they_do_alone(
         expected = one_by_one(fresh, pod, nodes)
         assert joined_answers(warm, pod, nodes) == expected
         assert joined_answers(warm, pod, nodes) == expected
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(predicates(), min_size=1, max_size=3), STEPS, st.lists(PODS, max_size=2))
+def test_joined_predicates_judge_other_pods_on_a_node_as_they_do_alone(
+    bodies: list[str], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]], added: list[PodInfo]
+) -> None:
+    text = "".join(f"predicate P{at} {{\n{body}\n}}\n" for at, body in enumerate(bodies))
+    names = " ".join(f"P{at}" for at in range(len(bodies)))
+    text += f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q predicates {{ {names} }} }}'
+    warm, cache = JoinedPredicates(compile_rules(text).predicates), ClusterCache()
+    cache.add_node(NodeFacts("n1"))
+    for change, pod in steps:
+        change(cache)
+        nodes = NodeSet.all(cache.snapshot())
+        plugins = [each for each in compile_rules(text).predicates if isinstance(each, PredicatePlugin)]
+        alone, together = CycleState(), CycleState()
+        for state, answered in (
+            (alone, [(each.name, each.pre_filter(alone, pod, nodes)) for each in plugins]),
+            (together, list(warm.pre_filter(together, pod, nodes))),
+        ):
+            state.skipped_filters |= {name for name, answer in answered if isinstance(answer, Status)}
+        for row in nodes.rows.tolist():
+            node = nodes.snapshot.info(row)
+            less = node
+            for other in node.pods:
+                less = less.without_pod(other)
+            more = node
+            for other in added:
+                more = more.with_pod(replace(other, name=f"new-{other.name}", node_name=node.name))
+            for changed in (less, more, less):
+                one = NodeSet(nodes.snapshot.overlay(row, changed), np.array([row], np.int32))
+                assert first_rejection(plugins, alone, pod, one) == told(warm.filter(together, pod, one)[0])
+        assert joined_answers(warm, pod, nodes) == one_by_one(plugins, pod, nodes)
+
+
+def first_rejection(
+    plugins: Iterable[PredicatePlugin], state: CycleState, pod: PodInfo, one: NodeSet
+) -> tuple[object, ...]:
+    """Return what the first predicate that rejects a node says of it."""
+    for plugin in plugins:
+        column = None if plugin.name in state.skipped_filters else plugin.filter(state, pod, one)
+        if column is not None and column[0].code is not Code.SUCCESS:
+            return told(column[0].by(plugin.name))
+    return ()
+
+
+def told(status: Status) -> tuple[object, ...]:
+    """Return what is to be the same in two statuses; nothing for success."""
+    if status.code is Code.SUCCESS:
+        return ()
+    return status.plugin, status.code, status.reasons, status.sites
+
+
+def test_a_look_is_imagined_once() -> None:
+    asked: list[int] = []
+
+    def compute(rows: Rows) -> NDArray[np.int32]:
+        asked.extend(rows.tolist())
+        return np.array([7], np.int32)
+
+    cache = ClusterCache()
+    for name in ("n1", "n2"):
+        cache.add_node(NodeFacts(name))
+    snapshot = cache.snapshot()
+    kept = ByLook(snapshot.live, np.dtype(np.int32))
+    for row in (0, 1):
+        for count in (1, 2, 1):
+            node = snapshot.info(row)
+            for number in range(count):
+                node = node.with_pod(PodInfo(f"p{number}", node_name=node.name))
+            assert kept.imagine(row, node, compute) == 7
+    assert asked == [0, 0]
+    assert kept.nbytes > 0
 
 
 @settings(deadline=None, max_examples=60)

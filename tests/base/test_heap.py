@@ -1,0 +1,36 @@
+"""What is there before a run is out of the collector's sight while it lasts, and only then."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+from kdsl.base.heap import settled_heap
+
+
+class Ring:
+    """A cycle of one."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+def test_only_what_comes_later_is_collected() -> None:
+    before = Ring()
+    old = weakref.ref(before)
+    with settled_heap():
+        later = Ring()
+        young = weakref.ref(later)
+        del before, later
+        gc.collect()
+        assert old() is not None and young() is None
+    gc.collect()
+    assert old() is None
+
+
+def test_the_collector_sees_everything_again_after_an_error() -> None:
+    with pytest.raises(RuntimeError), settled_heap():
+        assert gc.get_freeze_count()
+        raise RuntimeError
+    assert not gc.get_freeze_count()
