@@ -192,6 +192,13 @@ class PodInfo:
         return self.required_node_affinity is None or self.required_node_affinity.matches(node)
 
     @property
+    def affine_label_keys(self) -> frozenset[str] | None:
+        """The labels that tell whether `can_be_on` holds for a node; None where they do not tell it all."""
+        affinity = self.required_node_affinity
+        keys: frozenset[str] | None = frozenset() if affinity is None else affinity.label_keys
+        return None if keys is None else keys.union(self.node_selector)
+
+    @property
     def has_affinity_terms(self) -> bool:
         """Tell whether the pod wants to be near other pods or away from them."""
         return bool(

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Protocol
 
 from kdsl.check.model import CheckedFn, CheckedLet, CheckedParam, ExternalFn
-from kdsl.check.typed import Comprehension, TypedExpr, Var
+from kdsl.check.typed import Aggregate, Comprehension, TypedExpr, Var
 from kdsl.check.walk import walk
 from kdsl.plan.ir import Known, free_slots, map_children
 from kdsl.plan.passes import PASSES
@@ -30,7 +30,7 @@ class LowerMacro(Protocol):
     """Makes what evaluates a macro for many nodes at once: `kdsl.plan.columns.nodes.lower_macro`."""
 
     def __call__(
-        self, functions: Functions, expr: Comprehension, compile: Compile, needs: Needs, /
+        self, functions: Functions, expr: Comprehension | Aggregate, compile: Compile, needs: Needs, /
     ) -> AtOnce: ...
 
 

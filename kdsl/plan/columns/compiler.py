@@ -211,12 +211,12 @@ class Lowering:
         if any(_is_open(arg.type) for arg in expr.args):
             raise NotColumnar
         match expr.args:
-            case (receiver, Var(slot=slot)) if slot == self._node:
-                needs = free_slots(receiver) if self._in_fn else self._rule.needs(receiver)
-                if method_of(expr.function) is None or slot in needs:
+            case (receiver, *others, Var(slot=slot)) if slot == self._node:
+                needs = free_slots if self._in_fn else self._rule.needs
+                if method_of(expr.function) is None or any(slot in needs(one) for one in (receiver, *others)):
                     raise NotColumnar
                 name = attribute_of(expr.function.rpartition(".")[2])
-                return OfNodes(self.lower(receiver), name, expr.type)
+                return OfNodes(self.lower(receiver), name, [self.lower(one) for one in others], expr.type)
         if expr.overload in ("equals", "not_equals"):
             return self._equality(expr)
         special = listed.CALLS.get(expr.overload)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -162,28 +163,44 @@ def show_node(batch: Batch, row: int, slots: NodeSlots) -> None:
 
 
 class OfNodes:
-    """Calls a method of a value that all rows share with each node.
+    """Calls a method of a value that all rows share with each node, behind `others` that they share too.
 
-    Where the value says which labels decide (`label_keys`), the method is called once for each combination
-    of them; where it has the answers as a column (a method named as the first with `_column` behind it, which
-    returns an int if all rows have it), not at all.
+    Where the value says which labels decide (`label_keys`; with `others` a method named as the first with
+    `_keys` behind it), the method is called once for each combination of them; where it has the answers as a
+    column (a method named as the first with `_column` behind it, which returns an int if all rows have it),
+    not at all.
     """
 
-    def __init__(self, receiver: Callable[[Batch], ColumnValue], name: str, type_: Type) -> None:
+    def __init__(
+        self,
+        receiver: Callable[[Batch], ColumnValue],
+        name: str,
+        others: Sequence[Callable[[Batch], ColumnValue]],
+        type_: Type,
+    ) -> None:
         self._receiver = receiver
         self._name = name
+        self._others = tuple(others)
         self._type = type_
 
     def __call__(self, batch: Batch) -> ColumnValue:
         receiver = self._receiver(batch)
         if not isinstance(receiver, Same):
             raise NotColumnar
-        column = getattr(receiver.value, f"{self._name}_column", None)
-        if column is not None:
-            found = column(batch.rows)
-            return Same(found) if found.__class__ is int else Column(found)
         method = getattr(receiver.value, self._name)
-        keys = getattr(receiver.value, "label_keys", None)
+        if self._others:
+            others = [other.value for each in self._others if isinstance(other := each(batch), Same)]
+            if len(others) < len(self._others):
+                raise NotColumnar
+            method = partial(method, *others)
+            keys_of = getattr(receiver.value, f"{self._name}_keys", None)
+            keys = None if keys_of is None else keys_of(*others)
+        else:
+            column = getattr(receiver.value, f"{self._name}_column", None)
+            if column is not None:
+                found = column(batch.rows)
+                return Same(found) if found.__class__ is int else Column(found)
+            keys = getattr(receiver.value, "label_keys", None)
         if keys is None:
             every = np.arange(len(batch))
             return self._answers(method, batch, every)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kdsl.check.typed import Comprehension, Macro, TypedExpr, Var
+from kdsl.check.typed import Aggregate, Comprehension, Macro, TypedExpr, Var
 from kdsl.check.walk import walk
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.plan.columns.atoms import Fact
@@ -60,11 +60,15 @@ class _MacroColumns(ColumnScope):
         return None if self.slots.node in self.needs(expr) else self._compile(expr)
 
 
-def lower_macro(functions: Functions, expr: Comprehension, compile: Compile, needs: Needs) -> AtOnce:
-    """Lower `filter` or `map` over nodes."""
-    scope = _MacroColumns(functions, expr.variables[0].slot, compile, needs)
+def lower_macro(
+    functions: Functions, expr: Comprehension | Aggregate, compile: Compile, needs: Needs
+) -> AtOnce:
+    """Lower `filter` or `map` over nodes, or a macro of a view that chooses nodes."""
+    is_of_view = isinstance(expr, Aggregate)
+    variable = expr.variable if isinstance(expr, Aggregate) else expr.variables[0]
+    scope = _MacroColumns(functions, variable.slot, compile, needs)
     body = Lowering(scope, frozenset(), frozenset(), scope.slots.node).lower(expr.body)
-    result = _filtered if expr.macro is Macro.FILTER else _listed
+    result = _filtered if is_of_view or expr.macro is Macro.FILTER else _listed
 
     def at_once(frame: Frame, nodes: NodeList) -> Value:
         chosen = nodes.nodes

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from kdsl.check.typed import Aggregate, Var
 from kdsl.check.types import Type
 from kdsl.check.walk import walk
+from kdsl.cluster.nodeset import NodeSet
 from kdsl.plan.ir import free_slots, shape
+from kdsl.plan.nodelist import NodeList
 from kdsl.plan.scalar.frame import Closure, Compile, Frame, value_or_failure
 from kdsl.plan.scalar.meter import Meter
+from kdsl.plan.scalar.over_nodes import AtOnce, Lower, Needs
 from kdsl.plan.values import Value
 from kdsl.plan.views import attribute_of
 
@@ -36,6 +39,7 @@ class _Question:
     frame: Frame
     slot: int
     body: Closure
+    at_once: AtOnce | None
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterator[Value]:
         frame, slot, body = self.frame, self.slot, self.body
@@ -44,6 +48,16 @@ class _Question:
             meter.spend(1)
             frame[slot] = value
             yield body(frame)
+
+    def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
+        if self.at_once is None:
+            return None
+        meter = self.frame[-1] = Meter(COUNTING_STEPS * len(nodes))
+        found = self.at_once(self.frame, NodeList(nodes))
+        if found is None:
+            return None
+        chosen = found.nodes if isinstance(found, NodeList) else NodeSet(nodes.snapshot, nodes.rows[:0])
+        return chosen, (meter.limit - meter.left) // len(nodes)
 
     def meter(self) -> Meter:
         return Meter(COUNTING_STEPS)
@@ -65,9 +79,12 @@ class _Capture:
         return tuple([getattr(value, field) for field in self.fields])
 
 
-def compile_aggregate(expr: Aggregate, compile: Compile, asked: dict[Hashable, object]) -> Closure:
+def compile_aggregate(
+    expr: Aggregate, compile: Compile, asked: dict[Hashable, object], needs: Needs, lower: Lower | None
+) -> Closure:
     """Compile a macro of a view, as `capture` left it. `asked` tells the questions of the macros of a rule
-    from those of all others: macros that ask the same share an entry.
+    from those of all others: macros that ask the same share an entry. `needs` and `lower` are for those that
+    ask nodes.
     """
     target, body, slot, macro = compile(expr.target), compile(expr.body), expr.variable.slot, expr.macro
     places = {slot: 0}
@@ -76,8 +93,11 @@ def compile_aggregate(expr: Aggregate, compile: Compile, asked: dict[Hashable, o
     captures = [_capture(variable, expr.body.reads, compile) for variable in captured]
     on_facts = "cluster.pods" not in expr.body.reads
     has_name = all(each.has_name for each in captures)
+    asks_nodes = lower is not None and expr.variable.type.name == "AnyNode"
+    at_once: AtOnce | None = None
 
     def ask(frame: Frame) -> Value:
+        nonlocal at_once
         counted = target(frame)
         nothing = counted.nothing
         if nothing is not None:
@@ -87,7 +107,10 @@ def compile_aggregate(expr: Aggregate, compile: Compile, asked: dict[Hashable, o
             own[each.slot] = value_or_failure(each.read, frame)
         names = tuple([each.name(own[each.slot]) for each in captures]) if has_name else None
         name = None if names is None or not _is_hashable(names) else (question, names)
-        return getattr(counted, macro)(_Question(name, on_facts, own, slot, body), frame[-1])
+        if asks_nodes and at_once is None:
+            assert lower is not None
+            at_once = lower(expr, compile, needs)
+        return getattr(counted, macro)(_Question(name, on_facts, own, slot, body, at_once), frame[-1])
 
     return ask
 

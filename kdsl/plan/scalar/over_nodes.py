@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from kdsl.check.typed import Comprehension, Macro, TypedExpr
+from kdsl.check.typed import Aggregate, Comprehension, Macro, TypedExpr
 from kdsl.plan.nodelist import NodeList
 from kdsl.plan.scalar.frame import Closure, Compile, Frame
 from kdsl.plan.scalar.logic import truth
@@ -21,10 +21,10 @@ Needs = Callable[[TypedExpr], frozenset[int]]
 
 class Lower(Protocol):
     """Makes what evaluates a macro for all nodes at once; what the nodes share is compiled with `compile`.
-    `needs` tells which variables an expression reads.
+    `needs` tells which variables an expression reads. A macro of a view becomes that of a `filter`.
     """
 
-    def __call__(self, expr: Comprehension, compile: Compile, needs: Needs, /) -> AtOnce: ...
+    def __call__(self, expr: Comprehension | Aggregate, compile: Compile, needs: Needs, /) -> AtOnce: ...
 
 
 def is_over_nodes(expr: Comprehension) -> bool:

@@ -15,6 +15,10 @@ class Seen:
     def __init__(self) -> None:
         self._rows: list[tuple[NodeFacts | None, Pods]] = []
 
+    def begin(self, live: LiveSnapshot) -> None:
+        """Look at all nodes as if no pod had come to them yet."""
+        self._rows = [(live.info(row).facts if name else None, ()) for row, name in enumerate(live.names)]
+
     def look(self, live: LiveSnapshot, row: int) -> tuple[int, NodeInfo | None, Pods | None]:
         """Return the row, its node if it has one, and the pods that have come to the node, None where more
         than that has changed.

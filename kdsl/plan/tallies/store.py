@@ -13,7 +13,7 @@ from kdsl.cluster.snapshot import LiveSnapshot, Snapshot
 from kdsl.plan.tallies.domains import DomainColumn
 from kdsl.plan.tallies.seen import Seen
 from kdsl.plan.tallies.sums import Sums
-from kdsl.plan.tallies.tally import Measure, Tally
+from kdsl.plan.tallies.tally import Measure, Screen, Tally
 from kdsl.plan.tallies.terms import Changed, TermIndex, TermKind
 from kdsl.plan.tallies.worths import Appraisal, TermSums, TermTally
 
@@ -62,21 +62,21 @@ class TallyStore:
         topology_key: str,
         what: Hashable | None,
         measure: Measure,
-        all_take_part: bool = False,
+        screen: Screen,
     ) -> Sums:
         """Return the sums by the domains of a topology key; EvalError where a node could not be counted.
 
         `what` names what is counted, the same for measures that count alike; without it nothing is kept.
-        `all_take_part` is as for a `Tally`.
+        `screen` is as for a `Tally`.
         """
         with self._lock:
             name = (topology_key, what)
             tally = None if what is None else self._tallies.get(name)
             if tally is None:
-                tally = Tally(self._column(snapshot.live, topology_key), all_take_part)
+                tally = Tally(self._column(snapshot.live, topology_key))
             assert isinstance(tally, Tally)
             try:
-                return tally.sums(snapshot, measure)
+                return tally.sums(snapshot, measure, screen)
             finally:
                 if what is not None:
                     self._keep(name, tally)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.changes import ChangedRows
 from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.snapshot import LiveSnapshot, Snapshot
 from kdsl.plan.tallies.domains import NO_DOMAIN, DomainColumn, grown
 from kdsl.plan.tallies.seen import Pods, Seen
@@ -46,14 +47,21 @@ class Measure(Protocol):
     def __call__(self, node: NodeInfo, before: Counted | None = None, new: Pods = (), /) -> Counted: ...
 
 
+class Screen(Protocol):
+    """Tells which of some nodes of a live snapshot take part, and the steps that each took at most.
+
+    None where they have to be measured one by one. One that takes part counts 0 until its pods are counted.
+    """
+
+    def __call__(self, nodes: NodeSet, /) -> tuple[NodeSet, int] | None: ...
+
+
 class Tally:
     """Counts over the rows of a live snapshot. `amounts` has one int64 per row, 0 for rows that do not take
     part.
     """
 
-    def __init__(self, column: DomainColumn, all_take_part: bool = False) -> None:
-        """`all_take_part` tells that every node does, and that one without pods counts 0."""
-        self._all_take_part = all_take_part
+    def __init__(self, column: DomainColumn) -> None:
         self.amounts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._column = column
         self._generation = column.generation
@@ -71,20 +79,21 @@ class Tally:
         """What the columns take."""
         return _PER_ROW * len(self.amounts) + self._sums.nbytes
 
-    def sums(self, snapshot: Snapshot, measure: Measure) -> Sums:
+    def sums(self, snapshot: Snapshot, measure: Measure, screen: Screen) -> Sums:
         """Return the sums over a snapshot, live or an overlay; EvalError where a node could not be counted.
+        The first count begins with `screen`.
 
         Those of the live snapshot are good until the next call.
 
         INVARIANT: every `measure` that a tally is given counts alike. They come with the attempts that ask.
         """
-        self._refresh(snapshot.live, measure)
+        self._refresh(snapshot.live, measure, screen)
         if snapshot.is_overlay:
             return self._corrected(snapshot, measure)
         self._complain(self._errors, snapshot)
         return self._sums
 
-    def _refresh(self, live: LiveSnapshot, measure: Measure) -> None:
+    def _refresh(self, live: LiveSnapshot, measure: Measure, screen: Screen) -> None:
         self._column.refresh(live)
         changed = self._changed.take(live.fact_changes, live.usage_changes)
         is_new = self._generation != self._column.generation
@@ -97,10 +106,10 @@ class Tally:
             self._domains = grown(self._domains, rows, NO_DOMAIN)
             self._steps = grown(self._steps, rows, 0)
         stale: Sequence[int] = range(rows) if changed is None else changed
-        if is_first and self._all_take_part:
-            # Most nodes have nothing to count.
-            self._domains, is_new = self._column.ids.copy(), True
-            stale = live.pod_counts.nonzero()[0].tolist()
+        if is_first:
+            is_new = True
+            screened = self._screened(live, screen)
+            stale = stale if screened is None else screened
         found = [(row, self._counted(live, row, measure)) for row in stale]
         self._largest = max([self._largest, *(abs(counted.amount) for _, counted in found)])
         # Sums that may be out of range are not asked for, and numpy lets them wrap.
@@ -110,6 +119,25 @@ class Tally:
             self._put(row, counted, not is_new)
         if is_new:
             self._rebuild()
+
+    def _screened(self, live: LiveSnapshot, screen: Screen) -> list[int] | None:
+        """Find out at once which nodes take part. Return the rows that have pods to count, None where that
+        did not work.
+        """
+        ids, order = self._column.ids, live.order
+        asked = NodeSet(live, order[ids[order] != NO_DOMAIN])
+        found = screen(asked)
+        if found is None:
+            return None
+        chosen, steps = found[0].rows, found[1]
+        self._domains[chosen] = ids[chosen]
+        self._steps[asked.rows] = steps
+        if steps:
+            # Nodes that get a pod need not be asked again.
+            self._seen.begin(live)
+        # Most nodes have nothing to count.
+        rows: list[int] = chosen[live.pod_counts[chosen] > 0].tolist()
+        return rows
 
     def _counted(self, live: LiveSnapshot, row: int, measure: Measure) -> Counted:
         """Count a row; of a node that has got further pods, those alone."""

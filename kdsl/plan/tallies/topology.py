@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot import Rows, Snapshot
 from kdsl.plan.tallies.seen import Pods
@@ -59,6 +60,12 @@ class Question(Protocol):
         """Answer for each value; EvalError. What it costs is taken from `meter`."""
         ...
 
+    def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
+        """Return the nodes of a live snapshot for which the answer is true, and the steps that no node took
+        more of; None where they have to be asked one by one.
+        """
+        ...
+
     def meter(self) -> Meter:
         """Return a full meter, for asking about one node."""
         ...
@@ -88,6 +95,23 @@ class Topology:
         counting = _Counting(self, what, partial(self._counted, question))
         return TopologyCount(self.key, counting.sums(meter), counting)
 
+    @cached_property
+    def _on_facts(self) -> bool:
+        return all(each.on_facts for each in self.filters)
+
+    def screen(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
+        """Return the eligible among nodes that have the label; else as `Question.choose`."""
+        steps = 0
+        for each in self.filters:
+            found = each.choose(nodes)
+            if found is None:
+                return None
+            nodes, taken = found
+            steps += taken
+            if steps > each.meter().limit:
+                return None
+        return nodes, steps
+
     def _counted(
         self, question: Question, node: NodeInfo, before: Counted | None = None, new: Pods = ()
     ) -> Counted:
@@ -97,7 +121,7 @@ class Topology:
         meter = question.meter()
         pods, amount = node.pods, 0
         try:
-            if before is not None and all(each.on_facts for each in self.filters):
+            if before is not None and self._on_facts:
                 takes_part, amount, pods = before.takes_part, before.amount, new
                 meter.left -= before.steps
             else:
@@ -105,6 +129,9 @@ class Topology:
             if takes_part:
                 amount = _checked(amount + _total(question.answers(pods, meter)))
         except EvalError as error:
+            if before is not None:
+                # It may have been screened: for the steps that it takes by itself there may be enough.
+                return self._counted(question, node)
             return Counted(True, 0, min(meter.limit, meter.limit - meter.left), error.message)
         return Counted(takes_part, amount, meter.limit - meter.left)
 
@@ -119,8 +146,8 @@ class _Counting:
 
     def sums(self, meter: Meter) -> Sums:
         topology, snapshot = self.topology, self.topology.snapshot
-        store, is_whole = TallyStore.of(snapshot), not topology.filters
-        sums = store.sums(snapshot, topology.key, self.what, self.measure, is_whole)
+        store = TallyStore.of(snapshot)
+        sums = store.sums(snapshot, topology.key, self.what, self.measure, topology.screen)
         # The same, whether it was counted now or before.
         meter.spend(len(snapshot) + sums.steps // _SHARED_STEPS)
         return sums

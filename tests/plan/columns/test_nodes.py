@@ -14,6 +14,7 @@ from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.taints import Taint, Toleration
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.nodelist import NodeList, StringList
 from kdsl.plan.scope import Functions
@@ -138,3 +139,84 @@ def test_nodes_of_a_set_are_a_list() -> None:
     listed = NodeList(nodes)
     assert [node.name for node in listed] == ["a", "b"] == [listed[0].name, listed[-1].name]
     assert len(listed) == 2 and listed[5:] == ()
+
+
+SPREAD_NODES = st.builds(
+    NodeFacts,
+    st.just("n"),
+    labels=LABELS,
+    unschedulable=st.booleans(),
+    taints=st.sampled_from([(), (Taint("t", "", "NoSchedule"),)]),
+)
+SPREAD_PODS = st.builds(
+    PodInfo,
+    st.just("p"),
+    node_selector=LABELS,
+    labels=LABELS,
+    priority=st.integers(0, 2),
+    tolerations=st.sampled_from([(), (Toleration("t", "Exists", "", ""),)]),
+)
+ELIGIBLE = st.sampled_from(
+    [
+        *("true", "false", "n.unschedulable", '"k" in n.labels', 'n.labels[?"k"].value() == "a"'),
+        *('hasAll(n, ["k", "j"])', "n.podCount > 0", "n.pods.exists(p, p.priority > 1)", 'n.name != "n3"'),
+        *(
+            'SPREAD.countsNode(pod, n) && "j" in n.labels',
+            'SPREAD.withNodeTaintsPolicy("Honor").countsNode(pod, n)',
+        ),
+        *('SPREAD.withNodeAffinityPolicy("Ignore").countsNode(pod, n)', "1 / n.podCount > 0"),
+    ]
+).map(lambda condition: condition.replace("SPREAD", 'spread("k", 1, "DoNotSchedule")'))
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    ELIGIBLE,
+    ELIGIBLE,
+    st.lists(SPREAD_NODES, min_size=24, max_size=26),
+    st.lists(PODS, max_size=4),
+    PODS,
+    SPREAD_PODS,
+)
+def test_eligible_at_once_is_one_after_the_other(
+    first: str, second: str, facts: list[NodeFacts], pods: list[PodInfo], late: PodInfo, pod: PodInfo
+) -> None:
+    """What has been counted at once goes on one by one when pods come."""
+    named = [replace(each, name=f"n{at}") for at, each in enumerate(facts)]
+    body = f"""
+      let count = topology("k").eligible(n, {first}).eligible(n, {second}).count(p, p.priority > 0)
+      value count.here(node) + 10 * count.least(1) + 1000 * count.total() + 100000 * count.domains()
+    """
+    found = []
+    for at_once in (True, False):
+        cache = cluster(named, pods)
+        before = scores(body, pod, NodeSet.all(cache.snapshot()), at_once)
+        cache.add_pod(replace(late, name="late"))
+        found.append((before, scores(body, pod, NodeSet.all(cache.snapshot()), at_once)))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize(
+    ("constraint", "domains"),
+    [
+        ("C", 12),
+        ('C.withNodeAffinityPolicy("Ignore")', 24),
+        ('C.withNodeTaintsPolicy("Honor")', 8),
+        ('C.withNodeAffinityPolicy("Ignore").withNodeTaintsPolicy("Honor")', 16),
+    ],
+)
+def test_nodes_that_count_for_spread(constraint: str, domains: int, at_once: bool) -> None:
+    """Every second of 24 nodes has the label that the pod selects, every third a taint."""
+    facts = [
+        NodeFacts(
+            f"n{at}",
+            labels=FrozenMap({"host": f"n{at}", "half": str(at % 2)}),
+            taints=(Taint("t", "", "NoSchedule"),) if at % 3 == 0 else (),
+        )
+        for at in range(24)
+    ]
+    constraint = constraint.replace("C", 'spread("host", 1, "DoNotSchedule")', 1)
+    body = f'value topology("host").eligible(n, {constraint}.countsNode(pod, n)).count(p, true).domains()'
+    pod = PodInfo("p", node_selector=FrozenMap({"half": "0"}))
+    assert set(scores(body, pod, NodeSet.all(cluster(facts).snapshot()), at_once)) == {domains}

@@ -12,6 +12,7 @@ from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.label_selectors import LabelSelector
 from kdsl.cluster.node import NodeFacts, NodeInfo
+from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot import Snapshot
@@ -80,6 +81,13 @@ class Question:
                     yield value.priority
                 case "weight":
                     yield value.weight + 1
+
+    def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
+        """Tell only where nodes are many: both ways of beginning a count are gone."""
+        if len(nodes) < 3:
+            return None
+        is_in = [is_eligible(node, self.name) for node in nodes.nodes()]
+        return nodes.take(np.array(is_in, dtype=np.bool_)), 2
 
     def meter(self) -> Meter:
         return Meter(1000)
