@@ -94,7 +94,7 @@ class EventPattern:
         return self.resource is resource and bool(self.actions & actions)
 
     def words(self) -> tuple[str, ...]:
-        """Say in words what has to happen: one text for each action."""
+        """Say in words what has to happen: a text for each action, one for all changes where any will do."""
         if self.resource is Resource.ANY:
             return ("anything in the cluster changes",)
         subject = _SUBJECTS.get(self.resource, f"a {self.resource}")
@@ -102,8 +102,13 @@ class EventPattern:
             texts = _OBJECT_WORDS
         else:
             texts = _POD_WORDS if self.resource is not Resource.NODE else _NODE_WORDS
-        found = dict.fromkeys(text for action, text in texts.items() if action & self.actions)
-        return tuple(text.format(subject) for text in found)
+        # Only a pod that is there waits: it neither appears nor goes away.
+        actions = self.actions & (Action.UPDATE if self.resource is Resource.TARGET_POD else Action.ALL)
+        changes = {action for action in texts if action & Action.UPDATE}
+        if all(action & actions for action in changes):
+            texts = {action: text for action, text in texts.items() if action not in changes}
+            texts[Action.UPDATE] = "{} changes"
+        return tuple(text.format(subject) for action, text in texts.items() if action & actions)
 
     def __str__(self) -> str:
         names = "|".join(action.name or "" for action in _NAMED if action & self.actions == action)

@@ -85,12 +85,20 @@ def session_options(command: Command) -> Command:
 def read_workload(
     cluster: tuple[str, ...], pods: tuple[str, ...], form: str, *, keeps_manifests: bool = False
 ) -> tuple[Workload, bool]:
-    """Read the inputs, print what is wrong with them to stderr, and tell whether anything was."""
+    """Read the inputs, print what is wrong with them to stderr, and tell whether anything was.
+
+    Ends with exit code 2 where an input cannot be read at all, or mistakes leave no node: an answer would be
+    about another cluster.
+    """
+    from kdsl.cluster.problems import InputCode
     from kdsl.sim.workload import read_kubernetes, read_openb_trace
 
     read = read_openb_trace if form == "openb" else read_kubernetes
     workload, diagnostics = read(cluster, pods, keeps_manifests=keeps_manifests)
-    return workload, _complain(diagnostics)
+    broken = _complain(diagnostics)
+    if any(each.code == InputCode.UNREADABLE for each in diagnostics) or (broken and not workload.nodes):
+        sys.exit(2)
+    return workload, broken
 
 
 def read_session(

@@ -167,5 +167,10 @@ def _params(rule: str, params: Sequence[CheckedParam]) -> Iterator[Line]:
     for param in params:
         span = param.value.span
         first, *rest = span.text.splitlines()
-        yield f"  set {rule}.{param.variable.name} = {first}", span.site
-        yield from ((f"  {text}", "") for text in rest)
+        head = f"  set {rule}.{param.variable.name} = "
+        yield head + first, span.site
+        # The value stands in another column than in its file: the lines below its first go with it.
+        shift = len(head) - (span.column - 1)
+        for text in rest:
+            bare = text.lstrip(" ")
+            yield " " * max(len(text) - len(bare) + shift, 0) + bare, ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean
+from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError, KdslError
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.kinds import CatalogObject
@@ -105,7 +105,7 @@ def read_kubernetes(
             object_id(thing): source for thing, source in zip(read.objects, read.sources, strict=False)
         },
     )
-    return workload, (*read.diagnostics, *_gaps(workload, read.unread))
+    return workload, _with_gaps(read.diagnostics, workload, read.unread)
 
 
 def read_openb_trace(
@@ -117,10 +117,17 @@ def read_openb_trace(
     trace = read_openb(cluster[0], pods[0])
     manifests = openb_manifests(trace.nodes, trace.pods) if keeps_manifests else {}
     workload = Workload(trace.nodes, (), trace.pods, manifests=manifests)
-    return workload, (*trace.diagnostics, *_gaps(workload))
+    return workload, _with_gaps(trace.diagnostics, workload)
 
 
-def _gaps(workload: Workload, unread: Sequence[tuple[str, int]] = ()) -> Iterator[Diagnostic]:
+def _with_gaps(
+    found: tuple[Diagnostic, ...], workload: Workload, unread: Sequence[tuple[str, int]] = ()
+) -> tuple[Diagnostic, ...]:
+    """Add what the input lacks, unless mistakes were found: then a gap is most likely what they left."""
+    return found if has_errors(found) else (*found, *_gaps(workload, unread))
+
+
+def _gaps(workload: Workload, unread: Sequence[tuple[str, int]]) -> Iterator[Diagnostic]:
     """Warn of what a run needs and the input lacks: the answer would be right, and seldom what was meant."""
     others = ", ".join(f"{count:,} {kind}" for kind, count in unread)
     help = (f"the input also holds what is not read: {others}",) if others else ()

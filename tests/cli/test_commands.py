@@ -283,6 +283,25 @@ def test_gaps_of_the_input_are_warnings(tmp_path: Path) -> None:
     assert "`jobs/lost` on `gone`" in result.stderr
 
 
+def test_without_its_cluster_a_run_gives_no_answer(tmp_path: Path) -> None:
+    """A misspelt path must not end in pods that find no node."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "cut.json").write_text('{"apiVersion": "v1", "kind": "List", "items": [')
+    for name, said in (
+        ("nowhere.yaml", "cannot read this file"),
+        ("empty", "this folder holds no YAML or JSON files"),
+        ("cut.json", "this is not JSON"),
+    ):
+        for command in (("simulate",), ("explain", "report")):
+            result = kdsl(*command, "--cluster", str(tmp_path / name), *QUICKSTART[2:])
+            assert (result.exit_code, result.stdout) == (2, "")
+            assert said in result.stderr
+            assert "1 error\n" in result.stderr
+            assert "K1114" not in result.stderr
+    beside = kdsl("simulate", *QUICKSTART, "--pods", str(tmp_path / "nowhere.yaml"))
+    assert (beside.exit_code, beside.stdout) == (2, "")
+
+
 @pytest.mark.parametrize(
     ("content", "code"),
     [

@@ -76,6 +76,7 @@ def test_what_is_no_scheduler_configuration(path: Path) -> None:
     refused = kdsl("convert", str(pod))
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "error[K1139]" in refused.stderr and "its kind is `Pod`" in refused.stderr
+    assert "Policy and HAMi's device configuration" in refused.stderr
     assert "it holds no settings" in kdsl("convert", "--to", "config", str(path)).stderr
 
 

@@ -67,6 +67,14 @@ def test_show_of_an_unknown_profile() -> None:
     assert isinstance(error, InvalidInputError)
 
 
+def test_a_value_of_several_lines_keeps_its_shape() -> None:
+    lines = iter(kdsl("show", "kubernetes.v1_36.default").stdout.splitlines())
+    column = next(line.index('"') for line in lines if "set VolumeZone.labels = [" in line)
+    items = [next(lines) for _ in range(3)]
+    assert [len(item) - len(item.lstrip()) for item in items] == [column] * 3
+    assert items[-1].endswith("]")
+
+
 @pytest.fixture
 def changed(tmp_path: Path) -> Path:
     """The example with a change of every sort."""
