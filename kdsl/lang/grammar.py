@@ -11,6 +11,7 @@ import sys
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from threading import Lock
 
 import lark
 from lark import Lark
@@ -18,6 +19,9 @@ from lark import Lark
 from kdsl.base.kept import cache_folder, digest_of, read_kept, write_kept
 
 START_SYMBOLS = ("file", "expression")
+# Lark reads the grammar's literals with `ast`, whose depth count CPython 3.11 shares between threads (gh-106905):
+# two that build at once may raise SystemError.
+_BUILDING = Lock()
 
 
 def grammar_text() -> str:
@@ -27,15 +31,16 @@ def grammar_text() -> str:
 
 def build_grammar(text: str, *, strict: bool = False) -> Lark:
     """Build the parser from grammar text; `strict` raises on any conflict or terminal collision."""
-    return Lark(
-        text,
-        parser="lalr",
-        lexer="contextual",
-        start=list(START_SYMBOLS),
-        propagate_positions=True,
-        maybe_placeholders=True,
-        strict=strict,
-    )
+    with _BUILDING:
+        return Lark(
+            text,
+            parser="lalr",
+            lexer="contextual",
+            start=list(START_SYMBOLS),
+            propagate_positions=True,
+            maybe_placeholders=True,
+            strict=strict,
+        )
 
 
 @cache

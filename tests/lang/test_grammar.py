@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -137,3 +138,19 @@ def test_many_may_write_at_once(tmp_path: Path) -> None:
         for loaded in pool.map(lambda _: load_grammar(tmp_path), range(4)):
             loaded.parse("1", start="expression")
     assert len(kept(tmp_path)) == 1
+
+
+def test_one_thread_builds_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    building, most = 0, 0
+
+    def slow_lark(*_: object, **__: object) -> None:
+        nonlocal building, most
+        building += 1
+        most = max(most, building)
+        time.sleep(0.01)
+        building -= 1
+
+    monkeypatch.setattr("kdsl.lang.grammar.Lark", slow_lark)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: build_grammar(""), range(4)))
+    assert most == 1
