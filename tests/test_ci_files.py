@@ -13,6 +13,8 @@ import yaml
 from kdsl.cli.main import COMMANDS
 from kdsl.testing.discovery import is_test_file
 
+from tests.published_schemas import published
+
 ROOT = Path(__file__).parent.parent
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -34,6 +36,13 @@ def test_the_hook_that_runs_tests_sees_tests_and_rules_and_takes_no_files() -> N
     seen = [name for name in ("a.test.yaml", "a_test.yaml", "a.kdsl", "a.kdsl.yaml", "b.yaml") if re.search(hook["files"], name)]  # fmt: skip
     assert seen == ["a.test.yaml", "a_test.yaml", "a.kdsl", "a.kdsl.yaml"]
     assert all(is_test_file(Path(name)) for name in seen[:2])
+
+
+def test_github_takes_the_action_and_the_workflow() -> None:
+    for kind, path in (("action", "action.yml"), ("workflow", "examples/teams/.github/workflows/rules.yaml")):
+        written = yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+        # `on` is a boolean to YAML 1.1, and a name to GitHub.
+        published(f"github-{kind}").validate({"on" if key is True else key: written[key] for key in written})
 
 
 def test_inputs_are_documented_and_used() -> None:

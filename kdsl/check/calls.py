@@ -67,7 +67,7 @@ def _global(inf: Inference, expr: Call, name: str, rooted: bool) -> TypedExpr:
     if fn is not None:
         return _call_fn(inf, fn, name, args, expr.span)
     if name in inf.views.functions:
-        return _call_view_function(inf, inf.views.functions[name], args, expr.span)
+        return _call_view_function(inf, inf.views.functions[name], args, expr.span, name_span)
     function = inf.names.function(name, rooted)
     if function is not None:
         if name == "dyn" and inf.strict and not inf.allows_dyn:
@@ -147,10 +147,10 @@ def _call_fn(inf: Inference, fn: FnSignature, name: str, args: Sequence[TypedExp
 
 
 def _call_view_function(
-    inf: Inference, function: ViewFunction, args: Sequence[TypedExpr], span: Span
+    inf: Inference, function: ViewFunction, args: Sequence[TypedExpr], span: Span, name_span: Span
 ) -> TypedExpr:
     if function.of:
-        return _short_for_method(inf, function, args, span)
+        return _short_for_method(inf, function, args, span, name_span)
     if not _takes(inf, function.name, function.args, args, span):
         return inf.error(span)
     return CallOf(
@@ -163,14 +163,22 @@ def _call_view_function(
 
 
 def _short_for_method(
-    inf: Inference, function: ViewFunction, args: Sequence[TypedExpr], span: Span
+    inf: Inference, function: ViewFunction, args: Sequence[TypedExpr], span: Span, name_span: Span
 ) -> TypedExpr:
-    receiver = inf.scope.lookup(function.of)
+    receiver: TypedExpr | None = inf.scope.lookup(function.of)
     if receiver is None:
+        receiver = inf.names.value(function.of, rooted=True, span=span)
+    view = None if receiver is None else inf.views.types.get(receiver.type.name)
+    method = None if view is None else view.methods.get(function.name)
+    if receiver is None or method is None:
         refusal = inf.names.refusal(function.name, span) or inf.names.refusal(function.of, span)
-        return inf.fail(refusal or _unknown_function(inf, function.name, span))
-    method = inf.views.types[receiver.type.name].methods[function.name]
+        return inf.fail(refusal or _without_receiver(function, name_span))
     return _call_method(inf, method, replace(receiver, span=span), args, span)
+
+
+def _without_receiver(function: ViewFunction, span: Span) -> Diagnostic:
+    title = f"`{function.name}` is short for `{function.of}.{function.name}`, and there is no `{function.of}`"
+    return Diagnostic(CheckCode.UNKNOWN_NAME, title, span, f"no `{function.of}` is in scope")
 
 
 def _call_method(

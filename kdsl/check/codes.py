@@ -28,7 +28,7 @@ class CheckCode(StrEnum):
     UNKNOWN_NAME = "K0301"  # a name that nothing declares
     UNKNOWN_FIELD = "K0302"  # a field that the type does not have
     UNKNOWN_FUNCTION = "K0303"  # a function or method that does not exist
-    SHADOWING = "K0304"  # a variable that would hide another
+    SHADOWING = "K0304"  # a variable, function or parameter that would hide another
     RECURSION = "K0305"  # functions or constants that need themselves
     NOT_HERE = "K0306"  # a name that other kinds of rules have
     UNKNOWN_RULE = "K0307"  # a predicate, score, queue, profile or parameter that does not exist
@@ -37,7 +37,7 @@ class CheckCode(StrEnum):
     USED_TWICE = "K0402"  # a rule that a profile would run twice
     WEIGHT_RANGE = "K0403"  # a weight that is no weight
     FINAL = "K0404"  # a `set` of a parameter that is final
-    MANDATORY = "K0405"  # a mandatory predicate that would be disabled
+    MANDATORY = "K0405"  # a mandatory predicate that would be disabled, or changed by a team
     SCHEDULER_TAKEN = "K0406"  # two profiles with one scheduler name
     INCOMPLETE = "K0407"  # a rule or profile without what it is for
     WRITTEN_TWICE = "K0408"  # a statement that may stand once
@@ -46,9 +46,9 @@ class CheckCode(StrEnum):
 
     NOT_GRANTED = "K0411"  # a statement that the platform gave a team no right to
     OUT_OF_RANGE = "K0412"  # a weight outside the range that a team was granted
-    TEAM_BASE = "K0413"  # a team's profile that extends none of the platform's
-    TEAM_FILES = "K0414"  # a file or package that would belong to two
-    PLATFORM_ONLY = "K0415"  # a `team` block outside the platform's files
+    TEAM_BASE = "K0413"  # a team's profile that extends none of the platform's that is in use
+    TEAM_FILES = "K0414"  # a file or package that would belong to two, or to nobody in a team's folder
+    PLATFORM_ONLY = "K0415"  # a `team` block or a library's profiles that come by a team's file
     DEPENDS_ON_TEAM = "K0416"  # a file of the platform that imports a team's
     OWNS_READS = "K0417"  # an `owns` that reads more than namespace, labels and service account
     TEAM_PROFILE = "K0418"  # a team with several profiles of which none is its first

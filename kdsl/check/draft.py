@@ -286,6 +286,8 @@ def scheduler_taken(
         help_ = (f"leave `scheduler` out: pods of team `{team}` get a profile of the team without asking",)
     elif inherited:
         help_ = ('it is inherited: write a `scheduler "name"` of its own',)
+    else:
+        help_ = (f"a profile that extends `{other.qualified}` may take its place; others need another name",)
     span = name.span if inherited else scheduler.span
     return Diagnostic(
         CheckCode.SCHEDULER_TAKEN,

@@ -13,6 +13,7 @@ from kdsl.check.environment import FnSignature
 from kdsl.check.extent import CALL_LEVELS, Extents, is_too_large, source_depth, too_deep, too_large
 from kdsl.check.guards import NO_FACTS, Guards
 from kdsl.check.infer import Inference
+from kdsl.check.library import LIBRARY
 from kdsl.check.macros import shadowing
 from kdsl.check.model import CheckedFn
 from kdsl.check.names import FileNames, Place
@@ -45,9 +46,27 @@ class Functions:
     def check_all(self) -> None:
         """Check every function and file parameter, used or not."""
         for param in self._declarations.all(Param):
+            self._hides(param.declaration.name, "parameter", param.name in self._views.scopes["predicate"])
             self.constant(param)
         for fn in self._declarations.all(Fn):
+            self._hides(fn.declaration.name, "function", self._is_shared(fn.name))
             self.signature(fn)
+
+    def _is_shared(self, name: str) -> bool:
+        """Tell whether the library or the views have a function that is called like this."""
+        known = LIBRARY.get(name)
+        return name in self._views.functions or (
+            known is not None and not all(overload.member for overload in known.overloads)
+        )
+
+    def _hides(self, name: Name, what: str, is_taken: bool) -> None:
+        """Report what would mean something else in one package than it does in all others."""
+        if is_taken:
+            title = f"`{name.text}` means the same everywhere, so no {what} can be called like it"
+            help_ = ("choose another name",)
+            self._diagnostics.append(
+                Diagnostic(CheckCode.SHADOWING, title, name.span, "would hide it", help=help_)
+            )
 
     def inference(
         self, home: Home, place: Place, scope: Scope, hidden: frozenset[str] = frozenset()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from kdsl.base.diagnostic import Diagnostic
@@ -104,7 +105,21 @@ class Profiles:
             )
             if profile is not None:
                 found[profile.qualified] = profile
+        self._check_bases(schedulers)
         return found
+
+    def _check_bases(
+        self, schedulers: Mapping[tuple[str, str], tuple[Located[Profile], SchedulerName]]
+    ) -> None:
+        """Report the profiles of teams that extend one whose place another of the platform's has taken."""
+        for located in self._declarations.all(Profile):
+            base = self._base_of(located)
+            scheduler = None if base is None else self._drafts[base.qualified].scheduler
+            if base is None or scheduler is None or self._teams.name_of(base):
+                continue
+            holder, line = schedulers[str(scheduler.name.value), ""]
+            if self._extends(holder, base):
+                self._rights.refuse_replaced(located, base, holder, line.span)
 
     def _claim(
         self,

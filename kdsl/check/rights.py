@@ -23,6 +23,7 @@ from kdsl.lang.tree import (
     AddPredicate,
     AddScore,
     CheckPredicates,
+    Device,
     Disable,
     Files,
     May,
@@ -48,6 +49,8 @@ REWEIGHT = "reweight"
 ORDER_DEVICES = "order devices"
 DISABLE_PREDICATES = "disable predicates"
 DISABLE_SCORES = "disable scores"
+
+_MOST_NAMED = 3
 
 
 class Rights:
@@ -86,6 +89,27 @@ class Rights:
             Diagnostic(CheckCode.TEAM_BASE, title, span, why, secondary=_whose(team), help=help_)
         )
 
+    def refuse_replaced(
+        self, located: Located[Profile], base: Located[Profile], holder: Located[Profile], line: Span
+    ) -> None:
+        """Report a profile of a team that extends `base`, a profile of the platform that `holder`, another
+        one, extends and replaces by its `scheduler` line: it would not have what the platform demands there.
+        """
+        team = self._teams.of(located.declaration.span)
+        name = located.declaration.extends
+        if team is None or name is None:
+            return
+        self._diagnostics.append(
+            Diagnostic(
+                CheckCode.TEAM_BASE,
+                f"profile `{located.name}` of team `{team.name}` extends one that the platform has replaced",
+                name.span,
+                f"it lacks what `{holder.qualified}` adds",
+                secondary=(Label(line, f"`{holder.qualified}` takes the place of `{base.qualified}`"),),
+                help=(f"extend `{holder.qualified}`",),
+            )
+        )
+
     def check(self, draft: Draft, statement: ProfileStatement, located: Located[Profile]) -> None:
         """Report a statement that the profile's team has no right to. `draft` is what it changes."""
         team = self._teams.of(located.declaration.span)
@@ -114,7 +138,8 @@ class Rights:
             case SetParam():
                 self._set(draft, statement, team, located)
             case UseDevices():
-                self._need(team, ORDER_DEVICES, statement.span, "choose devices")
+                if self._need(team, ORDER_DEVICES, statement.span, "choose devices"):
+                    self._choose(draft, statement, team, located)
             case UseQueue(name=name):
                 self._queue(draft, name, team, located)
             case CheckPredicates(all=everything):
@@ -141,12 +166,47 @@ class Rights:
             at = entry_at(entries, statement.rule, self._declarations, located.home)
             if at is None or entries[at].param(statement.param.text) is None:
                 continue
-            if not self._is_of(entries[at], team):
+            rule = entries[at].rule.declaration
+            if self._is_of(entries[at], team):
+                continue
+            if isinstance(rule, Predicate) and rule.mandatory:
+                self._diagnostics.append(_mandatory(rule, what, team, statement.span))
+            else:
                 of_what = f"{what} of a {kind} that is the platform's"
                 help_: tuple[str, ...] = ()
                 if kind is RuleKind.PREDICATE:
                     help_ = ("to demand more, write `tighten`: it cannot let a node pass that was rejected",)
                 self._need(team, right, statement.span, of_what, help_)
+
+    def _choose(
+        self, draft: Draft, statement: UseDevices, team: Located[Team], located: Located[Profile]
+    ) -> None:
+        """Report devices that a team takes away, and such as it has written itself: what has a device is left
+        to it by the other rules, so that either would let nodes pass that the platform rejects.
+        """
+        chosen = set()
+        for name in statement.names:
+            device = self._declarations.find(Device, name.text, located.home)
+            if device is None:
+                return  # which is reported
+            chosen.add(device.qualified)
+            if self._teams.name_of(device):
+                title = f"team `{team.name}` may not use device `{device.name}`, which it has written itself"
+                why = "what a device has is left to it by the platform's predicates"
+                self._diagnostics.append(
+                    Diagnostic(CheckCode.NOT_GRANTED, title, name.span, why, secondary=_why(team))
+                )
+        kinds = () if draft.devices is None else draft.devices.kinds
+        lost = [each for each in kinds if each[0].qualified not in chosen]
+        if lost:
+            names = [f"`{device.name}`" for device, _ in lost[:_MOST_NAMED]]
+            more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""
+            title = f"team `{team.name}` may not leave out {', '.join(names)}{more}"
+            why = "a team may order devices and add some"
+            label = Label(lost[0][1].span, f"`{lost[0][0].name}` is inherited from here")
+            self._diagnostics.append(
+                Diagnostic(CheckCode.NOT_GRANTED, title, statement.span, why, secondary=(label,))
+            )
 
     def _is_own(
         self, entries: tuple[Entry, ...], name: Name, team: Located[Team], located: Located[Profile]
@@ -166,18 +226,21 @@ class Rights:
 
     def _need(
         self, team: Located[Team], right: str, span: Span, what: str, help_: tuple[str, ...] = ()
-    ) -> None:
-        if self._teams.grant(team, right) is None:
-            self._diagnostics.append(
-                Diagnostic(
-                    CheckCode.NOT_GRANTED,
-                    f"team `{team.name}` may not {what}",
-                    span,
-                    f"needs the right `{right}`",
-                    secondary=_why(team),
-                    help=help_,
-                )
+    ) -> bool:
+        """Tell whether a team has a right, and report a statement that needs it where it has not."""
+        if self._teams.grant(team, right) is not None:
+            return True
+        self._diagnostics.append(
+            Diagnostic(
+                CheckCode.NOT_GRANTED,
+                f"team `{team.name}` may not {what}",
+                span,
+                f"needs the right `{right}`",
+                secondary=_why(team),
+                help=help_,
             )
+        )
+        return False
 
     def _refuse_preemption(self, team: Located[Team], span: Span, what: str) -> None:
         """Report a change of preemption: its victims may be other teams' pods, so no right covers it."""
@@ -242,6 +305,15 @@ def _keeps(new: CheckedQueue, old: CheckedQueue, admit: CheckedAdmit) -> bool:
     ):
         return False
     return any(each.condition == admit.condition for each in new.admit)
+
+
+def _mandatory(rule: Predicate, what: str, team: Located[Team], span: Span) -> Diagnostic:
+    """Say that a team cannot change a mandatory predicate, whatever it was granted."""
+    title = f"predicate `{rule.name.text}` is mandatory"
+    why = f"team `{team.name}` may not {what}: that may let nodes pass"
+    help_ = ("to demand more, write `tighten`: it cannot let a node pass that was rejected",)
+    label = Label(rule.name.span, "declared here")
+    return Diagnostic(CheckCode.MANDATORY, title, span, why, secondary=(label,), help=help_)
 
 
 def _why(team: Located[Team]) -> tuple[Label, ...]:

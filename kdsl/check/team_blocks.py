@@ -19,6 +19,8 @@ OWNED_BY = frozenset({"pod.namespace", "pod.labels", "pod.serviceAccount"})
 computed.
 """
 
+_ODD_STEPS = frozenset({"", ".", ".."})
+
 
 def check_team(
     located: Located[Team], block: Block, teams: Teams, declarations: Declarations
@@ -36,9 +38,14 @@ def check_team(
     for may in statements_of(located, May):
         block.diagnostics.extend(_grants(may))
     for files in statements_of(located, Files):
-        if not str(files.pattern.value).endswith(".kdsl"):
+        pattern = str(files.pattern.value)
+        # Places are compared by their names, in which there are no such steps.
+        is_odd = not _ODD_STEPS.isdisjoint(pattern.split("/"))
+        if is_odd or not pattern.endswith(".kdsl"):
             title = f"the pattern {files.pattern.raw} matches no rule file"
             help_ = ('rule files end in `.kdsl`, as in `"teams/ml/**.kdsl"`',)
+            if is_odd:
+                help_ = ("patterns count from the folder of this file or the one above it",)
             block.diagnostics.append(
                 Diagnostic(CheckCode.TEAM_GRANT, title, files.pattern.span, "no rule file", help=help_)
             )

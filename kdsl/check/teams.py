@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -18,22 +18,27 @@ from kdsl.base.globs import glob
 from kdsl.base.span import Source, Span
 from kdsl.check.codes import CheckCode
 from kdsl.check.declarations import D, Declarations, Located
-from kdsl.lang.loader import Program
-from kdsl.lang.tree import File, Files, Grant, May, Team, TeamStatement
+from kdsl.lang.loader import Package, Program
+from kdsl.lang.tree import File, Files, Grant, May, Name, Profile, Team, TeamStatement
 
 S = TypeVar("S", bound=TeamStatement)
+
+_WHOLE_FOLDER = re.compile(r"([^*?]+/)[*/]+\.kdsl")
+"""The patterns that give a folder to a team and not only some of its files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A `files` line: what matches it is the team's.
 
-    The pattern counts from the folder of the file that holds the line, or from the folder above it.
+    The pattern counts from the folder of the file that holds the line, or from the folder above it. `home` is
+    the folder that it gives to the team as a whole, as `teams/ml/*.kdsl` does; "" where it gives none.
     """
 
     team: Located[Team]
     span: Span
     pattern: re.Pattern[str]
+    home: str
     folders: tuple[str, ...]
 
     def covers(self, source: Source) -> bool:
@@ -44,6 +49,11 @@ class Claim:
             for folder in self.folders
             if path.startswith(folder)
         )
+
+    def surrounds(self, source: Source) -> bool:
+        """Tell whether a file stands in the team's folder, at any depth."""
+        path = _place(source.path)
+        return self.home != "" and any(path.startswith(folder + self.home) for folder in self.folders)
 
 
 class Teams:
@@ -57,13 +67,18 @@ class Teams:
             claims = [claim for claim in self._claims if claim.covers(file.span.source)]
             # Of two claims, the narrower one is taken for the right one, so that one slip is reported once.
             claims.sort(key=lambda claim: -len(claim.pattern.pattern))
-            self._owners[file.span.source] = claims[0] if claims else None
             diagnostics.extend(_claimed_twice(file, claims))
+            if not claims:
+                # What stands in the folder of a team is taken for its, so that one slip is reported once.
+                claims = [claim for claim in self._claims if claim.surrounds(file.span.source)]
+                diagnostics.extend(_stray(file, claim) for claim in claims[:1])
+            self._owners[file.span.source] = claims[0] if claims else None
         diagnostics.extend(self._same_names())
         diagnostics.extend(self._blocks_of_teams())
         for package in program.packages.values():
             diagnostics.extend(self._mixed(package.files))
         diagnostics.extend(self._dependencies(program))
+        diagnostics.extend(self._brought_in(program))
 
     def of(self, span: Span) -> Located[Team] | None:
         """Return the team whose file this is; None for the platform's."""
@@ -102,21 +117,33 @@ class Teams:
                 )
 
     def _mixed(self, files: tuple[File, ...]) -> Iterator[Diagnostic]:
-        """Report the files of a package that do not belong to the team that others belong to."""
-        claims = [claim for file in files if (claim := self._owners[file.span.source]) is not None]
-        for file in files if claims else ():
-            claim = self._owners[file.span.source]
-            team = claims[0].team.name
-            if (claim is None or claim.team.name != team) and file.package is not None:
-                whose = "no file of the team" if claim is None else f"a file of team `{claim.team.name}`"
-                yield Diagnostic(
-                    CheckCode.TEAM_FILES,
-                    f"package `{file.package.text}` is team `{team}`'s, but this is {whose}",
-                    file.package.span,
-                    "a package belongs to one owner",
-                    secondary=(Label(claims[0].span, "the team's files are these"),),
-                    help=("move the file to the others, or give it a package of its own",),
-                )
+        """Report the files of a package whose owner is not that of most; of two with equally many it is a
+        team's.
+        """
+        owners = [self._owner(file.span.source) for file in files]
+        holder = max(owners, key=lambda owner: (owners.count(owner), owner != ""))
+        first = files[owners.index(holder)]
+        for file, owner in zip(files, owners, strict=True):
+            if owner == holder or file.package is None or first.package is None:
+                continue
+            whose = f"a file of team `{owner}`" if owner else "no file of the team"
+            claim = self._owners[file.span.source] or self._owners[first.span.source]
+            yield Diagnostic(
+                CheckCode.TEAM_FILES,
+                f"package `{file.package.text}` is {f'team `{holder}`' if holder else 'the platform'}'s, "
+                f"but this is {whose}",
+                file.package.span,
+                "a package belongs to one owner",
+                secondary=(
+                    Label(first.package.span, "this file has it, too"),
+                    *([Label(claim.span, "the team's files are these")] if claim else []),
+                ),
+                help=("move the file to the others, or give it a package of its own",),
+            )
+
+    def _owner(self, source: Source) -> str:
+        claim = self._owners[source]
+        return "" if claim is None else claim.team.name
 
     def _dependencies(self, program: Program) -> Iterator[Diagnostic]:
         """Report files of the platform that import what a team can change."""
@@ -138,6 +165,45 @@ class Teams:
                         help=("move what both need into a package of the platform",),
                     )
 
+    def _brought_in(self, program: Program) -> Iterator[Diagnostic]:
+        """Report imports of teams that bring in profiles of a library: any pod could ask for them by their
+        scheduler names. Where a file of the platform imports them, it is the platform that says so.
+        """
+        own = [file for file in program.files if _package(file) not in program.borrowed]
+        of_platform = _reachable(program, [file for file in own if self._owners[file.span.source] is None])
+        for file in own:
+            claim = self._owners[file.span.source]
+            for statement in file.imports if claim is not None else ():
+                name = statement.package.text
+                if claim is None or name not in program.borrowed or name in of_platform:
+                    continue
+                members = program.packages[name].files
+                for package in sorted(_reachable(program, members) | {name}):
+                    found = next(_profiles_of(program.packages[package]), None)
+                    if package in program.borrowed - of_platform and found is not None:
+                        yield _brings(statement.package, found, package, claim)
+
+
+def _package(file: File) -> str:
+    return "" if file.package is None else file.package.text
+
+
+def _reachable(program: Program, files: Iterable[File]) -> set[str]:
+    """Return the packages that files import, directly or through one another."""
+    found: set[str] = set()
+    waiting = list(files)
+    while waiting:
+        for statement in waiting.pop().imports:
+            package = program.packages.get(statement.package.text)
+            if package is not None and package.name not in found:
+                found.add(package.name)
+                waiting += package.files
+    return found
+
+
+def _profiles_of(package: Package) -> Iterator[Profile]:
+    return (each for each in package.declarations if isinstance(each, Profile))
+
 
 def statements_of(team: Located[Team], kind: type[S]) -> list[S]:
     """Return the statements of a kind in a team's block."""
@@ -148,7 +214,9 @@ def _claims(team: Located[Team]) -> Iterator[Claim]:
     for files in statements_of(team, Files):
         parents = Path(_place(files.span.source.path)).parents[:2]
         folders = tuple(f"{folder}/" for folder in parents)
-        yield Claim(team, files.span, glob(str(files.pattern.value)), folders)
+        pattern = str(files.pattern.value)
+        whole = _WHOLE_FOLDER.fullmatch(pattern)
+        yield Claim(team, files.span, glob(pattern), "" if whole is None else whole[1], folders)
 
 
 def _place(path: str) -> str:
@@ -169,3 +237,26 @@ def _claimed_twice(file: File, claims: list[Claim]) -> Iterator[Diagnostic]:
             where=file.span.source.path,
             help=("make the patterns disjoint",),
         )
+
+
+def _stray(file: File, claim: Claim) -> Diagnostic:
+    team, path = claim.team.name, file.span.source.path
+    return Diagnostic(
+        CheckCode.TEAM_FILES,
+        f"`{path}` stands in the folder of team `{team}`, but the pattern of the team leaves it out",
+        claim.span,
+        "else it would be the platform's",
+        where=path,
+        help=(f'move the file, or write `files "{claim.home}**.kdsl"`',),
+    )
+
+
+def _brings(name: Name, profile: Profile, package: str, claim: Claim) -> Diagnostic:
+    return Diagnostic(
+        CheckCode.PLATFORM_ONLY,
+        f"team `{claim.team.name}` cannot bring in profile `{profile.name.text}` of `{package}`",
+        name.span,
+        "pods of everybody could ask for it",
+        secondary=(Label(claim.span, "this makes it the team's file"),),
+        help=(f"import `{package}` in a file of the platform, which says that its profiles may be used",),
+    )

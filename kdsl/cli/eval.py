@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kdsl.plan.values import Value
 
 _SCOPE = "predicate"
+_NEEDS = {"pod": "pod", "node": "node", "cluster": "cluster", "topology": "cluster"}
+"""The option that gives a name its value; `topology(key)` is short for `cluster.topology(key)`."""
 
 
 @click.command("eval")
@@ -184,8 +186,8 @@ class _Inputs:
 
 def _with_help(diagnostic: Diagnostic, values: Mapping[str, Value]) -> Diagnostic:
     """Say how `pod` and the like get a value."""
-    name = diagnostic.span.text if diagnostic.span else ""
-    if name not in ("pod", "node", "cluster") or name in values:
+    name = _NEEDS.get(diagnostic.span.text if diagnostic.span else "")
+    if name is None or name in values:
         return diagnostic
     return replace(diagnostic, help=(f"say which one with `--{name} FILE`",))
 

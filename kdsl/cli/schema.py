@@ -17,6 +17,12 @@ def _config() -> Mapping[str, Any]:
     return configuration_schema()
 
 
+def _decision() -> Mapping[str, Any]:
+    from kdsl.report.schemas import output_schema
+
+    return output_schema("decision")
+
+
 def _explanation() -> Mapping[str, Any]:
     from kdsl.report.schemas import output_schema
 
@@ -61,6 +67,7 @@ def _trace() -> Mapping[str, Any]:
 
 SCHEMAS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "config": _config,
+    "decision": _decision,
     "explanation": _explanation,
     "findings": _findings,
     "plugin": _plugin,

@@ -106,6 +106,8 @@ def command(
     if coverage is not None and percent is not None and coverage.percent < percent:
         emit(f"error: less than {percent:g}% of the outcomes of conditions were seen", to_stderr=True)
         passed = False
+    if wanted is not None and mutants is None:
+        emit("error: no mutant was tried, since cases fail", to_stderr=True)
     if mutants is not None and wanted is not None and mutants.percent < wanted:
         emit(f"error: less than {wanted:g}% of the mutants were noticed", to_stderr=True)
         passed = False

@@ -19,6 +19,7 @@ from kdsl.base.diagnostic import Diagnostic, Label, has_errors
 from kdsl.base.span import Source, Span
 from kdsl.config.codes import ConfigCode
 from kdsl.config.misfits import misfits, place_of
+from kdsl.lang.codes import LangCode
 from kdsl.lang.yaml_tree import YamlMapping, YamlNode, read_yaml, to_plain
 
 _CONVERTED = ("KubeSchedulerConfiguration", "Policy")
@@ -131,7 +132,9 @@ def load_configuration(path: Path) -> ConfigurationResult:
 def read_configuration(source: Source, folder: Path = Path()) -> ConfigurationResult:
     """Read the text of a configuration, whose paths are relative to `folder`. Never raises."""
     read = read_yaml(source)
-    if has_errors(read.diagnostics):
+    # Of a key that stands twice the first one is looked at: it is no reason to be silent about the others.
+    is_whole = all(each.code == LangCode.YAML_DUPLICATE_KEY for each in read.diagnostics)
+    if has_errors(read.diagnostics) and not (is_whole and len(read.documents) == 1):
         return ConfigurationResult(None, read.diagnostics)
     if len(read.documents) != 1:
         return _refused(_not_one(source, read.documents))
@@ -139,7 +142,7 @@ def read_configuration(source: Source, folder: Path = Path()) -> ConfigurationRe
     other = _of_another(root)
     if other is not None:
         return _refused(other)
-    found = misfits(root, configuration_schema())
+    found = (*read.diagnostics, *misfits(root, configuration_schema()))
     if found:
         return ConfigurationResult(None, found)
     configuration = _configuration(root, folder)

@@ -46,6 +46,7 @@ class LangCode(StrEnum):
     LINK_LOOP = "K0357"  # a folder that contains itself through a symbolic link
     NO_RULES = "K0358"  # a path without any rule file
     CONTESTED_PACKAGE = "K0359"  # a package that two libraries hold
+    FILE_TOO_LARGE = "K0360"  # a rule file beyond the stated limit
 
     CONVERT_REFUSED = "K0124"  # a file that the other form cannot hold
 

@@ -19,6 +19,9 @@ TWIN_SUFFIX = ".kdsl.yaml"
 IGNORE_FILE: Final = ".kdslignore"
 """Names what a search of its folder passes by: a pattern a line, from that folder; `#` starts a comment."""
 
+MAX_BYTES: Final = 128 * 1024
+"""Of a rule file. The largest that ships has a sixth; one of nothing but literals takes seconds to check."""
+
 
 def find_rule_files(
     paths: Iterable[Path | str], suffixes: tuple[str, ...] = (SUFFIX,)
@@ -67,6 +70,10 @@ def read_sources(
 
 def read_source(path: Path, content: bytes) -> Source | Diagnostic:
     """Decode a rule file, without its byte order mark if it has one."""
+    if len(content) > MAX_BYTES:
+        title = f"`{path}` is too large: {len(content):,} bytes, {MAX_BYTES:,} are allowed"
+        help_ = ("split it: files of one package share what they declare",)
+        return Diagnostic(LangCode.FILE_TOO_LARGE, title, where=str(path), help=help_)
     try:
         return Source(str(path), content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

@@ -36,7 +36,11 @@ class FileBuilder(DeviceBuilder):
         header_end = package.span.end if package else self._span(version).end
         line_end = self._source.text.find("\n", header_end)
         first = rest[0].span.start if rest else span.end
-        leading = self._comments.take(0, first if line_end < 0 else min(first, line_end))
+        leading = self._comments.take(0, self._span(version).start)
+        header = self._comments.take(0, package.span.start if package else header_end)
+        behind = self._comments.take(0, first if line_end < 0 else min(first, line_end))
+        if not package:
+            header, behind = [*header, *behind], []
         statements, dangling = self._comments.attach(rest, header_end, span.end)
         return tree.File(
             self._number(version),
@@ -44,6 +48,9 @@ class FileBuilder(DeviceBuilder):
             tuple(statement for statement in statements if isinstance(statement, tree.Import)),
             tuple(statement for statement in statements if not isinstance(statement, tree.Import)),
             leading=tuple(leading),
+            # A name that goes on in the next line may have comments inside.
+            header=(*header, *behind[:-1]),
+            trailing=behind[-1] if behind else None,
             dangling=dangling,
             span=span,
         )

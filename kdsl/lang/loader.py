@@ -46,11 +46,13 @@ class Program:
     """Everything that was loaded. A package comes after those it imports.
 
     `digest` is the SHA-256 of the texts under their packages: equal for equal rules, wherever they lie.
+    `borrowed` are the names of the packages that were taken from libraries because others import them.
     """
 
     files: tuple[File, ...]
     packages: Mapping[str, Package]
     digest: str
+    borrowed: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ def load_sources(
                 diagnostics.append(_no_package(source))
         is_whole = is_whole and result.file is not None and result.file.package is not None
     borrowed, problems, shelved = _borrow(files, libraries)
+    own = frozenset(_by_package(files))
     files += borrowed
     diagnostics += problems
     grouped = _by_package(files)
@@ -112,7 +115,7 @@ def load_sources(
     order, cycles = _dependency_order(grouped)
     diagnostics.extend(cycles)
     packages = {name: Package(name, tuple(grouped[name])) for name in order}
-    program = Program(tuple(files), MappingProxyType(packages), _digest(files))
+    program = Program(tuple(files), MappingProxyType(packages), _digest(files), frozenset(packages) - own)
     return LoadResult(program, tuple(diagnostics))
 
 

@@ -27,14 +27,25 @@ def format_declaration(declaration: tree.Declaration | tree.Statement) -> str:
 
 def format_file(file: tree.File) -> str:
     """Write a whole file, which ends with one line break."""
-    lines = [*_comments(file.leading, 0, is_first=True), f"kdsl {file.version}"]
-    if file.package:
-        lines.append(f"package {file.package.text}")
+    lines = [*_comments(file.leading, 0, is_first=True), *_header(file)]
     lines += _lines(file.imports, (), 0, is_first=False)
     body = list(_lines(file.declarations, file.dangling, 0))
     if body:
         lines += ["", *body]
     return "\n".join(lines) + "\n"
+
+
+def _header(file: tree.File) -> Iterator[str]:
+    """Write the version and the package with the comments between them; the first may stand behind."""
+    behind = [] if not file.header or file.header[0].own_line else [file.header[0]]
+    yield f"kdsl {file.version}" + "".join(map(_behind, behind))
+    yield from _comments(file.header[len(behind) :], 0, is_first=False)
+    if file.package:
+        yield f"package {file.package.text}" + (_behind(file.trailing) if file.trailing else "")
+
+
+def _behind(comment: tree.Comment) -> str:
+    return f"  //{comment.text}"
 
 
 # ---- lines -------------------------------------------------------------------------------------------------
@@ -86,7 +97,7 @@ def _statement_lines(statement: tree.Statement, indent: int) -> Iterator[str]:
         lines[-1] += " {" if inner else " {}"
         lines += [*inner, f"{margin}}}"] if inner else []
     if statement.trailing:
-        lines[-1] += f"  //{statement.trailing.text}"
+        lines[-1] += _behind(statement.trailing)
     yield from lines
 
 

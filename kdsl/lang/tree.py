@@ -588,11 +588,15 @@ class Import(Statement):
 
 @dataclass(frozen=True, slots=True)
 class File(Node):
-    """One rule file. `dangling` are the comments after the last declaration."""
+    """One rule file. `leading` are the comments above its first line, `header` those from there to the line
+    of the package, `trailing` the one behind that, `dangling` those after the last declaration.
+    """
 
     version: int
     package: Name | None
     imports: tuple[Import, ...]
     declarations: tuple[Declaration, ...]
     leading: tuple[Comment, ...] = field(default=(), compare=False, repr=False)
+    header: tuple[Comment, ...] = field(default=(), compare=False, repr=False)
+    trailing: Comment | None = field(default=None, compare=False, repr=False)
     dangling: tuple[Comment, ...] = field(default=(), compare=False, repr=False)

@@ -1,4 +1,4 @@
-"""What the passes add to checked expressions, and the two walks they share.
+"""What the passes add to checked expressions, and the walks they share.
 
 A plan has no second tree: the passes rewrite `kdsl.check.typed` into itself. `Known` is the only new node.
 """
@@ -63,6 +63,19 @@ def map_children(expr: TypedExpr, change: Callable[[TypedExpr], TypedExpr]) -> T
             return replace(expr, target=change(target), body=change(body))
         case Bind(value=value, body=body):
             return replace(expr, value=change(value), body=change(body))
+
+
+def operands(expr: CallOf) -> list[TypedExpr]:
+    """List the operands of `a && b && …`, however they are grouped."""
+    found: list[TypedExpr] = []
+    pending = list(reversed(expr.args))
+    while pending:
+        operand = pending.pop()
+        if isinstance(operand, CallOf) and operand.function == expr.function:
+            pending += reversed(operand.args)
+        else:
+            found.append(operand)
+    return found
 
 
 def shape(expr: object, places: dict[int, int]) -> Hashable:

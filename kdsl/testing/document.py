@@ -47,8 +47,8 @@ class Place:
 
     @property
     def text(self) -> str:
-        """The value of a scalar as text."""
-        return str(self.value)
+        """The value of a scalar as text, as YAML would have it."""
+        return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
 
     def get(self, *steps: Step) -> Place | None:
         """Return what stands at a path below this place."""

@@ -118,7 +118,7 @@ class Fixtures:
             if fixture.count == 1:
                 yield pod
             else:
-                yield from (replace(pod, name=f"{pod.name}-{at + 1}") for at in range(fixture.count))
+                yield from (pod.with_fields(name=f"{pod.name}-{at + 1}") for at in range(fixture.count))
 
 
 def read_fixtures(place: Place | None, folder: Path, found: list[Diagnostic]) -> Fixtures:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import yaml
 
@@ -91,7 +91,7 @@ class Runner:
             (
                 pods[arrival.pod]
                 if arrival.priority is None
-                else replace(pods[arrival.pod], priority=arrival.priority),
+                else pods[arrival.pod].with_fields(priority=arrival.priority),
                 arrival.second,
             )
             for arrival in case.arrivals

@@ -24,7 +24,7 @@ from kdsl.check.lints import LINTS, lint, pages
 from kdsl.check.lints.bounds import Certain
 from kdsl.check.lints.lint import Lint
 from kdsl.check.typed import TypedExpr
-from kdsl.check.types import BOOL, DOUBLE, INT, list_of
+from kdsl.check.types import BOOL, DOUBLE, INT, STRING, list_of
 from kdsl.lang.loader import load_sources
 from kdsl.lang.parser import parse_expression
 from kdsl.plan.expression import compile_expression
@@ -146,8 +146,9 @@ def _combined(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 _LEAVES = st.integers(-9, 9).map(str) | st.sampled_from(["x", "l.size()", "(-x)"])
 _NUMBERS = st.recursive(_LEAVES, _combined, max_leaves=8)
-_ASKED = st.builds("{} {} {}".format, _NUMBERS, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), _NUMBERS)
-_TYPES = {"x": INT, "l": list_of(INT), "d": DOUBLE}
+_SIGNS = st.sampled_from(["<", "<=", ">", ">=", "==", "!="])
+_ASKED = st.builds("{} {} {}".format, _NUMBERS, _SIGNS, _NUMBERS)
+_TYPES = {"x": INT, "l": list_of(INT), "d": DOUBLE, "s": STRING, "b": BOOL, "y": INT}
 
 
 def typed(text: str) -> TypedExpr:
@@ -161,7 +162,7 @@ def typed(text: str) -> TypedExpr:
 
 def compile_value(text: str, x: int, items: list[int]) -> Value:
     try:
-        return compile_expression(typed(text))((x, items, 0.0))
+        return compile_expression(typed(text))((x, items, 0.0, "a", x > 0, 3))
     except EvalError as error:
         return error
 
@@ -184,6 +185,38 @@ def test_what_is_certain_is_true(one: str, other: str, form: str, x: int) -> Non
     assert truth is None or isinstance(value, EvalError) or truth is value
 
 
+_FACTS = (
+    st.builds("{} {} {}".format, st.sampled_from(["x", "y", "(x + 1)"]), _SIGNS, st.integers(-2, 4))
+    | st.builds("{} {} {}".format, st.integers(-2, 4), _SIGNS, st.sampled_from(["x", "y"]))
+    | st.builds("{} {} {}".format, st.sampled_from(["x", "y"]), _SIGNS, st.sampled_from(["x", "y"]))
+    | st.sampled_from(
+        ["b", "b == true", "b != true", "s == 'a'", "s != 'b'", "s in ['a', 'c']", "x in [1, 3]"]
+    )
+)
+_LOGIC = st.recursive(
+    _FACTS,
+    lambda parts: (
+        st.builds("({} && {})".format, parts, parts)
+        | st.builds("({} || {})".format, parts, parts)
+        | st.builds("!({})".format, parts)
+        | st.builds("({} ? {} : {})".format, parts, parts, parts)
+    ),
+    max_leaves=10,
+)
+
+
+@given(_LOGIC, st.integers(-3, 5))
+def test_what_follows_from_the_sides_of_a_condition_is_true(text: str, x: int) -> None:
+    truth = Certain({}).truth(typed(text))
+    assert truth is None or truth is compile_value(text, x, [])
+
+
+@pytest.mark.parametrize("operator", ["&&", "||"])
+def test_many_sides_take_no_time(operator: str) -> None:
+    pairs = [f"(x > {each} || l.size() < {each + 3})" for each in range(200)]
+    assert Certain({}).truth(typed(f" {operator} ".join(pairs))) is None
+
+
 @pytest.mark.parametrize(
     ("text", "truth"),
     [
@@ -200,6 +233,30 @@ def test_what_is_certain_is_true(one: str, other: str, form: str, x: int) -> Non
         ("'a' == 'b'", False),
         ("math.greatest(x, 5) >= 5", True),
         ("9223372036854775807 - l.size() >= 0", True),
+        ("x > 10 && x < 5", False),
+        ("x > 10 && x < 12", None),
+        ("x > 10 && 12 > x && x != 11", False),
+        ("x > y && x <= y", False),
+        ("x > y || y >= x", True),
+        ("x >= y && y >= x", None),
+        ("x < y && y < x", False),
+        ("x != 1 || x != 2", True),
+        ("x == 1 || x == 2", None),
+        ("s == 'a' && s == 'b'", False),
+        ("s == 'a' && s in ['b', 'c']", False),
+        ("s == 'a' && s in ['a', 'c']", None),
+        ("s != 'a' || s != 'b'", True),
+        ("!(s in ['a', 'b']) || s != 'c'", True),
+        ("x in [1, 2] && x > 2", False),
+        ("!(x in [1, 2]) && x >= 1 && x <= 2", False),
+        ("b && !b", False),
+        ("b || !b", True),
+        ("b == false && b", False),
+        ("d < 1.0 || d >= 1.0", None),
+        ("d == 1.0 && d == 2.0", None),
+        ("(b ? x > 3 : x > 4) && x < 2", False),
+        ("l.size() > 0 || l.size() == 0", True),
+        ("s.startsWith('a') && !s.startsWith('a')", False),
     ],
 )
 def test_truth(text: str, truth: bool | None) -> None:

@@ -191,6 +191,15 @@ def test_the_pattern_counts_from_the_folder_or_the_one_above() -> None:
     assert [len(each) for each in (below, above, elsewhere)] == [1, 1, 0]
 
 
+@pytest.mark.parametrize("pattern", ["../ml/*.kdsl", "/ml/*.kdsl", "./ml/*.kdsl", "ml//*.kdsl", "ml/*.yaml"])
+def test_patterns_that_match_nothing(pattern: str) -> None:
+    (problem,) = _titles(p=f'package p\nteam a {{ owns true files "{pattern}" }}')
+    assert (problem.code, problem.title) == (
+        CheckCode.TEAM_GRANT,
+        f'the pattern "{pattern}" matches no rule file',
+    )
+
+
 @pytest.mark.parametrize(
     ("pattern", "matches", "others"),
     [

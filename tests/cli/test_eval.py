@@ -54,6 +54,7 @@ def test_a_constant_expression() -> None:
         ("node.taints", '[Taint{key: "gpu", value: "", effect: "NoSchedule"}]'),
         ("node.taints.all(t, pod.tolerates(t))", "true"),
         ("cluster.nodeCount", "2"),
+        ("topology('kubernetes.io/hostname').count(p, true).here(node)", "0"),
         ("node.podCount", "1"),
         ("node.allocatable - node.requested", '{"cpu": quantity("3"), "memory": quantity("6Gi"), "pods": quantity("110")}'),
         ("pod.requests <= node.allocatable - node.requested", "true"),
@@ -92,10 +93,13 @@ def test_a_bad_expression_is_exit_code_2(text: str, code: str, caret: str) -> No
     assert f"1 | {text}\n   | {caret}" in result.stderr
 
 
-def test_names_without_a_file_are_explained() -> None:
-    result = evaluate("pod.labels")
+@pytest.mark.parametrize(
+    ("text", "option"), [("pod.labels", "pod"), ("topology('zone').count(p, true)", "cluster")]
+)
+def test_names_without_a_file_are_explained(text: str, option: str) -> None:
+    result = evaluate(text)
     assert result.exit_code == 2
-    assert "say which one with `--pod FILE`" in result.stderr
+    assert f"say which one with `--{option} FILE`" in result.stderr
 
 
 def test_fields_are_checked(objects: tuple[str, ...]) -> None:

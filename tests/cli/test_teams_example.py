@@ -53,7 +53,7 @@ def test_its_tests_cover_the_rules(
 @pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)
 def test_broken_file(path: Path, folder: Path) -> None:
     place = (folder / path.relative_to(EXAMPLE / "broken")).with_suffix(".kdsl")
-    place.parent.mkdir(exist_ok=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(path, place)
     assert kdsl("fmt", "--check", str(place)).exit_code == 0
     result = kdsl("check", *GOOD)

@@ -199,6 +199,7 @@ error[K1134]: `tieBreak` must be one of `heap`, `first`, `random`
         ("profiles: [a, a]\n", ["3:15 `profiles` holds `a` twice"]),
         ("profile: a\nprofiles: [b]\n", ["4:1 `profile` and `profiles` exclude each other"]),
         ("seed: 1\nseed: 2\n", ["4:1 the key `seed` is there twice"]),
+        ("seed: 1\nseed: 2\nsed: 3\n", ["4:1 the key `seed` is there twice", "5:1 unknown key `sed`"]),
         ("seed: [1\n", ["4:1 this is not YAML: did not find expected ',' or ']'"]),
         ("---\na: 1\n", ["4:1 `kdsl.yaml` holds 2 documents: a configuration is one"]),
         ("limits: {nodeSteps: 0}\n", ["3:21 `limits.nodeSteps` must be at least 1"]),

@@ -103,7 +103,7 @@ def test_only_containers_that_run_on_lock_a_node(found: RuleSet) -> None:
     farm.place(pod("plain", resources={}))
     wanted = pod("early")
     early = replace(wanted.device_containers[0], phase=Phase.INIT)
-    assert farm.place(replace(wanted, device_containers=(early,))).node == "n"
+    assert farm.place(wanted.with_fields(device_containers=(early,))).node == "n"
     assert (farm.record("early"), lock_of(farm)) == ("n-g1,NVIDIA,100,10:;", "")
 
 

@@ -87,10 +87,13 @@ def texts(found: tuple[Comment, ...]) -> list[str]:
 
 def test_where_comments_belong() -> None:
     file = comments(
-        "// 1\nkdsl 1 // 2\npackage a // 3\n// 4\nimport b // 5\n\n// 6\n\n/// 7\n/// 8\n// 9\n"
+        "// 0\nkdsl 1 // 1\n// 2\npackage a // 3\n// 4\nimport b // 5\n\n// 6\n\n/// 7\n/// 8\n// 9\n"
         "predicate X { // 10\n  require a // 11\n    else 'b' // 12\n\n  // 13\n} // 14\n// 15\n"
     )
-    assert texts(file.leading) == ["1", "2", "3"]
+    assert texts(file.leading) == ["0"]
+    assert texts(file.header) == ["1", "2"]
+    assert file.trailing is not None
+    assert file.trailing.text == " 3"
     (imported,) = file.imports
     assert texts(imported.leading) == ["4"]
     assert imported.trailing is not None
@@ -109,6 +112,18 @@ def test_where_comments_belong() -> None:
     assert texts(file.dangling) == ["15"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "// top\nkdsl 1  // one\n// two\n\n// three\npackage a  // four\n// five\nimport b\n",
+        "kdsl 1\n// whose it is\npackage a\n",
+        "kdsl 1  // one\n",
+    ],
+)
+def test_comments_of_the_first_lines_stay_where_they_are(text: str) -> None:
+    assert formatted(text) == text
+
+
 def test_slashes_in_strings_are_no_comments() -> None:
     file = comments("kdsl 1\nparam a = 'http://x' // real\n")
     assert texts((file.declarations[0].trailing,)) == ["real"]  # type: ignore[arg-type]  # None fails the test
@@ -124,7 +139,7 @@ def test_a_doc_comment_is_the_last_run_of_lines() -> None:
 
 
 def test_windows_line_ends_become_plain_ones() -> None:
-    assert formatted("kdsl 1\r\npackage a // c\r\n") == "// c\nkdsl 1\npackage a\n"
+    assert formatted("kdsl 1\r\npackage a // c\r\n") == "kdsl 1\npackage a  // c\n"
 
 
 def test_a_broken_file_is_not_formatted() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from kdsl.base.span import Source
 from kdsl.lang.codes import LangCode
+from kdsl.lang.discovery import MAX_BYTES
 from kdsl.lang.loader import LoadResult, alias_of, find_rule_files, load_rules, load_sources
 from kdsl.report.diagnostics import render
 
@@ -231,3 +232,13 @@ def test_an_ignore_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / ".kdslignore").write_bytes(b"caf\xe9\n")
     found, (problem,) = find_rule_files([tmp_path])
     assert (len(found), problem.code) == (1, LangCode.NOT_UTF8)
+
+
+def test_a_file_that_would_take_long_is_refused_unread(tmp_path: Path) -> None:
+    start = "kdsl 1\npackage a\n"
+    path = tmp_path / "a.kdsl"
+    path.write_text(start + "\n" * (MAX_BYTES - len(start)))
+    assert not load_rules([path]).diagnostics
+    path.write_text(start + "\n" * (MAX_BYTES - len(start) + 1))
+    (problem,) = load_rules([path]).diagnostics
+    assert (problem.code, problem.where) == (LangCode.FILE_TOO_LARGE, str(path))

@@ -114,6 +114,7 @@ tests:
   pod: train
   matrix: {nodes.big.labels.capacity: [spot, on-demand]}
   expect: {scores: {big: {Spot: [0, 100]}}, picks: big}
+- {name: either, pod: train, matrix: {nodes.cordoned.unschedulable: [false]}, expect: {placed: true}}
 - name: queue
   queue: [train@t=0 priority 0, urgent@t=5 priority 10]
   expect: {order: [urgent, train]}
@@ -125,9 +126,10 @@ tests:
     assert not suite.diagnostics
     results = run_suite(suite)
     assert all(result.passed for result in results), results_text(results)
-    assert [result.case.name for result in results][1:3] == [
+    assert [result.case.name for result in results][1:4] == [
         "spot is last [capacity=spot]",
         "spot is last [capacity=on-demand]",
+        "either [unschedulable=false]",
     ]
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from click.testing import CliRunner
 from kdsl.base.span import Source
+from kdsl.cli.main import cli
 from kdsl.lang.parser import parse_file
 from kdsl.testing.mutants import is_noticed, mutants_of, mutants_text, run_mutants
 from kdsl.testing.suite import files_under_test, read_suite
@@ -92,6 +94,14 @@ def test_a_poor_test_lets_mutants_live(tmp_path: Path) -> None:
     report = _report(tmp_path, POOR)
     assert "mutation 0.0%" in report
     assert "m.kdsl:7:5  made unschedulable: require pod.tolerates(t)" in report
+
+
+def test_failing_cases_try_no_mutant(tmp_path: Path) -> None:
+    (tmp_path / "m.kdsl").write_text(RULES)
+    (tmp_path / "m.test.yaml").write_text(f"{TEST}- {{name: wrong, pod: high, expect: {{feasible: []}}}}\n")
+    result = CliRunner().invoke(cli, ["test", "--mutate", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "no mutant was tried, since cases fail" in result.stderr
 
 
 def test_mutants_of_a_device() -> None:

@@ -51,6 +51,18 @@ FUNCTIONS: tuple[Function, ...] = (
         {f"list_distinct_{kind}": f"list({kind}).(): list({kind})" for kind in _NAMES},
     ),
     declare(
+        "sort",
+        "The items from the smallest to the largest.",
+        {f"list_sort_{kind}": f"list({kind}).(): list({kind})" for kind in _ORDERED},
+    ),
+    declare(
+        "slice",
+        "The items from the first place up to but not including the second.",
+        {"list_slice": "list(T).(int, int): list(T)"},
+    ),
+    declare("first", "The first item; none of an empty list.", {"list_first": "list(T).(): optional(T)"}),
+    declare("last", "The last item; none of an empty list.", {"list_last": "list(T).(): optional(T)"}),
+    declare(
         "flatten",
         "The items of the lists in a list, in order.",
         {"list_flatten": "list(list(T)).(): list(T)"},

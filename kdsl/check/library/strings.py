@@ -45,7 +45,11 @@ FUNCTIONS: tuple[Function, ...] = (
         },
     ),
     declare("trim", "Without white space at both ends.", {"string_trim": "string.(): string"}),
-    declare("reverse", "The characters in reverse order.", {"string_reverse": "string.(): string"}),
+    declare(
+        "reverse",
+        "The characters or items in reverse order.",
+        {"string_reverse": "string.(): string", "list_reverse": "list(T).(): list(T)"},
+    ),
     declare(
         "format",
         "The string with each of %s %d %f %e %b %o %x %X replaced by an item of the list.",

@@ -7,9 +7,10 @@ Parameters of rules are unknown: a profile may set them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from kdsl.check.lints.cases import Cases, Known
 from kdsl.check.lints.lint import lets
 from kdsl.check.model import WrittenRule
 from kdsl.check.typed import Bind, CallOf, Const, ListOf, TypedExpr, Var
@@ -34,6 +35,8 @@ class Certain:
     lets: dict[int, TypedExpr]
     _bounds: dict[int, Bounds | None] = field(default_factory=dict)
     _truth: dict[int, bool | None] = field(default_factory=dict)
+    _sides_of: dict[int, tuple[TypedExpr, bool | None]] = field(default_factory=dict)
+    _known: Known = field(default_factory=dict)
 
     @staticmethod
     def of(rule: WrittenRule) -> Certain:
@@ -83,7 +86,7 @@ class Certain:
                 sides = (self.truth(left), self.truth(right))
                 if decisive in sides:
                     return decisive
-                return not decisive if None not in sides else None
+                return not decisive if None not in sides else self._sides(expr)
             case CallOf(function="@in", args=(_, ListOf(items=()))):
                 return False
             case CallOf(function=function, args=(left, right)) if function in _COMPARISONS:
@@ -102,6 +105,18 @@ class Certain:
                     yield from self.decided(arg)
             case _:
                 pass
+
+    def excludes(self, conditions: Iterable[tuple[TypedExpr, bool]]) -> bool:
+        """Tell whether the conditions can never be true or false together as it stands beside them."""
+        return Cases(self.lets, self.bounds, self._known).exclude(conditions)
+
+    def _sides(self, expr: TypedExpr) -> bool | None:
+        """Tell what the sides of `&&` or `||` say of one another, once for each expression."""
+        if id(expr) not in self._sides_of:
+            never = self.excludes([(expr, True)])
+            truth = False if never else True if self.excludes([(expr, False)]) else None
+            self._sides_of[id(expr)] = expr, truth
+        return self._sides_of[id(expr)][1]
 
     def _either(self, condition: TypedExpr, then: TypedExpr, otherwise: TypedExpr) -> Bounds | None:
         truth = self.truth(condition)

@@ -238,7 +238,10 @@ class DevicesPlugin:
         found = self.answers.grant(turn.demand, turn.snapshot, row)
         if isinstance(found, Status):
             return Status(Code.UNSCHEDULABLE, found.reasons)
-        written = self._annotations(turn.demand, turn.snapshot.info(row), found)
+        try:
+            written = self._annotations(turn.demand, turn.snapshot.info(row), found)
+        except EvalError as error:
+            return Status(Code.UNSCHEDULABLE, (error.message,))
         state.write(f"{self.key}/written", written)
         self._annotator.assume(pod, written)
         return None

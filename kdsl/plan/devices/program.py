@@ -25,7 +25,8 @@ from kdsl.plan.devices.section import FieldsProgram, Section
 from kdsl.plan.devices.situation import Allotment
 from kdsl.plan.devices.telling import tells
 from kdsl.plan.scope import Functions
-from kdsl.plan.values import Timestamp
+from kdsl.plan.values import EvalError, Timestamp
+from kdsl.plan.verdicts import error_text
 
 
 class Allocation:
@@ -74,6 +75,7 @@ class DeviceProgram:
                 self._annotate.compile(each.key),
                 self._annotate.compile(each.value),
                 self._annotate.maybe(each.where),
+                each.value.span,
             )
             for each in device.annotations.entries
         ]
@@ -138,14 +140,20 @@ class DeviceProgram:
     def annotations(
         self, pod: DevicePod, node: DeviceNode, policy: Policy, allocation: Allocation, now: int
     ) -> dict[str, str]:
-        """Return what is written on the pod; `now` is in nanoseconds since the Unix epoch."""
+        """Return what is written on the pod; `now` is in nanoseconds since the Unix epoch.
+
+        Raises EvalError, which says where, if one of the device's expressions fails.
+        """
         frame = self._annotate.frame(
             pod=pod, node=node, policy=policy, allocation=allocation, now=Timestamp(now)
         )
         written = {self.record: allocation.text}
-        for key, value, where in self._annotations:
-            if where is None or where(frame):
-                written[key(frame)] = value(frame)
+        for key, value, where, span in self._annotations:
+            try:
+                if where is None or where(frame):
+                    written[key(frame)] = value(frame)
+            except EvalError as error:
+                raise EvalError(error_text(self.checked.name, error, span)) from error
         return written
 
 

@@ -54,6 +54,12 @@ def _distinct(items: Value) -> Value:
     return tuple(dict.fromkeys(items))
 
 
+def _slice(items: Value, start: int, end: int) -> tuple[Value, ...]:
+    if not 0 <= start <= end <= len(items):
+        raise EvalError(f"no slice {start} to {end} of a list of {len(items)}")
+    return tuple(items[start:end])
+
+
 def _flatten(items: Value) -> Value:
     return checked_list(chain.from_iterable(items), sum(map(len, items)))
 
@@ -118,6 +124,11 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     **{f"list_min_{kind}": _extreme(operator.lt, "min") for kind in _ORDERED},
     **{f"list_max_{kind}": _extreme(operator.gt, "max") for kind in _ORDERED},
     **{f"list_is_sorted_{kind}": _is_sorted for kind in _ORDERED},
+    **{f"list_sort_{kind}": lambda items: tuple(sorted(items)) for kind in _ORDERED},
+    "list_slice": _slice,
+    "list_first": lambda items: Optional(items[0]) if items else NONE,
+    "list_last": lambda items: Optional(items[-1]) if items else NONE,
+    "list_reverse": lambda items: tuple(reversed(items)),
     "list_flatten": _flatten,
     **{f"list_distinct_{kind}": _distinct for kind in ("int", "uint", "bool", "string", "bytes")},
     "list_index_of": lambda items, wanted: _first(items, wanted, range(len(items))),

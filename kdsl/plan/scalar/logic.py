@@ -9,6 +9,7 @@ from typing import Final
 
 from kdsl.check.typed import CallOf, Const, TypedExpr
 from kdsl.check.types import BOOL
+from kdsl.plan.ir import operands
 from kdsl.plan.scalar.frame import Closure, Compile, Frame, failing
 from kdsl.plan.values import EvalError, Optional, Value, kind_of
 
@@ -28,27 +29,18 @@ def truth(expr: TypedExpr, compile: Compile) -> Closure:
     return checked
 
 
-def _operands(expr: CallOf, compile: Compile) -> list[Closure]:
-    """Compile the operands of `a && b && …`, however they are grouped."""
-    operands: list[Closure] = []
-    pending = list(reversed(expr.args))
-    while pending:
-        operand = pending.pop()
-        if isinstance(operand, CallOf) and operand.function == expr.function:
-            pending += reversed(operand.args)
-        else:
-            operands.append(truth(operand, compile))
-    return operands
+def _truths(expr: CallOf, compile: Compile) -> list[Closure]:
+    return [truth(operand, compile) for operand in operands(expr)]
 
 
 def _and(expr: CallOf, compile: Compile) -> Closure:
-    operands = _operands(expr, compile)
+    conditions = _truths(expr, compile)
 
     def evaluate(frame: Frame) -> Value:
         error: EvalError | None = None
-        for operand in operands:
+        for condition in conditions:
             try:
-                if not operand(frame):
+                if not condition(frame):
                     return False
             except EvalError as caught:
                 error = error or caught
@@ -60,13 +52,13 @@ def _and(expr: CallOf, compile: Compile) -> Closure:
 
 
 def _or(expr: CallOf, compile: Compile) -> Closure:
-    operands = _operands(expr, compile)
+    conditions = _truths(expr, compile)
 
     def evaluate(frame: Frame) -> Value:
         error: EvalError | None = None
-        for operand in operands:
+        for condition in conditions:
             try:
-                if operand(frame):
+                if condition(frame):
                     return True
             except EvalError as caught:
                 error = error or caught

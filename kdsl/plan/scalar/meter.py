@@ -30,6 +30,7 @@ _CONSTANT_TIME = frozenset(
     ("size", "_[_]", "_[?_]", "_&&_", "_||_", "_?_:_", "optional.of", "hasValue", "value", "type", "dyn")
 )
 """Functions that take no longer for a long text or list than for a short one."""
+_WEIGHTLESS = frozenset((bool, int, float, type(None)))
 _MAY_BE_LARGE = frozenset((str, bytes, tuple, list, dict, Optional))
 
 
@@ -109,18 +110,20 @@ def spend_on(frame: Frame, values: Iterable[Value]) -> None:
     pending = list(values)
     while pending:
         value = pending.pop()
+        if value.__class__ in _WEIGHTLESS:
+            continue
         if isinstance(value, (str, bytes)):
             meter.spend(len(value) // CHARACTERS)
-        elif isinstance(value, NodeList):
-            meter.spend(len(value))
-        elif isinstance(value, StringList):
-            meter.spend(len(value))
-            meter.spend(value.total(lambda text: len(text) // CHARACTERS))
         elif isinstance(value, (tuple, list)):
             meter.spend(len(value))
             # The items of a list are of one type.
             if value and value[0].__class__ in _MAY_BE_LARGE:
                 pending += value
+        elif value.__class__ is NodeList:
+            meter.spend(len(value))
+        elif value.__class__ is StringList:
+            meter.spend(len(value))
+            meter.spend(value.total(lambda text: len(text) // CHARACTERS))
         elif isinstance(value, dict):
             meter.spend(len(value))
             pending += value.values()

@@ -24,7 +24,7 @@ fn listed(entries: map(string, string), key: string): list(string) = words(entri
 fn allows(entries: map(string, string), key: string, name: string): bool =
   listed(entries, key).size() == 0 || listed(entries, key).exists(word, word == name)
 fn twice(name: string): list(string) = ["a", "b"].map(word, ["c"].map(inner, inner + word + name)).flatten()
-fn ratio(count: int): int = 1 / count
+fn share(count: int): int = 1 / count
 """
 
 
@@ -56,7 +56,7 @@ def value(expr: TypedExpr, scope: RuleScope, **names: Any) -> Any:
     [
         'allows(pod.annotations, "use", node.name)',
         "twice(node.name).size() == 2 && twice(pod.name) == twice(node.name)",
-        "ratio(node.podCount) > 0",
+        "share(node.podCount) > 0",
         '[1].exists(i, allows(pod.annotations, "use", node.name))',
     ],
 )
@@ -81,8 +81,8 @@ def test_what_depends_on_the_pod_is_hoisted_out_of_a_function() -> None:
 
 
 def test_arguments_that_may_fail_stay_calls() -> None:
-    _, changed, _ = inlined("ratio(1 / node.podCount) > 0")
-    assert [part.fn for part in walk(changed) if isinstance(part, CallFn)] == ["t.ratio"]
+    _, changed, _ = inlined("share(1 / node.podCount) > 0")
+    assert [part.fn for part in walk(changed) if isinstance(part, CallFn)] == ["t.share"]
 
 
 def test_variables_of_a_body_are_new_each_time() -> None:

@@ -13,7 +13,7 @@ from tests.plan.lab import DEFAULT_QUEUE, rules
 FNS = """
 fn sum(numbers: list(int), limit: int): int = numbers.map(n, n < limit ? n : limit).sum()
 fn twice(limit: int, numbers: list(int)): int = sum(numbers, limit) + sum(numbers, limit)
-fn ratio(count: int): int = [count].map(n, 10 / n).sum()
+fn share(count: int): int = [count].map(n, 10 / n).sum()
 """
 
 
@@ -34,7 +34,7 @@ class Counted:
         self.pod_count = pods
 
 
-@pytest.mark.parametrize("expression", ["twice(node.podCount, [1, 5, 9])", "ratio(node.podCount)"])
+@pytest.mark.parametrize("expression", ["twice(node.podCount, [1, 5, 9])", "share(node.podCount)"])
 def test_a_second_call_is_like_the_first(expression: str) -> None:
     scope, run = compiled(expression)
     frame = scope.new_frame()

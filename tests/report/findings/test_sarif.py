@@ -5,16 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings
-from jsonschema import Draft202012Validator
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.report.findings import render_findings
 
 from tests.cli.command_line import kdsl
+from tests.published_schemas import published
 from tests.report.findings.samples import ALL, diagnostics
 
 ROOT = Path(__file__).parent.parent.parent.parent
-SCHEMA = json.loads((Path(__file__).parent / "sarif-2.1.0.part.schema.json").read_text(encoding="utf-8"))
-VALIDATOR = Draft202012Validator(SCHEMA)
+VALIDATOR = published("sarif-2.1.0")
 
 
 def run_of(*findings: Diagnostic) -> dict[str, Any]:
