@@ -40,7 +40,7 @@ from kdsl.plan.cost.profiles import Budget, over_budget
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
 from kdsl.plan.hookimpls import PredicatePlugin, QueuePlugin, ScorePlugin, compile_profile
 from kdsl.plan.preemption import PreemptionPlugin
-from kdsl.plan.router import ForcedProfile, ProfileRouter
+from kdsl.plan.router import DEFAULT_SCHEDULER, ForcedProfile, ProfileRouter
 from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.scalar.probe import Probe
 from kdsl.plan.standing.join import join
@@ -317,6 +317,24 @@ def devices_in_use(rules: RuleSet, settings: Settings, schedulers: Collection[st
 def _profiles_in_use(rules: RuleSet, settings: Settings) -> Collection[CheckedProfile]:
     names = settings.profiles if settings.profile is None else (settings.profile,)
     return [find_profile(rules, name) for name in names] or rules.profiles.values()
+
+
+def narrowed(rules: RuleSet, settings: Settings, schedulers: Collection[str]) -> Settings:
+    """Return settings that leave out profiles which no pod gets that asks for one of these schedulers.
+
+    Compiling a profile takes time, most of all one with devices.
+    """
+    if settings.profile is not None:
+        return settings
+    # Pods that ask for nothing may be a team's, and who has no profile of a name gets the default one.
+    wanted = {*schedulers, DEFAULT_SCHEDULER}
+    teams = {team.profile for team in rules.teams}
+    profiles = tuple(
+        profile.qualified
+        for profile in _profiles_in_use(rules, settings)
+        if profile.scheduler in wanted or profile.qualified in teams
+    )
+    return replace(settings, profiles=profiles) if profiles else settings
 
 
 def find_profile(rules: RuleSet, name: str, where: str = "--profile") -> CheckedProfile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from kdsl.app import (
     check_rules,
     find_profile,
     hook_tables,
+    narrowed,
     shipped_rules,
 )
 from kdsl.base.clock import ManualClock
@@ -26,6 +28,7 @@ from kdsl.cycle.engine import Engine
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.plan.cost.codes import CostCode
+from kdsl.plan.router import ProfileRouter
 from kdsl.rulebook import texts
 from kdsl.sim.run import SimulatedBinder
 
@@ -169,3 +172,17 @@ def test_plugins_of_the_shipped_profile_take_part_where_it_places_them(tmp_path:
     found = {table.profile: dict(table.reserves) for table in tables}
     assert "VolumeBinding" in found["team.default"]
     assert "VolumeBinding" not in found["team.without"]
+
+
+@pytest.mark.parametrize("folder", ["rules", "examples/teams"])
+def test_profiles_that_are_left_out_are_those_of_nobody(folder: str) -> None:
+    found = checked(ROOT / "rules", ROOT / folder)
+    names = {profile.scheduler for profile in found.profiles.values()} | {"of-somebody-else"}
+    everybody = ProfileRouter(found, found.profiles)
+    left_out = set()
+    for name, namespace in itertools.product(names, ("default", "ml-a", "shop")):
+        settings = narrowed(found, Settings(), {name})
+        left_out |= found.profiles.keys() - set(settings.profiles)
+        pod = PodInfo(name="p", namespace=namespace, scheduler_name=name)
+        assert ProfileRouter(found, settings.profiles).profile_of(pod) == everybody.profile_of(pod)
+    assert left_out

@@ -10,6 +10,7 @@ default.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 from kdsl.base.quantity import (
@@ -25,6 +26,9 @@ CPU: Final = "cpu"
 MEMORY: Final = "memory"
 EPHEMERAL_STORAGE: Final = "ephemeral-storage"
 PODS: Final = "pods"
+
+MAX_SHARED: Final = 4096
+"""So many amounts are remembered to be shared, and so many running totals: about 1 kB each."""
 
 _LEADING: Final = {CPU: 0, MEMORY: 1, EPHEMERAL_STORAGE: 2}
 _BINARY: Final = ("memory", "ephemeral-storage", "hugepages-")
@@ -134,7 +138,7 @@ class Resources:
 
     def plus(self, other: Resources) -> Resources:
         """Return the running total with `other` in it."""
-        return self._combine(other, 1)
+        return _total(self, other)
 
     def minus(self, other: Resources) -> Resources:
         """Return the running total without `other`."""
@@ -181,6 +185,18 @@ class Resources:
 
     def __repr__(self) -> str:
         return f"Resources({', '.join(f'{name}={quantity}' for name, quantity in self.items())})"
+
+
+@lru_cache(MAX_SHARED)
+def shared(resources: Resources) -> Resources:
+    """Return one object for equal amounts: comparing and hashing it takes no time after the first."""
+    return resources
+
+
+@lru_cache(MAX_SHARED)
+def _total(one: Resources, other: Resources) -> Resources:
+    # Pods of one kind come again and again to nodes that carry the same.
+    return one._combine(other, 1)
 
 
 def _check_bounds(amounts: Mapping[str, int]) -> None:

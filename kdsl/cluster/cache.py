@@ -7,7 +7,6 @@ the API server then confirms it. One thread uses a cache: events and cycles take
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 
 from kdsl.base.events import Resource
 from kdsl.cluster.catalog import Catalog, key_of
@@ -176,7 +175,7 @@ class ClusterCache:
         """Show an assumed pod with exactly these annotations; False where it is not assumed (any more)."""
         if key not in self._assumed:
             return False
-        self._relabel(replace(self._pods[key], annotations=freeze(annotations)))
+        self._relabel(self._pods[key].with_fields(annotations=freeze(annotations)))
         return True
 
     def is_assumed(self, key: str) -> bool:
@@ -194,7 +193,7 @@ class ClusterCache:
             snapshot.set_nodes(self._zones.names())
             self._has_new_nodes = False
         stale = self._spread.take_changed()
-        for name in self._dirty_facts.keys() | (stale or set()):
+        for name in self._dirty_facts.keys() | (stale or ()):
             info = self._nodes[name]
             self._nodes[name] = info.with_images(self._spread.images(info.facts.image_sizes))
         for name in self._dirty_facts:
@@ -233,14 +232,14 @@ class ClusterCache:
         """Let a pod on a node come, become another, or go."""
         # The hot path: most pods are placed while nobody waits for anything, and events cost more than that.
         pods = [pod for pod in (before, after) if pod is not None]
-        told = any(listens(pod.key) for _, listens in self._observers for pod in pods)
-        names = {pod.node_name for pod in pods} if told else ()
+        heard = [observer for observer, listens in self._observers for pod in pods if listens(pod.key)]
+        names = {pod.node_name for pod in pods} if heard else ()
         nodes = {name: self._nodes.get(name) for name in names}
         if before is not None:
             self._take_away(before)
         if after is not None:
             self._put(after)
-        if told:
+        if heard:
             now = {name: self._nodes.get(name) for name in names}
             for event in assigned_pod_events(before, after, nodes, now):
                 self._tell(event)

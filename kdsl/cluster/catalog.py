@@ -7,7 +7,6 @@ snapshot have the same one, since a what-if moves pods only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import StrEnum
 from typing import Final, TypeVar, cast
 
@@ -198,7 +197,7 @@ class Catalog:
         """Return `pod` with the labels of its namespace."""
         labels = self._namespaces.get(pod.namespace, NO_STRINGS)
         known = pod.namespace_labels
-        return pod if known is labels or known == labels else replace(pod, namespace_labels=labels)
+        return pod if known is labels or known == labels else pod.with_fields(namespace_labels=labels)
 
     def _of(self, kind: type[T]) -> Mapping[str, T]:
         # INVARIANT: `put` keeps every object under its own kind.

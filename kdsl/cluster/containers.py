@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kdsl.base.resources import NOTHING, Resources
+from kdsl.base.resources import NOTHING, Resources, shared
 from kdsl.cluster import objects
 from kdsl.cluster.objects import ContainerPort, ResourceList, quantity
 
@@ -43,4 +43,4 @@ def read_amounts(amounts: ResourceList) -> Resources:
     """Return amounts in the canonical units of their resources."""
     if not amounts:
         return NOTHING
-    return Resources.from_quantities({name: quantity(written) for name, written in amounts.items()})
+    return shared(Resources.from_quantities({name: quantity(written) for name, written in amounts.items()}))

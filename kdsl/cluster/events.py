@@ -82,8 +82,7 @@ def pod_actions(old: PodInfo, new: PodInfo) -> Action:
     found |= _when(not set(old.tolerations) <= set(new.tolerations), Action.POD_TOLERATION_REMOVED)
     found |= _when(bool(old.scheduling_gates and not new.scheduling_gates), Action.POD_GATES_ELIMINATED)
     is_scaled = bool(found & (Action.POD_SCALE_UP | Action.POD_SCALE_DOWN))
-    same = replace(
-        old,
+    same = old.with_fields(
         requests=new.requests,
         usage=new.usage,
         labels=new.labels,

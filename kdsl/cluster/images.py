@@ -41,6 +41,8 @@ class ImageSpread:
 
     def update(self, node: str, old: Mapping[str, int], new: Mapping[str, int]) -> None:
         """Note that `node` had the images `old` and now has `new`, both names to sizes."""
+        if old == new:
+            return
         for name in old.keys() - new.keys():
             homes = self._homes[name]
             homes.discard(node)

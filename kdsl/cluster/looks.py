@@ -5,7 +5,7 @@ Large clusters are made of few kinds of nodes, and on those there are few kinds 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Final
 
 import numpy as np
@@ -24,6 +24,9 @@ LOOK_FIELDS: Final = (
 )
 """The attributes in which nodes of one look are equal. Names and labels tell nearly all nodes apart."""
 
+LookOf = Callable[[NodeInfo], Hashable]
+"""Returns what nodes that look alike share."""
+
 NO_LOOK: Final = 0
 """The look of a row without a node."""
 
@@ -32,26 +35,30 @@ _SPARE = 1024
 
 def look_of(node: NodeInfo) -> Hashable:
     """Return what nodes that look alike share: the values of `LOOK_FIELDS`."""
-    facts = node.facts
     return (
         node.requested,
         node.scored_requests,
         len(node.pods),
         node.used_host_ports,
-        facts.allocatable,
-        facts.unschedulable,
-        facts.taints,
+        *look_of_facts(node),
     )
 
 
+def look_of_facts(node: NodeInfo) -> tuple[Hashable, ...]:
+    """Return what of a look is the node's own, whatever pods are on it."""
+    facts = node.facts
+    return facts.allocatable, facts.unschedulable, facts.taints
+
+
 class Looks:
-    """The look of each row, as a number that is good for one `generation`.
+    """The look of each row, as `look_of` tells, as a number that is good for one `generation`.
 
     Numbers that no row has any more are dropped when there are too many. `ids` has a cell for every row.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, look_of: LookOf) -> None:
         self.generation = 0
+        self._look_of = look_of
         self.ids: NDArray[np.intp] = np.zeros(0, np.intp)
         self._numbers: dict[Hashable, int] = {}
 
@@ -76,7 +83,7 @@ class Looks:
 
     def put(self, row: int, node: NodeInfo) -> None:
         """Number the look of a row's node."""
-        look = look_of(node)
+        look = self._look_of(node)
         self.ids[row] = self._numbers.setdefault(look, len(self._numbers) + 1)
 
     def clear(self, row: int) -> None:

@@ -6,7 +6,11 @@ Everything from the cache to the back ends uses it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kdsl.base.resources import NOTHING, Resources
 from kdsl.cluster.avoidance import is_avoided
@@ -62,8 +66,7 @@ class NodeFacts:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class NodeInfo:
+class NodeInfo(Struct, frozen=True):
     """A node and the pods on it; it never changes, `with_pod` and `without_pod` return another one.
 
     It offers the fields of the `Node` view. `images` knows how many nodes have each image where the cache
@@ -178,15 +181,19 @@ class NodeInfo:
 
     def with_changed(self, pod: PodInfo) -> NodeInfo:
         """Return this node with `pod` in the place of the one of its key, which asked for the same."""
-        return replace(self, pods=tuple(pod if other.key == pod.key else other for other in self.pods))
+        return self.with_fields(pods=tuple(pod if other.key == pod.key else other for other in self.pods))
 
     def with_facts(self, facts: NodeFacts) -> NodeInfo:
         """Return this node with other facts and the same pods."""
-        return replace(self, facts=facts)
+        return self.with_fields(facts=facts)
 
     def with_images(self, images: FrozenMap[str, NodeImage]) -> NodeInfo:
         """Return this node with what is known of its images."""
-        return replace(self, images=images)
+        return self if images == self.images else self.with_fields(images=images)
+
+    def with_fields(self, **fields: Any) -> NodeInfo:
+        """Return this node with other values in some fields."""
+        return replace(self, **fields)
 
 
 def _image_sizes(status: NodeStatus) -> FrozenMap[str, int]:

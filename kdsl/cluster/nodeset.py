@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.snapshot import Rows, Snapshot
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NodeSet:
+class NodeSet(Struct, frozen=True, eq=False):
     """Nodes of `snapshot`, by row, in the order they are looked at.
 
     Results for a node set line up with `rows`.

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kdsl.base.quantity import Quantity
-from kdsl.base.resources import CPU, MEMORY, Resources, canonical_nanos, capped
+from kdsl.base.resources import CPU, MEMORY, Resources, canonical_nanos, capped, shared
 from kdsl.cluster.objects import Container, ContainerStatus, Pod, PodSpec, ResourceList, quantity
 
 ASSUMED: Final[ResourceList] = {CPU: "100m", MEMORY: "200Mi"}
@@ -147,7 +147,7 @@ def _raise(total: Nanos, other: Nanos) -> None:
 
 def _counted(total: Nanos) -> Resources:
     """Round up to canonical units; sums beyond int64 count as the largest amount."""
-    return Resources({name: capped(canonical_nanos(name, nanos)) for name, nanos in total.items()})
+    return shared(Resources({name: capped(canonical_nanos(name, nanos)) for name, nanos in total.items()}))
 
 
 def _resized_containers(pod: Pod) -> dict[str, ResourceList]:

@@ -25,7 +25,7 @@ from kdsl.base.resources import resource_order
 from kdsl.cluster.catalog import Catalog
 from kdsl.cluster.changes import Changes
 from kdsl.cluster.columns import Columns, Int64Column, grown, readable
-from kdsl.cluster.looks import Looks
+from kdsl.cluster.looks import Looks, look_of, look_of_facts
 from kdsl.cluster.node import NodeInfo
 
 Rows: TypeAlias = NDArray[np.int32]
@@ -121,7 +121,7 @@ class LiveSnapshot(Snapshot):
     """The snapshot that a cache keeps up to date, row by row.
 
     Only the cache writes to it, between two cycles. `fact_changes` and `usage_changes` log the rows that were
-    written, `looks` tells which rows look alike.
+    written, `looks` tells which rows look alike, `fact_looks` which do with no pods on them.
     """
 
     is_overlay = False
@@ -144,7 +144,7 @@ class LiveSnapshot(Snapshot):
         self._versions = count(1)
         self._what_if_versions = count(-1, -1)
         self.fact_changes, self.usage_changes = Changes(), Changes()
-        self.looks = Looks()
+        self.looks, self.fact_looks = Looks(look_of), Looks(look_of_facts)
         self.kept: dict[object, object] = {}
         """What readers keep with the snapshot, each under its own key; it goes when the snapshot does."""
 
@@ -219,7 +219,8 @@ class LiveSnapshot(Snapshot):
         self._allocatable.write(row, info.allocatable.amounts())
         self._resource_names = None
         self.fact_changes.note(row, len(self._infos))
-        self._look(row, info)
+        self._look(self.looks, row, info)
+        self._look(self.fact_looks, row, info)
         self.version = self._static_version[row] = next(self._versions)
 
     def set_usage(self, info: NodeInfo) -> None:
@@ -231,7 +232,7 @@ class LiveSnapshot(Snapshot):
         self._resource_names = None
         self._pod_counts[row] = info.pod_count
         self.usage_changes.note(row, len(self._infos))
-        self._look(row, info)
+        self._look(self.looks, row, info)
         self.version = self._usage_version[row] = next(self._versions)
 
     def set_images(self, infos: Iterable[NodeInfo]) -> None:
@@ -244,14 +245,14 @@ class LiveSnapshot(Snapshot):
         """Note that the catalog changed."""
         self.version = next(self._versions)
 
-    def _look(self, row: int, info: NodeInfo) -> None:
-        if self.looks.is_full:
-            self.looks.renew()
+    def _look(self, looks: Looks, row: int, info: NodeInfo) -> None:
+        if looks.is_full:
+            looks.renew()
             for other in self.order.tolist():
                 known = self._infos[other]
                 if known is not None:
-                    self.looks.put(other, known)
-        self.looks.put(row, info)
+                    looks.put(other, known)
+        looks.put(row, info)
 
     def _clear(self, row: int) -> None:
         self._names[row] = ""
@@ -260,6 +261,7 @@ class LiveSnapshot(Snapshot):
             columns.write(row, {})
         self._pod_counts[row] = 0
         self.looks.clear(row)
+        self.fact_looks.clear(row)
         self.fact_changes.note(row, len(self._infos))
         self.usage_changes.note(row, len(self._infos))
         self._static_version[row] = self._usage_version[row] = next(self._versions)
@@ -278,6 +280,7 @@ class LiveSnapshot(Snapshot):
         self._usage_version = grown(self._usage_version, rows)
         self._pod_counts = grown(self._pod_counts, rows)
         self.looks.grow(rows)
+        self.fact_looks.grow(rows)
         self._static_view = readable(self._static_version)
         self._usage_view = readable(self._usage_version)
         self._counts_view = readable(self._pod_counts)

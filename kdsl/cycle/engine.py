@@ -167,10 +167,13 @@ class Engine:
     def _publish(self, decision: Decision) -> Decision:
         for sink in self._sinks:
             sink.record(decision)
-        if decision.outcome in (Outcome.UNSCHEDULABLE, Outcome.ERROR):
-            self.queue.requeue(decision.pod, rejectors_of(decision))
-        elif decision.outcome in (Outcome.PLACED, Outcome.SKIPPED):
-            self.queue.done(decision.pod, is_placed=decision.outcome is Outcome.PLACED)
+        match decision.outcome:
+            case Outcome.PLACED:
+                self.queue.done(decision.pod)
+            case Outcome.SKIPPED:
+                self.queue.done(decision.pod, is_placed=False)
+            case Outcome.UNSCHEDULABLE | Outcome.ERROR:
+                self.queue.requeue(decision.pod, rejectors_of(decision))
         return decision
 
     def _begin(self, pod: PodInfo) -> None:

@@ -81,9 +81,8 @@ class _Search:
 
     def add(self, run: NDArray[np.int32], judged: Judged) -> bool:
         """Take the next run; tell whether the search is over."""
-        ids = judged.ids
+        ids, rejected = judged.ids, judged.rejected
         room = self.wanted - self.found
-        rejected = int(np.count_nonzero(ids))
         passed = len(ids) - rejected
         is_over = passed > room
         if is_over:

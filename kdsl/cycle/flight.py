@@ -39,7 +39,7 @@ class InFlight:
     def end(self, key: str) -> tuple[ClusterEvent, ...]:
         """End the attempt for a pod and return what happened during it."""
         start = self._starts.pop(key, None)
-        if start is None:
+        if start is None or not self._events:
             return ()
         missed = tuple(self._events[start - self._dropped :])
         # Starts rise in the order of the pods, so the first is the earliest.

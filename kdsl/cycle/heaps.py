@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from kdsl.hooks.errors import PluginError
@@ -21,15 +20,6 @@ Entry = tuple[int, Any, int, int, QueuedPod]
 A pod that was removed and pushed again leaves an entry that is the same but for the number of the push: it is
 what keeps pods from being compared.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The first pod of a heap, and when it is due."""
-
-    place: Place
-    due: int
-    queued: QueuedPod
 
 
 class Heaps:
@@ -71,25 +61,28 @@ class Heaps:
             raise PluginError.raised(plugin, "queue_sort", cause) from cause
         self._alive[queued.pod.key] = queued
 
-    def head(self) -> Head | None:
-        """Return the pod that is first of all, None where there is none."""
-        if not self._alive:
-            return None
-        found: list[Head] = []
-        for place, heap in self._heaps.items():
-            while heap and self._alive.get(heap[0][4].pod.key) is not heap[0][4]:
-                heapq.heappop(heap)
-            if heap:
-                found.append(Head(place, heap[0][0], heap[0][4]))
-        return found[0] if len(found) == 1 else min(found, key=lambda head: (head.due, age(head.queued)))
+    @property
+    def due(self) -> int | None:
+        """When the pod is due that is first of all, None where there is none."""
+        heap = self._first()
+        return None if heap is None else heap[0][0]
 
     def pop(self) -> QueuedPod | None:
         """Take the pod that is first of all."""
-        head = self.head()
-        if head is None:
+        heap = self._first()
+        return None if heap is None else self._alive.pop(heapq.heappop(heap)[4].pod.key)
+
+    def _first(self) -> list[Entry] | None:
+        """Return the heap on top of which is the pod that is first of all, None where there is none."""
+        if not self._alive:
             return None
-        heapq.heappop(self._heaps[head.place])
-        return self._alive.pop(head.queued.pod.key)
+        found: list[list[Entry]] = []
+        for heap in self._heaps.values():
+            while heap and self._alive.get(heap[0][4].pod.key) is not heap[0][4]:
+                heapq.heappop(heap)
+            if heap:
+                found.append(heap)
+        return found[0] if len(found) == 1 else min(found, key=lambda heap: (heap[0][0], age(heap[0][4])))
 
     def clear(self) -> tuple[QueuedPod, ...]:
         """Take all pods out, in the order in which they came, with all that is known of how they compare."""

@@ -30,9 +30,12 @@ Contested = Mapping[int, Sequence[PodInfo]]
 
 
 class Judged(NamedTuple):
-    """Answers for the first `len(ids)` nodes of a run; an `error` ends them before its node."""
+    """Answers for the first `len(ids)` nodes of a run, of which so many are rejected; an `error` ends them
+    before its node.
+    """
 
     ids: NDArray[np.int32]
+    rejected: int
     statuses: Sequence[Status]
     error: PluginError | None
 
@@ -57,8 +60,8 @@ class Judge:
             state=attempt.state,
             pod=attempt.pod,
             snapshot=attempt.snapshot,
-            filters=tuple(step for step in table.filter_steps if _takes_part(step, skipped)),
-            add_pods=tuple(entry for entry in table.add_pods if entry[0] not in skipped),
+            filters=tuple([step for step in table.filter_steps if not skipped.issuperset(step.names)]),
+            add_pods=tuple([entry for entry in table.add_pods if entry[0] not in skipped]),
             # Without filters nothing can reject, whatever is nominated.
             contested=contested if table.filters else {},
             check_all=table.check_all,
@@ -76,16 +79,17 @@ class Judge:
         known = StatusTable()
         ids = np.zeros(len(rows), dtype=np.int32)
         error: PluginError | None = None
+        # The nodes that nobody has rejected yet; None for all of them.
+        alive: NDArray[np.intp] | None = None
         if self.contested:
             ids, error = self._judge_contested(rows, known)
-        # The nodes that nobody has rejected yet; None for all of them.
-        alive = np.flatnonzero(ids == 0) if self.contested else None
+            alive = np.flatnonzero(ids == 0)
         for plugin, call, _ in self.filters:
             asked = rows if alive is None else rows[alive]
             if not len(asked):
                 break
             answers, failed = self._ask(plugin, call, asked, known)
-            if failed is None and not np.count_nonzero(answers):
+            if answers is None:
                 continue
             alive = np.arange(len(rows)) if alive is None else alive
             if failed is not None:
@@ -93,7 +97,8 @@ class Judge:
                 error, ids, alive = failed, ids[: alive[len(answers)]], alive[: len(answers)]
             ids[alive] = known.joined(ids[alive], answers) if self.check_all else answers
             alive = alive if self.check_all else alive[answers == 0]
-        return Judged(ids, known.statuses, error)
+        rejected = 0 if alive is None else int(np.count_nonzero(ids))
+        return Judged(ids, rejected, known.statuses, error)
 
     def _judge_contested(
         self, rows: NDArray[np.int32], known: StatusTable
@@ -128,12 +133,14 @@ class Judge:
 
     def _ask(
         self, plugin: str, call: Filter, rows: NDArray[np.int32], known: StatusTable
-    ) -> tuple[NDArray[np.int32], PluginError | None]:
-        """Return the answers of one filter, up to the first node on which it goes wrong."""
+    ) -> tuple[NDArray[np.int32] | None, PluginError | None]:
+        """Return the answers of one filter, up to the first node on which it goes wrong; None where all
+        nodes pass.
+        """
         try:
             column = call(self.state, self.pod, NodeSet(self.snapshot, rows))
             if column is None:
-                return np.zeros(len(rows), dtype=np.int32), None
+                return None, None
             if len(column.ids) != len(rows):
                 raise ValueError(f"{len(column.ids)} answers for {len(rows)} nodes")
             return _read(plugin, column, known)
@@ -153,11 +160,13 @@ class Judge:
         if len(rows) == 1:
             return nothing, error
         half = len(rows) // 2
+        passed = np.zeros(half, dtype=np.int32)
         left, failed = self._ask(plugin, call, rows[:half], known)
+        left = passed if left is None else left
         if failed is not None:
             return left, failed
         right, failed = self._ask(plugin, call, rows[half:], known)
-        if failed is not None:
+        if failed is not None and right is not None:
             return np.concatenate((left, right)), failed
         # It raises for all nodes but for neither half: no node can be blamed, so none is answered.
         return nothing, error
@@ -179,18 +188,15 @@ def account_for(
             raise PluginError.answered(plugin, point, status)
 
 
-def _takes_part(step: Step[Filter], skipped: set[str]) -> bool:
-    names = (step.plugin,) if step.joined is None else step.joined.names
-    return not skipped.issuperset(names)
-
-
 def _read(
     plugin: str, column: StatusColumn, known: StatusTable
-) -> tuple[NDArray[np.int32], PluginError | None]:
-    """Renumber a plugin's answers and stamp them, up to the first that is neither success nor a rejection."""
+) -> tuple[NDArray[np.int32] | None, PluginError | None]:
+    """Renumber a plugin's answers and stamp them, up to the first that is neither success nor a rejection;
+    None where all are successes.
+    """
     ids = column.ids
     if not np.count_nonzero(ids):
-        return ids, None
+        return None, None
     used = np.bincount(ids).nonzero()[0]
     numbers = np.zeros(int(used[-1]) + 1, dtype=np.int32)
     end, error = len(ids), None

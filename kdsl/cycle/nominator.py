@@ -69,6 +69,8 @@ class Nominator:
 
     def rivals(self, pod: PodInfo) -> dict[str, tuple[PodInfo, ...]]:
         """Return whom `pod` must leave room for, by node: nominated pods of at least its priority."""
+        if not self._pods_by_node:
+            return {}
         found = {
             node: tuple(
                 other

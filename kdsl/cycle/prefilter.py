@@ -4,18 +4,20 @@ with nothing to do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.cycle.attempt import Attempt
 from kdsl.hooks.errors import PluginError
+from kdsl.hooks.joined import PreFilterAnswers, Step
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
+from kdsl.hooks.table import JoinedPreFilter, PreFilterHook
 
 _OF_ONE: Final = (Status, Narrowed)
 """What a plugin answers for itself; joined ones answer for several."""
@@ -52,24 +54,27 @@ def run_pre_filters(attempt: Attempt) -> PreFilterResult:
     names: frozenset[str] | None = None
     narrowed_by: list[str] = []
     skipped = attempt.state.skipped_filters
-    for plugin, answer in _answers(attempt):
-        if isinstance(answer, Narrowed):
-            narrowed_by.append(plugin)
-            names = frozenset(answer.names) if names is None else names.intersection(answer.names)
-            if not names:
-                return PreFilterResult(_nothing_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
-            continue
-        match answer.code:
-            case Code.SKIP:
-                skipped.add(plugin)
-            case Code.SUCCESS:
+    nodes = attempt.all_nodes
+    for step in attempt.table.pre_filter_steps:
+        for plugin, answer in _ask(step, attempt, nodes):
+            if isinstance(answer, Narrowed):
+                narrowed_by.append(plugin)
+                names = frozenset(answer.names) if names is None else names.intersection(answer.names)
+                if not names:
+                    by = sorted(narrowed_by)
+                    return PreFilterResult(_nothing_left(by), names, tuple(by))
                 continue
-            case Code.UNRESOLVABLE:
-                return PreFilterResult(answer.by(plugin))
-            case Code.UNSCHEDULABLE:
-                rejection = answer.by(plugin)
-            case _:
-                raise PluginError.answered(plugin, "pre_filter", answer)
+            match answer.code:
+                case Code.SKIP:
+                    skipped.add(plugin)
+                case Code.SUCCESS:
+                    continue
+                case Code.UNRESOLVABLE:
+                    return PreFilterResult(answer.by(plugin))
+                case Code.UNSCHEDULABLE:
+                    rejection = answer.by(plugin)
+                case _:
+                    raise PluginError.answered(plugin, "pre_filter", answer)
     return PreFilterResult(rejection, names, tuple(sorted(narrowed_by)))
 
 
@@ -81,18 +86,15 @@ def candidate_rows(snapshot: Snapshot, names: frozenset[str] | None) -> NDArray[
     return snapshot.order[np.isin(snapshot.order, rows)]
 
 
-def _answers(attempt: Attempt) -> Iterator[tuple[str, Status | Narrowed]]:
-    """Ask plugin after plugin, and yield who answers anything other than to go on."""
-    nodes = attempt.all_nodes
-    for plugin, call, _ in attempt.table.pre_filter_steps:
-        try:
-            answer = call(attempt.state, attempt.pod, nodes)
-        except Exception as cause:
-            raise PluginError.raised(plugin, "pre_filter", cause) from cause
-        if isinstance(answer, _OF_ONE):
-            yield plugin, answer
-        elif answer:
-            yield from answer
+def _ask(step: Step[PreFilterHook | JoinedPreFilter], attempt: Attempt, nodes: NodeSet) -> PreFilterAnswers:
+    """Ask a plugin, or several that are joined, and return who answers anything other than to go on."""
+    try:
+        answer = step.call(attempt.state, attempt.pod, nodes)
+    except Exception as cause:
+        raise PluginError.raised(step.plugin, "pre_filter", cause) from cause
+    if answer is None:
+        return ()
+    return ((step.plugin, answer),) if isinstance(answer, _OF_ONE) else answer
 
 
 def _nothing_left(plugins: list[str]) -> Status:

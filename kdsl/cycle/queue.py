@@ -149,10 +149,10 @@ class SchedulingQueue:
         queued = self._active.pop() or self._backoff.pop()
         if queued is None:
             return None
-        pending = self._pods[queued.pod.key]
-        pending.queued = queued.tried(1)
-        self._in_flight.start(queued.pod.key)
-        return pending.queued
+        key = queued.pod.key
+        self._in_flight.start(key)
+        self._pods[key].queued = queued = queued.tried(1)
+        return queued
 
     def put_back(self, queued: QueuedPod) -> None:
         """Undo a `pop`: the attempt was not begun. What happened since does not matter, it will see it."""
@@ -227,7 +227,7 @@ class SchedulingQueue:
         """Let in who has waited long enough, and wake who has slept for more than five minutes."""
         now = self._clock.now()
         for heaps in (self._error_backoff, self._backoff):
-            while (head := heaps.head()) is not None and head.due < now // SECOND:
+            while (due := heaps.due) is not None and due < now // SECOND:
                 queued = heaps.pop()
                 assert queued is not None
                 self._enter(self._active, self._pods[queued.pod.key])

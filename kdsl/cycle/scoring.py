@@ -6,9 +6,9 @@ a single node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,12 @@ from kdsl.cycle.attempt import Attempt
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.joined import JoinedScores
 from kdsl.hooks.status import Code
-from kdsl.hooks.table import MAX_NODE_SCORE, ScoreHook
+from kdsl.hooks.table import MAX_NODE_SCORE, Calls, PreScore, ScoreHook
 
 if TYPE_CHECKING:
     from kdsl.hooks.table import RawScores
+
+C = TypeVar("C", bound="RawScores")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,11 @@ def _by_profile(attempt: Attempt, nodes: NodeSet) -> Scores:
     joined = table.joined_scores
     if joined is not None and not nodes.snapshot.is_overlay:
         skipped |= joined.pre_score(attempt.state, attempt.pod, nodes)
-        _run_pre_scores(attempt, nodes, joined.names)
+        _run_pre_scores(attempt, nodes, table.lone_pre_scores)
         scores = _joined_totals(joined, attempt, nodes)
         if scores is not None:
             return scores
-    _run_pre_scores(attempt, nodes)
+    _run_pre_scores(attempt, nodes, table.pre_scores)
     columns = _columns(attempt, nodes)
     return Scores(_sum(columns, len(nodes.rows)), lambda: columns)
 
@@ -95,18 +97,25 @@ def _joined_totals(joined: JoinedScores, attempt: Attempt, nodes: NodeSet) -> Sc
         return None
     if totals is None:
         return None
-    others = _columns(attempt, nodes, joined.names)
-    for column in others:
-        totals = totals + column.normalized * column.weight
+    for hook in _asked(attempt, attempt.table.lone_scores):
+        _, points = _score(hook, attempt, nodes)
+        if not isinstance(points, int) or points:
+            totals = totals + points * hook.weight
     return Scores(totals, lambda: _columns(attempt, nodes))
 
 
-def _columns(attempt: Attempt, nodes: NodeSet, without: Collection[str] = ()) -> tuple[ScoreColumn, ...]:
+def _asked(attempt: Attempt, hooks: Iterable[ScoreHook]) -> list[ScoreHook]:
+    """Return who of `hooks` has something to say of the pod."""
     skipped = attempt.state.skipped_scores
+    return [hook for hook in hooks if hook.plugin not in skipped]
+
+
+def _columns(attempt: Attempt, nodes: NodeSet) -> tuple[ScoreColumn, ...]:
+    length = len(nodes.rows)
+    found = [(hook, *_score(hook, attempt, nodes)) for hook in _asked(attempt, attempt.table.scores)]
     return tuple(
-        _score(hook, attempt, nodes)
-        for hook in attempt.table.scores
-        if hook.plugin not in skipped and hook.plugin not in without
+        ScoreColumn(hook.plugin, hook.weight, _spread(raw, length), _spread(points, length))
+        for hook, raw, points in found
     )
 
 
@@ -118,10 +127,8 @@ def _sum(columns: Iterable[ScoreColumn], length: int) -> NDArray[np.int64]:
     return totals
 
 
-def _run_pre_scores(attempt: Attempt, nodes: NodeSet, without: Collection[str] = ()) -> None:
-    for plugin, call in attempt.table.pre_scores:
-        if plugin in without:
-            continue
+def _run_pre_scores(attempt: Attempt, nodes: NodeSet, calls: Calls[PreScore]) -> None:
+    for plugin, call in calls:
         try:
             status = call(attempt.state, attempt.pod, nodes)
         except Exception as cause:
@@ -137,28 +144,52 @@ def _run_pre_scores(attempt: Attempt, nodes: NodeSet, without: Collection[str] =
                 raise PluginError.answered(plugin, "pre_score", status)
 
 
-def _score(hook: ScoreHook, attempt: Attempt, nodes: NodeSet) -> ScoreColumn:
+def _score(
+    hook: ScoreHook, attempt: Attempt, nodes: NodeSet
+) -> tuple[RawScores | int, NDArray[np.int64] | int]:
+    """Return a plugin's scores as it gave them and in 0..100: columns, or the one number of all nodes."""
     state, pod, length = attempt.state, attempt.pod, len(nodes.rows)
+    points: NDArray[np.int64] | int
     try:
-        raw = _column(hook.score(state, pod, nodes), length)
+        raw = _checked(hook.score(state, pod, nodes), length)
         if hook.normalize is None:
-            normalized = _integers(raw)
+            points = raw if isinstance(raw, int) else _integers(raw)
     except Exception as cause:
         raise PluginError.raised(hook.plugin, "score", cause) from cause
     if hook.normalize is not None:
         try:
-            normalized = _integers(_column(hook.normalize(state, pod, nodes, _read_only(raw)), length))
+            column = _read_only(_spread(raw, length))
+            points = _integers(_column(hook.normalize(state, pod, nodes, column), length))
         except Exception as cause:
             raise PluginError.raised(hook.plugin, "normalize_score", cause) from cause
+    outside = _outside(points)
+    if outside is not None:
+        raise PluginError(hook.plugin, "score_range", str(outside))
+    return raw, points
+
+
+def _outside(points: NDArray[np.int64] | int) -> int | None:
+    """Return the first score that is not in 0..100."""
+    if isinstance(points, int):
+        return None if 0 <= points <= MAX_NODE_SCORE else points
     # As unsigned numbers, negative ones are the largest.
-    if length and normalized.view(np.uint64).max() > MAX_NODE_SCORE:
-        outside = normalized[(normalized < 0) | (normalized > MAX_NODE_SCORE)]
-        raise PluginError(hook.plugin, "score_range", str(outside[0]))
-    return ScoreColumn(hook.plugin, hook.weight, raw, normalized)
+    if not len(points) or points.view(np.uint64).max() <= MAX_NODE_SCORE:
+        return None
+    return int(points[(points < 0) | (points > MAX_NODE_SCORE)][0])
 
 
-def _column(scores: RawScores, length: int) -> RawScores:
-    """Check the shape and type of a plugin's answer."""
+def _spread(scores: C | int, length: int) -> C | NDArray[np.int64]:
+    """Return a column of the number that all nodes have; a column stays as it is."""
+    return np.full(length, scores, np.int64) if isinstance(scores, int) else scores
+
+
+def _checked(scores: RawScores | int, length: int) -> RawScores | int:
+    """Return a plugin's answer, which must be a column or one integer."""
+    return scores if type(scores) is int else _column(scores, length)
+
+
+def _column(scores: RawScores | int, length: int) -> RawScores:
+    """Check the shape and type of a column."""
     column: NDArray[Any] = np.asarray(scores)
     if column.shape != (length,):
         raise ValueError(f"scores of shape {column.shape} for {length} nodes")

@@ -112,6 +112,8 @@ def _wanted(attempt: Attempt, candidates: int, percentage: int) -> int:
 
 def rivals_by_row(attempt: Attempt, rivals: Mapping[str, Sequence[PodInfo]]) -> dict[int, Sequence[PodInfo]]:
     """Return the nominated pods to leave room for by row, of the nodes that exist."""
+    if not rivals:
+        return {}
     rows = {node: attempt.snapshot.row_of(node) for node in rivals}
     complete = attempt.snapshot.catalog.complete
     return {row: tuple(map(complete, rivals[node])) for node, row in rows.items() if row is not None}

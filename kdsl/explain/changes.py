@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.quantity import parse_quantity
@@ -24,8 +24,6 @@ from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.taints import Taint, Toleration
 from kdsl.explain.containers import with_more
-
-T = TypeVar("T", PodInfo, NodeFacts)
 
 POD: Final = "pod"
 PODS: Final = "pods"
@@ -99,18 +97,20 @@ class Change:
             return with_request(pod, self.key, canonical(self.key, parse_quantity(self.value)))
         if self.field == "requests":
             none = Resources()
-            nothing = replace(pod, requests=none, scored_requests=none, usage=none, scored_usage=none)
-            return replace(nothing, device_containers=())
+            return pod.with_fields(
+                requests=none, scored_requests=none, usage=none, scored_usage=none, device_containers=()
+            )
         if self.field == "tolerations" and self.operation is Operation.ADD:
-            return replace(pod, tolerations=(*pod.tolerations, _toleration(self.value)))
+            return pod.with_fields(tolerations=(*pod.tolerations, _toleration(self.value)))
         if self.field == "priority":
-            return replace(pod, priority=int(self.value))
+            return pod.with_fields(priority=int(self.value))
         if self.field in _POD_MAPS and (self.key or self.operation is Operation.SET):
             name = _POD_MAPS[self.field]
-            return _with(pod, name, self._in_map(getattr(pod, name)))
+            return pod.with_fields(**{name: self._in_map(getattr(pod, name))})
         if self.field in _POD_TEXTS:
-            return _with(pod, _POD_TEXTS[self.field], self.value)
-        return _with(pod, *DROPPABLE[self.field])
+            return pod.with_fields(**{_POD_TEXTS[self.field]: self.value})
+        attribute, empty = DROPPABLE[self.field]
+        return pod.with_fields(**{attribute: empty})
 
     def to_node(self, node: NodeFacts) -> NodeFacts:
         """Return the node with this change; the same node where it is about something else."""
@@ -125,7 +125,8 @@ class Change:
             case "taints":
                 return replace(node, taints=self._taints(node.taints))
         name = _NODE_MAPS[self.field]
-        return _with(node, name, self._in_map(getattr(node, name)))
+        strings: Any = {name: self._in_map(getattr(node, name))}
+        return replace(node, **strings)
 
     def _in_map(self, strings: FrozenMap[str, str]) -> FrozenMap[str, str]:
         changed = dict(strings)
@@ -149,11 +150,6 @@ class Change:
         )
 
 
-def _with(thing: T, attribute: str, value: Any) -> T:
-    """Return a pod or a node with another value of an attribute; the tables above pair them."""
-    return replace(thing, **{attribute: value})
-
-
 def with_amount(resources: Resources, name: str, amount: int) -> Resources:
     """Return resources with another amount of one of them, in its canonical unit."""
     return Resources({**resources.amounts(), name: amount})
@@ -162,8 +158,7 @@ def with_amount(resources: Resources, name: str, amount: int) -> Resources:
 def with_request(pod: PodInfo, name: str, amount: int) -> PodInfo:
     """Return the pod as it would be with another request, in all that follows from it."""
     difference = amount - pod.requests.amount(name)
-    return replace(
-        pod,
+    return pod.with_fields(
         device_containers=with_more(pod, name, difference),
         requests=with_amount(pod.requests, name, amount),
         scored_requests=with_amount(pod.scored_requests, name, amount),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
@@ -74,8 +74,7 @@ def _freed(snapshot: Snapshot, freed: Freed) -> Snapshot:
     name = freed.resource
     left = node.requested.amount(name) - freed.amount
     scored = max(0, node.scored_requests.amount(name) - freed.amount)
-    changed = replace(
-        node,
+    changed = node.with_fields(
         requested=with_amount(node.requested, name, left),
         scored_requests=with_amount(node.scored_requests, name, scored),
     )

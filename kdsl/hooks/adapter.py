@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FilterNode = Callable[[CycleState, "PodInfo", "NodeInfo"], Status | None]
 Filter = Callable[[CycleState, "PodInfo", "NodeSet"], StatusColumn | None]
 ScoreNode = Callable[[CycleState, "PodInfo", "NodeInfo"], int | float]
-Score = Callable[[CycleState, "PodInfo", "NodeSet"], "NDArray[np.int64] | NDArray[np.float64]"]
+Score = Callable[[CycleState, "PodInfo", "NodeSet"], "NDArray[np.int64] | NDArray[np.float64] | int"]
 
 
 def filter_over_nodes(filter_node: FilterNode) -> Filter:

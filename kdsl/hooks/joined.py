@@ -56,11 +56,11 @@ J = TypeVar("J")
 
 
 class Step(NamedTuple, Generic[F]):
-    """A hook of one plugin, or of several that are joined: then `plugin` is all their names."""
+    """A hook of one plugin, or of several that are joined: then `plugin` is all their `names` in one."""
 
     plugin: str
     call: F
-    joined: JoinedPredicates | None = None
+    names: tuple[str, ...]
 
 
 def joined_steps(
@@ -77,9 +77,9 @@ def joined_steps(
     while at < len(calls):
         each = first.get(names[at])
         if each is not None and names[at : at + len(each.names)] == each.names:
-            found.append(Step(", ".join(each.names), hook(each), each))
+            found.append(Step(", ".join(each.names), hook(each), each.names))
             at += len(each.names)
         else:
-            found.append(Step(*calls[at]))
+            found.append(Step(*calls[at], (names[at],)))
             at += 1
     return tuple(found)

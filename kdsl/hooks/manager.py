@@ -203,7 +203,9 @@ def _positional(function: Hook, declared: tuple[str, ...], expected: tuple[str, 
     """Return `function` taking all expected arguments in order: pluggy lets a plugin leave some out."""
     if declared == expected:
         return function
-    places = tuple(expected.index(argument) for argument in declared)
+    count, places = len(declared), tuple(expected.index(argument) for argument in declared)
+    if declared == expected[:count]:
+        return lambda *values: function(*values[:count])
     return lambda *values: function(*[values[place] for place in places])
 
 

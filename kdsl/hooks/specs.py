@@ -233,8 +233,11 @@ class SchedulingHooks:
     @hookspec
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet
-    ) -> NDArray[np.int64] | NDArray[np.float64]:
-        """Return one raw score per node, in any range. Floating point is for plugins that normalise."""
+    ) -> NDArray[np.int64] | NDArray[np.float64] | int:
+        """Return one raw score per node, in any range, or one integer where all have the same.
+
+        Floating point is for plugins that normalise.
+        """
         raise NotImplementedError
 
     @hookspec

@@ -102,7 +102,8 @@ class ProfileOrder:
 class HookTable:
     """All hooks of a profile. Immutable; a reload freezes a new one.
 
-    The `steps` are what the cycle calls: joined plugins in the place of their hooks.
+    The `steps` are what the cycle calls: joined plugins in the place of their hooks. The `lone` scores are
+    those that are not joined.
     """
 
     profile: str
@@ -134,6 +135,8 @@ class HookTable:
     joined_scores: JoinedScores | None = None
     pre_filter_steps: tuple[Step[PreFilterHook | JoinedPreFilter], ...] = field(init=False)
     filter_steps: tuple[Step[Filter], ...] = field(init=False)
+    lone_pre_scores: Calls[PreScore] = field(init=False)
+    lone_scores: tuple[ScoreHook, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         joined = self.joined_predicates
@@ -141,6 +144,11 @@ class HookTable:
         object.__setattr__(self, "pre_filter_steps", pre_filters)
         filters = joined_steps(self.filters, joined, lambda each: each.filter)
         object.__setattr__(self, "filter_steps", filters)
+        names = frozenset[str]() if self.joined_scores is None else self.joined_scores.names
+        pre_scores = tuple(entry for entry in self.pre_scores if entry[0] not in names)
+        object.__setattr__(self, "lone_pre_scores", pre_scores)
+        scores = tuple(each for each in self.scores if each.plugin not in names)
+        object.__setattr__(self, "lone_scores", scores)
 
 
 def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | None, tuple[Diagnostic, ...]]:

@@ -4,7 +4,6 @@ any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +21,7 @@ from kdsl.hooks.specs import Backoff, Narrowed, QueuedPod, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.plan.columns.nodes import lower_macro
+from kdsl.plan.frames import EpochOf, KindOf
 from kdsl.plan.normalize import Scores
 from kdsl.plan.predicate import SKIP, PredicateProgram
 from kdsl.plan.preemption import PreemptionPlugin
@@ -71,11 +71,14 @@ class PredicatePlugin:
         self.waking_rule = WakingRule(rule, self._program, functions.fns)
         self._waking = Waking((self.waking_rule,))
 
-    def keep_frames(
-        self, kind_of: Callable[[PodInfo], Hashable], epoch_of: Callable[[Snapshot], Hashable]
-    ) -> None:
-        """Let attempts of a kind of pod begin with what the one before found, see `KeptFrames`."""
-        self._program.keep_frames(kind_of, epoch_of)
+    def keep_frames(self, kind_of: KindOf, epoch_of: EpochOf) -> None:
+        """Let attempts of a kind of pod begin with what the one before found."""
+        self._program.frames.keep(kind_of, epoch_of)
+
+    @property
+    def is_columnar(self) -> bool:
+        """Tell whether all of the rule runs over columns."""
+        return self._program.columns is not None and not self._program.notes
 
     @property
     def parts(self) -> tuple[PredicatePlugin, ...]:
@@ -165,11 +168,14 @@ class ScorePlugin:
         self._program = ScoreProgram(rule, functions)
         self.dtype = self._program.dtype
 
-    def keep_frames(
-        self, kind_of: Callable[[PodInfo], Hashable], epoch_of: Callable[[Snapshot], Hashable]
-    ) -> None:
-        """Let attempts of a kind of pod begin with what the one before found, see `KeptFrames`."""
-        self._program.keep_frames(kind_of, epoch_of)
+    def keep_frames(self, kind_of: KindOf, epoch_of: EpochOf) -> None:
+        """Let attempts of a kind of pod begin with what the one before found."""
+        self._program.frames.keep(kind_of, epoch_of)
+
+    @property
+    def is_columnar(self) -> bool:
+        """Tell whether all of the rule runs over columns."""
+        return not self._program.notes
 
     @hookimpl
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.nodeset import NodeSet
 
+_FEW: Final = 64
+"""So few values are gone through one by one."""
+
 
 class NodeList(Sequence[NodeInfo]):
     """The nodes of a set."""
@@ -59,19 +62,31 @@ class StringList(Sequence[str]):
 
     def distinct(self) -> tuple[str, ...]:
         """Return the distinct items, in the order in which they first come."""
-        count = len(self._codes)
-        first = np.full(len(self._values), count)
+        codes, values = self._codes, self._values
+        if len(values) <= _FEW:
+            text = self._text
+            places = sorted([place for code in range(len(values)) if (place := text.find(code)) >= 0])
+            return tuple(dict.fromkeys([values[text[place]] for place in places]))
+        count = len(codes)
+        first = np.full(len(values), count)
         # Of several items with one code the last that is written counts: the first one.
-        first[self._codes[::-1]] = np.arange(count - 1, -1, -1)
+        first[codes[::-1]] = np.arange(count - 1, -1, -1)
         order = np.sort(first[first < count])
-        values = self._values
-        return tuple(dict.fromkeys(values[code] for code in self._codes[order].tolist()))
+        return tuple(dict.fromkeys(values[code] for code in codes[order].tolist()))
 
     def total(self, weight: Callable[[str], int]) -> int:
         """Add up what the items weigh."""
-        counts = np.bincount(self._codes, minlength=0)
         values = self._values
-        return sum(weight(values[code]) * int(counts[code]) for code in np.flatnonzero(counts).tolist())
+        if len(values) <= _FEW:
+            counts = [self._text.count(code) for code in range(len(values))]
+        else:
+            counts = np.bincount(self._codes, minlength=0).tolist()
+        return sum([weight(values[code]) * count for code, count in enumerate(counts) if count])
+
+    @cached_property
+    def _text(self) -> bytes:
+        """The codes as a text, in which few of them are found fastest."""
+        return self._codes.astype(np.uint8).tobytes()
 
 
 LISTS: Final = (tuple, list, NodeList, StringList)

@@ -6,6 +6,7 @@ Scores that are doubles go through the same formulas in float64 and are truncate
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TypeAlias
 
@@ -20,6 +21,8 @@ Scores: TypeAlias = NDArray[np.int64 | np.float64]
 MAX_SCORE = 100
 _LOWEST = INT_MIN + MAX_SCORE + 1
 """The lowest number that 100 minus it does not wrap for; far out of range in any case."""
+_LARGEST = math.nextafter(2.0**63, 0)
+"""The double just below 2**63: the next one up is out of range."""
 _HUGE = sys.float_info.max / (2 * MAX_SCORE)
 """Doubles beyond it could overflow on the way."""
 
@@ -42,8 +45,12 @@ def truncate(values: Scores) -> NDArray[np.int64]:
     """Return the whole parts, held within int64."""
     if values.dtype == np.int64:
         return values.astype(np.int64, copy=False)
-    # The float just below 2**63: the next one up is out of range.
-    return np.clip(np.trunc(values), INT_MIN, np.nextafter(2.0**63, 0)).astype(np.int64)
+    return np.clip(np.trunc(values), INT_MIN, _LARGEST).astype(np.int64)
+
+
+def whole(value: float) -> int:
+    """Return the whole part of one finite double, held within int64 as `truncate` does."""
+    return int(min(max(value, INT_MIN), _LARGEST))
 
 
 def _of_maximum(raw: Scores, reverse: bool) -> NDArray[np.int64]:
@@ -86,4 +93,6 @@ def _between(raw: Scores) -> NDArray[np.int64]:
         return np.zeros(len(raw), dtype=np.int64)
     if raw.dtype == np.int64 and span > INT_MAX:
         return np.array([int(100.0 * ((score - lowest) / span)) for score in raw.tolist()], dtype=np.int64)
-    return truncate(100.0 * ((raw - lowest).astype(np.float64) / span))
+    # Between 0 and 100: no need to hold it within int64.
+    shares: NDArray[np.int64] = (100.0 * ((raw - lowest) / span)).astype(np.int64)
+    return shares

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,6 @@ from kdsl.check.model import (
     CheckedTemplate,
 )
 from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
 from kdsl.lang.tree import Code as RuleCode
@@ -25,15 +23,14 @@ from kdsl.plan.columns.batch import Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate, column_predicate
 from kdsl.plan.columns.rule import Note
+from kdsl.plan.frames import Frames
 from kdsl.plan.scalar import Frame
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scope import Functions, RuleScope, holds
 from kdsl.plan.statements import CODES, Block, Step
-from kdsl.plan.steady import KeptFrames
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError, Optional, Value
 from kdsl.plan.verdicts import Failure, Verdicts, compile_on_error, status_of
-from kdsl.plan.views import ClusterView
 
 SKIP = Status(Code.SKIP)
 
@@ -76,15 +73,7 @@ class PredicateProgram:
                 self._block.add(statement, self._on_error)
         self.notes: list[Note] = []
         self.columns = self._over_columns(scope, functions)
-        self._blank = scope.new_frame()
-        self._passing = (*scope.passing, *self._block.resets)
-        self._kept: KeptFrames | None = None
-
-    def keep_frames(
-        self, kind_of: Callable[[PodInfo], Hashable], epoch_of: Callable[[Snapshot], Hashable]
-    ) -> None:
-        """Let attempts of a kind of pod begin with what the one before found, see `KeptFrames`."""
-        self._kept = KeptFrames(self._blank, self._pod, self._passing, kind_of, epoch_of)
+        self.frames = Frames(scope, self._block.resets, self._steps.pod)
 
     def _over_columns(
         self, scope: RuleScope, functions: Functions
@@ -106,14 +95,7 @@ class PredicateProgram:
 
     def begin(self, pod: Value, cluster: Value) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views."""
-        # Who watches what is asked of the cluster is to see all of it.
-        if self._kept is None or cluster.__class__ is not ClusterView or cluster.snapshot.is_overlay:
-            frame = self._blank.copy()
-            frame[self._pod] = pod
-        else:
-            frame = self._kept.begin(pod, cluster.snapshot)
-        frame[self._cluster], frame[-1] = cluster, Meter(self._steps.pod)
-        return frame
+        return self.frames.begin(pod, cluster)
 
     def decide(self, frame: Frame) -> Status | Narrowed | None:
         """Decide what no node decides: skip, reject the pod everywhere, narrow the candidates, or go on."""

@@ -92,6 +92,8 @@ class RuleScope:
         self.lasting = {variable.slot for variable in variables.values() if variable.time.is_lasting}
         self.items: set[int] = set()
         self.passing: list[int] = []
+        # By identity: of two equal expressions one may stand where more is known.
+        self._optimised: dict[int, tuple[TypedExpr, TypedExpr]] = {}
         for param in params:
             self.let(CheckedLet(param.variable, param.value, param.value.span))
 
@@ -104,10 +106,14 @@ class RuleScope:
         return self._compiler.compile(expr)
 
     def optimised(self, expr: TypedExpr) -> TypedExpr:
-        """Run the passes over an expression."""
-        for apply in PASSES:
-            expr = apply(expr, self)
-        return expr
+        """Run the passes over an expression, once: both back ends share what is hoisted."""
+        known = self._optimised.get(id(expr))
+        if known is None:
+            ready = expr
+            for apply in PASSES:
+                ready = apply(ready, self)
+            known = self._optimised[id(expr)] = expr, ready
+        return known[1]
 
     def evaluate(self, expr: TypedExpr) -> Value:
         """Compute an expression that depends on nothing."""
@@ -161,6 +167,12 @@ class RuleScope:
         """Return a new variable that stands for an expression."""
         slot, self._slots = self._slots, self._slots + 1
         return Var(type=expr.type, time=expr.time, reads=expr.reads, span=expr.span, name="", slot=slot)
+
+    def passing_slot(self) -> int:
+        """Return a new slot, which is `UNSET` in each attempt."""
+        slot, self._slots = self._slots, self._slots + 1
+        self.passing.append(slot)
+        return slot
 
     def once(self, compute: Closure, *exprs: TypedExpr | None) -> Closure:
         """Return a closure that computes at its first use in an attempt only, from the expressions given."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,26 +14,27 @@ from kdsl.base.span import Span
 from kdsl.check.model import CheckedScore
 from kdsl.check.types import DOUBLE
 from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
 from kdsl.lang.tree import ErrorAction
 from kdsl.plan.columns.batch import Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.column import Column, encoded
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.programs import ColumnScore
 from kdsl.plan.columns.rule import Note
+from kdsl.plan.columns.sights import Watcher
+from kdsl.plan.frames import Frames
 from kdsl.plan.nodelist import NodeList
-from kdsl.plan.normalize import Scores, normalize, truncate
+from kdsl.plan.normalize import Scores, normalize, whole
 from kdsl.plan.scalar import UNSET, Frame
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scope import Functions, RuleScope, holds
-from kdsl.plan.steady import KeptFrames
 from kdsl.plan.values import INT_MIN, EvalError, Value
 from kdsl.plan.verdicts import error_text
-from kdsl.plan.views import ClusterView
 
 NO_SCORE_INT = INT_MIN
 """What stands among ints for a node without a score, as it failed or is ignored; among doubles it is NaN."""
+
+_CLOSE: Final = 4096
+"""Integers that are no further apart are told apart by a table."""
 
 
 class ScoreError(KdslError):
@@ -62,31 +64,21 @@ class ScoreProgram:
         self._by = None if rule.normalize.by is None else scope.compile(rule.normalize.by)
         self.notes: list[Note] = []
         self._columns = None if functions.probe is not None else self._over_columns(scope, functions)
-        self._blank = scope.new_frame()
-        self._passing = (*scope.passing, *self._resets, self._feasible)
-        self._kept: KeptFrames | None = None
-
-    def keep_frames(
-        self, kind_of: Callable[[PodInfo], Hashable], epoch_of: Callable[[Snapshot], Hashable]
-    ) -> None:
-        """Let attempts of a kind of pod begin with what the one before found, see `KeptFrames`."""
-        self._kept = KeptFrames(self._blank, self._pod, self._passing, kind_of, epoch_of)
+        self.frames = Frames(scope, (*self._resets, self._feasible), self._steps.pod)
 
     def _over_columns(self, scope: RuleScope, functions: Functions) -> ColumnScore:
         compiler = ColumnCompiler(scope, functions, self._node, self._resets)
         self.notes = compiler.notes
-        ignores = [compiler.compile(scope.optimised(condition)) for condition in self.rule.ignores]
-        return ColumnScore(compiler.compile(scope.optimised(self.rule.value)), ignores, self._nothing)
+        value, *ignores = map(scope.optimised, (self.rule.value, *self.rule.ignores))
+        watcher = Watcher(compiler, self._node)
+        kinds = watcher.of_rule((*ignores, value), (), lambda expr: expr, scope.passing_slot)
+        return ColumnScore(
+            compiler.compile(value), list(map(compiler.compile, ignores)), self._nothing, kinds
+        )
 
     def begin(self, pod: Value, cluster: Value, feasible: NodeSet) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views."""
-        # Who watches what is asked of the cluster is to see all of it.
-        if self._kept is None or cluster.__class__ is not ClusterView or cluster.snapshot.is_overlay:
-            frame = self._blank.copy()
-            frame[self._pod] = pod
-        else:
-            frame = self._kept.begin(pod, cluster.snapshot)
-        frame[self._cluster], frame[-1] = cluster, Meter(self._steps.pod)
+        frame = self.frames.begin(pod, cluster)
         if self._applies_to_feasible:
             self.fill(frame, feasible)
         return frame
@@ -159,16 +151,12 @@ class ScoreProgram:
             return normalize(self.rule.normalize.kind, raw)
         if not len(raw):
             return raw.astype(np.int64)
-        values = raw.tolist()
         min_slot, max_slot = self._range[1:]
-        frame[min_slot], frame[max_slot] = min(values), max(values)
         # Equal scores are normalised to equal ones.
-        distinct = encoded(Column(raw))
-        normalized = np.array(list(self._normalized_by(frame, distinct.values)), np.float64)
-        scores: NDArray[np.int64] = truncate(normalized)[distinct.codes]
-        return scores
+        values, kinds, frame[min_slot], frame[max_slot] = _distinct(raw)
+        return np.array(list(self._normalized_by(frame, values)), np.int64).take(kinds)
 
-    def _normalized_by(self, frame: Frame, values: Iterable[Value]) -> Iterator[int | float]:
+    def _normalized_by(self, frame: Frame, values: Iterable[Value]) -> Iterator[int]:
         assert self._by is not None and self.rule.normalize.by is not None
         by_span = self.rule.normalize.by.span
         value_slot = self._range[0]
@@ -179,7 +167,7 @@ class ScoreProgram:
                 result = self._by(frame)
                 if not math.isfinite(result):
                     raise EvalError(f"the normalised score is {result}")
-                yield result
+                yield whole(float(result))
             except EvalError as error:
                 self._failed(error, by_span)
                 yield 0
@@ -188,3 +176,22 @@ class ScoreProgram:
         if self._aborts:
             raise ScoreError(error_text(self.rule.name, error, span))
         return self._nothing
+
+
+def _distinct(raw: Scores) -> tuple[list[Value], NDArray[np.integer[Any]], Value, Value]:
+    """Return the distinct ones of scores, which of them each is, the least and the largest."""
+    if raw.dtype == np.int64:
+        least, largest = raw.min().item(), raw.max().item()
+        if largest - least < _CLOSE:
+            places = raw - least
+            present = np.bincount(places).nonzero()[0]
+            numbers = np.zeros(largest - least + 1, np.intp)
+            numbers[present] = np.arange(len(present))
+            return (present + least).tolist(), numbers.take(places), least, largest
+        distinct = encoded(Column(raw))
+    else:
+        distinct = encoded(Column(raw))
+        # Of 0.0 and -0.0 it is the first.
+        values = raw.tolist()
+        least, largest = min(values), max(values)
+    return list(distinct.values), distinct.codes, least, largest

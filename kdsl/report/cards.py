@@ -150,17 +150,24 @@ def _shade(card: Card) -> str:
     return SHADES[min(len(SHADES) - 1, -int(-taken * (len(SHADES) - 1) // 1))]
 
 
-def _card_document(card: Card) -> dict[str, Json]:
+def usage_document(card: Card) -> dict[str, Json]:
+    """Return what a card has, and what of it is taken."""
     return {
-        "id": card.id,
-        "type": card.type,
-        "healthy": card.healthy,
         "slots": card.slots,
         "usedSlots": card.used,
         "memory": card.memory,
         "usedMemory": card.used_memory,
         "cores": card.cores,
         "usedCores": card.used_cores,
+    }
+
+
+def _card_document(card: Card) -> dict[str, Json]:
+    return {
+        "id": card.id,
+        "type": card.type,
+        "healthy": card.healthy,
+        **usage_document(card),
         "pods": [
             {"pod": f"{each.namespace}/{each.name}", "memory": each.memory, "cores": each.cores}
             for each in card.tenants

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from kdsl.explain.cards import CardOutcome, CardsOfNode, CardVerdict, ContainerCards, RefusedCards
 from kdsl.plan.devices.requests import Request
 from kdsl.report.atoms import AtomPrinter
+from kdsl.report.cards import usage_document
 from kdsl.report.decisions import Json
 from kdsl.report.tables import table
 
@@ -174,11 +175,6 @@ def _verdict_document(verdict: CardVerdict, atoms: AtomPrinter) -> Json:
         "site": "" if verdict.failed is None else verdict.failed.site,
         "decidedBy": list(map(atoms.text, verdict.atoms)),
         "fullness": round(verdict.fullness, 6),
-        "slots": card.slots,
-        "usedSlots": card.used,
-        "memory": card.memory,
-        "usedMemory": card.used_memory,
-        "cores": card.cores,
-        "usedCores": card.used_cores,
+        **usage_document(card),
         "given": [{"memory": each.memory, "cores": each.cores} for each in verdict.grants],
     }

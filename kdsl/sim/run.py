@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from kdsl.app import Settings, build_engine, devices_in_use, engine_options
+from kdsl.app import Settings, build_engine, devices_in_use, engine_options, narrowed
 from kdsl.base.clock import ManualClock
 from kdsl.base.errors import KdslError
 from kdsl.base.heap import settled_heap
@@ -69,7 +69,7 @@ class SimulatedEvictor:
         self._cluster.remove_pod(victim.key)
         if victim.key not in self._seen:
             self._seen.add(victim.key)
-            self._returned.append(replace(victim, node_name="", nominated_node_name="", start_time=0))
+            self._returned.append(victim.with_fields(node_name="", nominated_node_name="", start_time=0))
 
     def take_returned(self) -> list[PodInfo]:
         """Return the pods that came back since the last call, in the order of their eviction."""
@@ -200,6 +200,9 @@ def _engine(
         recorder = Recorder(record, workload.manifests, engine_options(rules, settings))
         recorder.start(workload.cluster_ids())
         cluster.observe(recorder.notice)
+    # Who was evicted comes back, and may ask for another scheduler.
+    asked = {pod.scheduler_name for pod in (*workload.pending, *workload.placed)}
+    settings = narrowed(rules, settings, asked)
     volumes = MemoryVolumes(cluster)
     annotations = MemoryAnnotations(cluster)
     manifests = KeptManifests(workload.manifests) if workload.manifests else NO_MANIFESTS

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError, KdslError
+from kdsl.base.heap import growing_heap
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.kinds import CatalogObject
 from kdsl.cluster.node import NodeFacts
@@ -88,6 +89,7 @@ class Workload:
         return Diagnostic(InputCode.INCOMPLETE, title, where="POD", help=help)
 
 
+@growing_heap()
 def read_kubernetes(
     cluster: Sequence[str], pods: Sequence[str], *, keeps_manifests: bool = False
 ) -> tuple[Workload, tuple[Diagnostic, ...]]:
@@ -108,6 +110,7 @@ def read_kubernetes(
     return workload, _with_gaps(read.diagnostics, workload, read.unread)
 
 
+@growing_heap()
 def read_openb_trace(
     cluster: Sequence[str], pods: Sequence[str], *, keeps_manifests: bool = False
 ) -> tuple[Workload, tuple[Diagnostic, ...]]:

@@ -6,7 +6,7 @@ import gc
 import weakref
 
 import pytest
-from kdsl.base.heap import settled_heap
+from kdsl.base.heap import growing_heap, settled_heap
 
 
 class Ring:
@@ -34,3 +34,14 @@ def test_the_collector_sees_everything_again_after_an_error() -> None:
         assert gc.get_freeze_count()
         raise RuntimeError
     assert not gc.get_freeze_count()
+
+
+def test_a_growing_heap_is_left_alone_and_only_while_it_grows() -> None:
+    @growing_heap()
+    def read() -> bool:
+        return gc.isenabled()
+
+    assert not read() and gc.isenabled()
+    with growing_heap():
+        assert not read() and not gc.isenabled(), "whoever was first gives the collector back"
+    assert gc.isenabled()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.quantity import INT64_MAX, parse_quantity
-from kdsl.base.resources import NOTHING, Resources, canonical, quantity_of
+from kdsl.base.resources import NOTHING, Resources, canonical, quantity_of, shared
 
 NAMES = ["memory", "cpu", "nvidia.com/gpu", "ephemeral-storage", "example.com/foo", "pods"]
 
@@ -45,6 +45,14 @@ def test_sums_and_differences(a: Resources, b: Resources) -> None:
     assert list(total) == list(Resources(dict(total.amounts())))
     assert a - a == NOTHING
     assert hash(total) == hash(b + a)
+
+
+@given(amounts, resources)
+def test_equal_amounts_and_totals_are_one_object(values: dict[str, int], more: Resources) -> None:
+    one, other = Resources(values), Resources(dict(reversed(values.items())))
+    assert shared(one) is shared(other)
+    assert one.plus(more) is other.plus(more)
+    assert one.plus(more) == one + more
 
 
 @given(resources, resources)

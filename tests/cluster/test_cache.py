@@ -30,7 +30,7 @@ def make_pod(key: str, cpu: int, port: int, node: str = "") -> PodInfo:
     ports = [{"containerPort": 1, "hostPort": port}] if port else []
     foo = {"example.com/foo": "1"} if cpu == 2 else {}
     spec: dict[str, object] = {"containers": [{**container(cpu=str(cpu), **foo), "ports": ports}]}
-    return replace(pod_info(spec, name=key.split("/")[1]), node_name=node)
+    return pod_info(spec, name=key.split("/")[1]).with_fields(node_name=node)
 
 
 pods = st.builds(make_pod, pod_keys, st.integers(0, 3), st.sampled_from([0, 80, 81]))
@@ -112,7 +112,7 @@ class CacheMachine(RuleBasedStateMachine):
     def finish_pod(self, pod: PodInfo, node: str, phase: str) -> None:
         self.pods.pop(pod.key, None)
         self.assumed.discard(pod.key)
-        self.cache.update_pod(replace(pod, node_name=node, phase=phase))
+        self.cache.update_pod(pod.with_fields(node_name=node, phase=phase))
 
     @rule(pod=pods)
     def update_pending_pod(self, pod: PodInfo) -> None:

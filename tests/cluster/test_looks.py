@@ -17,6 +17,7 @@ from kdsl.cluster.ports import HostPort
 from kdsl.cluster.snapshot import LiveSnapshot
 from kdsl.cluster.taints import Taint
 
+OF_FACTS = ("unschedulable", "taints", "allocatable")
 NAMES = st.sampled_from("abcd")
 FACTS = st.builds(
     NodeFacts,
@@ -51,14 +52,15 @@ def test_equal_numbers_are_equal_looks(changes: list, spare: int) -> None:  # ty
             change(cache)
             snapshot = cache.snapshot()
             assert isinstance(snapshot, LiveSnapshot)
-            seen: dict[int, tuple[object, ...]] = {}
-            for row in snapshot.order.tolist():
-                node = snapshot.info(row)
-                look = tuple(getattr(node, field) for field in LOOK_FIELDS)
-                number = int(snapshot.looks.ids[row])
-                assert NO_LOOK < number < len(snapshot.looks)
-                assert seen.setdefault(number, look) == look
-            assert len(set(map(repr, seen.values()))) == len(seen)
+            for numbers, fields in ((snapshot.looks, LOOK_FIELDS), (snapshot.fact_looks, OF_FACTS)):
+                seen: dict[int, tuple[object, ...]] = {}
+                for row in snapshot.order.tolist():
+                    node = snapshot.info(row)
+                    look = tuple(getattr(node, field) for field in fields)
+                    number = int(numbers.ids[row])
+                    assert NO_LOOK < number < len(numbers)
+                    assert seen.setdefault(number, look) == look
+                assert len(set(map(repr, seen.values()))) == len(seen)
     finally:
         looks._SPARE = before
 

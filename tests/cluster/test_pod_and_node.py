@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -181,7 +180,7 @@ def test_pods_come_and_go() -> None:
 
 def test_a_pod_on_a_node_is_the_same_pod_elsewhere() -> None:
     pod = pod_info({"containers": [container(cpu="1")], "priority": 3}, name="a")
-    assert pod.on("n") == replace(pod, node_name="n") != pod
+    assert pod.on("n") == pod.with_fields(node_name="n") != pod
 
 
 TERM = PodAffinityTerm("zone", 0, None, frozenset({"default"}), None)
@@ -190,7 +189,9 @@ AFFINE = ("required_affinity", "required_anti_affinity", "preferred_affinity", "
 
 @given(st.lists(st.sampled_from(("", *AFFINE)), max_size=6), st.randoms(use_true_random=False))
 def test_nodes_know_how_many_pods_have_affinity_terms(kinds: list[str], random: Random) -> None:
-    pods = [replace(PodInfo(f"p{at}"), **({kind: (TERM,)} if kind else {})) for at, kind in enumerate(kinds)]
+    pods = [
+        PodInfo(f"p{at}").with_fields(**({kind: (TERM,)} if kind else {})) for at, kind in enumerate(kinds)
+    ]
     info = NodeInfo.of(facts("n"), pods)
     random.shuffle(pods)
     while pods:

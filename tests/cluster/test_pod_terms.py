@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -267,11 +266,11 @@ def test_default_constraints_are_for_like_pods(meta: Spec, selected: dict[str, s
         return
     (found,) = constraints
     assert (found.topology_key, found.max_skew) == ("zone", 5)
-    like = replace(pod, labels=FrozenMap(selected))
+    like = pod.with_fields(labels=FrozenMap(selected))
     assert found.selects(like)
     for missing in selected:
         others = {key: value for key, value in selected.items() if key != missing}
-        assert not found.selects(replace(like, labels=FrozenMap(others)))
+        assert not found.selects(like.with_fields(labels=FrozenMap(others)))
 
 
 def test_own_constraints_come_before_defaults() -> None:

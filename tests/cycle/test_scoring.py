@@ -66,6 +66,19 @@ def test_a_normaliser_maps_raw_scores_which_stay_on_record() -> None:
     assert column.normalized.tolist() == [25, 100, 50]
 
 
+def test_a_plugin_may_say_one_number_for_all_nodes() -> None:
+    found = scored({"A": plugin(score=lambda: 7), "B": scoring({1: 5})}, A=2, B=1)
+    assert found.totals.tolist() == [14, 19, 14]
+    assert [column.raw.tolist() for column in found.columns] == [[7, 7, 7], [0, 5, 0]]
+
+
+def test_one_number_for_all_nodes_is_normalised_as_a_column() -> None:
+    found = scored({"A": plugin(score=lambda: 400, normalize_score=lambda scores: scores // 5)})
+    (column,) = found.columns
+    assert column.raw.tolist() == [400, 400, 400]
+    assert column.normalized.tolist() == found.totals.tolist() == [80, 80, 80]
+
+
 def test_pre_score_errors() -> None:
     with pytest.raises(PluginError, match=r'^running PreScore plugin "A": no$'):
         scored({"A": plugin(pre_score=lambda: Status(Code.UNSCHEDULABLE, ("no",)), score=lambda: None)})
@@ -81,6 +94,7 @@ def test_pre_score_errors() -> None:
         (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
         (lambda: np.array([1, 2]), "ValueError: scores of shape (2,) for 3 nodes"),
         (lambda: np.array([True] * 3), "TypeError: scores of type bool"),
+        (lambda: True, "ValueError: scores of shape () for 3 nodes"),
         (lambda: np.array([1.0] * 3), "TypeError: scores that are not normalised further must be integers"),
     ],
 )
@@ -117,3 +131,6 @@ def test_scores_outside_the_range_are_refused(outside: int) -> None:
     assert str(caught.value) == (
         f'plugin "A" returns an invalid score {outside}, it should in the range of [0, 100] after normalizing'
     )
+    with pytest.raises(PluginError) as of_all:
+        scored({"A": plugin(score=lambda: outside)})
+    assert str(of_all.value) == str(caught.value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -244,7 +243,7 @@ def test_reasons_are_added_up_over_nodes() -> None:
 def test_cards_that_a_nominated_pod_will_need(found: RuleSet) -> None:
     """A pod that was promised a node has its cards there: one before it in the queue finds them taken."""
     wanted = asking("p", memory=300)
-    promised = replace(asking("later", memory=800), nominated_node_name="n", created_at=1)
+    promised = asking("later", memory=800).with_fields(nominated_node_name="n", created_at=1)
     for waiting, node_name in (((wanted,), "n"), ((wanted, promised), "")):
         workload = Workload([node("n", cards=1)], [], waiting)
         explanation = explain(found, workload, Settings(profile="pack"), wanted)

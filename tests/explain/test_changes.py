@@ -22,19 +22,19 @@ NODE = node("n", {"zone": "a"}, (Taint("a", "x", "NoSchedule"), Taint("a", "y", 
 @pytest.mark.parametrize(
     ("text", "changed"),
     [
-        ("pod.labels.app=db", replace(POD, labels=FrozenMap({"app": "db"}))),
+        ("pod.labels.app=db", POD.with_fields(labels=FrozenMap({"app": "db"}))),
         (
             "pod.labels.example.com/tier=",
-            replace(POD, labels=FrozenMap({"app": "web", "example.com/tier": ""})),
+            POD.with_fields(labels=FrozenMap({"app": "web", "example.com/tier": ""})),
         ),
-        ("pod.labels.app-", replace(POD, labels=FrozenMap())),
-        ("pod.nodeSelector-", replace(POD, node_selector=FrozenMap())),
-        ("pod.nodeSelector.disk-", replace(POD, node_selector=FrozenMap())),
-        ("pod.priority=-5", replace(POD, priority=-5)),
-        ("pod.tolerations+=gpu", replace(POD, tolerations=(Toleration("gpu", "Exists", "", ""),))),
+        ("pod.labels.app-", POD.with_fields(labels=FrozenMap())),
+        ("pod.nodeSelector-", POD.with_fields(node_selector=FrozenMap())),
+        ("pod.nodeSelector.disk-", POD.with_fields(node_selector=FrozenMap())),
+        ("pod.priority=-5", POD.with_fields(priority=-5)),
+        ("pod.tolerations+=gpu", POD.with_fields(tolerations=(Toleration("gpu", "Exists", "", ""),))),
         (
             "pod.tolerations+=gpu=a:NoSchedule",
-            replace(POD, tolerations=(Toleration("gpu", "Equal", "a", "NoSchedule"),)),
+            POD.with_fields(tolerations=(Toleration("gpu", "Equal", "a", "NoSchedule"),)),
         ),
     ],
 )

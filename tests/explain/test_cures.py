@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,7 +109,7 @@ def test_every_fit_fits(
     ]
     placed = [pod(f"p{at}", str(each), node_name=f"n{at % len(facts)}") for at, each in enumerate(used)]
     selector = FrozenMap({"zone": zone}) if zone else FrozenMap[str, str]()
-    waiting = replace(pod("w", str(cpu)), node_selector=selector)
+    waiting = pod("w", str(cpu)).with_fields(node_selector=selector)
     workload = Workload(facts, placed, [waiting])
     explanation = explain(shipped, workload, ONE_PROFILE, waiting)
     findings = explanation.findings

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.lang.tree import Normalization
-from kdsl.plan.normalize import normalize, truncate
+from kdsl.plan.normalize import normalize, truncate, whole
 
 scores = st.lists(st.one_of(st.integers(0, 2**63 - 1), st.integers(0, 500)), min_size=1, max_size=8)
 signed = st.lists(st.one_of(st.integers(-(2**62), 2**62), st.integers(-5, 300)), min_size=1, max_size=8)
@@ -87,3 +87,8 @@ def test_no_double_wraps_or_warns(raw: list[float]) -> None:
                 assert after >= 100
             elif kind is Normalization.MINMAX:
                 assert 0 <= after <= 100
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_one_double_is_truncated_as_many_are(value: float) -> None:
+    assert whole(value) == truncate(np.array([value])).item()

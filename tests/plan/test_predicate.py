@@ -39,11 +39,11 @@ def test_the_first_failure_is_the_answer() -> None:
 def test_a_dyn_fn_looks_at_values_when_it_runs() -> None:
     plugin = compile_rules(
         f"""
-        dyn fn size(it: dyn): int =
+        dyn fn amount(it: dyn): int =
           type(it) == int ? int(it) : type(it) == list ? it.map(each, int(each)).sum()
             : it == null ? 0 : int(it.n)
         predicate P {{
-          require size(json.decode(node.labels[?"sizes"].orValue("null"))) > 2 else "small"
+          require amount(json.decode(node.labels[?"sizes"].orValue("null"))) > 2 else "small"
         }}
         {DEFAULT_QUEUE}
         profile p {{ scheduler "t" queue Q predicates {{ P }} }}

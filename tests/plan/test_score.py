@@ -113,3 +113,10 @@ def test_lets_are_known_to_applies_when() -> None:
     plugin = score("let wanted = pod.priority > 5\napplies when wanted\nvalue 1")
     status = plugin.pre_score(CycleState(), POD, NODES)
     assert status is not None and status.code is Code.SKIP
+
+
+@pytest.mark.parametrize("spread", [1, 3_000, 9_000_000])
+def test_equal_scores_are_normalised_to_equal_ones(spread: int) -> None:
+    body = f"value ({CPU} % 3 - 1) * {spread}\nnormalize by (value - min) * 10 + (max - value) / (value + 1)"
+    assert run(score(body))[0] == [0, spread, spread]
+    assert run(score(body))[1] == [spread, 10 * spread, 10 * spread]

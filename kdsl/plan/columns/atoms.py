@@ -59,6 +59,11 @@ def is_static(reads: frozenset[str]) -> bool:
     return reads in _STATIC
 
 
+def is_fact(expr: FieldOf | HasField) -> bool:
+    """Tell whether a field of a node is one by which many nodes are alike."""
+    return is_static(expr.reads) and expr.field not in _UNIQUE
+
+
 def facts_of(
     expr: TypedExpr, node: int, definition: Definition, bound: frozenset[int] = frozenset()
 ) -> list[Fact] | None:
@@ -107,7 +112,7 @@ class _Collector:
                 FieldOf(operand=Var(slot=slot), field=field) | HasField(operand=Var(slot=slot), field=field)
             ) if slot == self._node:
                 self._found.append(Fact(field, None))
-                return is_static(expr.reads) and field not in _UNIQUE
+                return is_fact(expr)
             case Comprehension(variables=variables):
                 bound = bound | {variable.slot for variable in variables}
             case Bind(variable=variable) | Aggregate(variable=variable):

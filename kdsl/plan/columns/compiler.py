@@ -44,7 +44,7 @@ from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.logic import choose, conjunction, disjunction
 from kdsl.plan.columns.rule import ColumnScope, Note, RuleColumns
 from kdsl.plan.functions import IMPLEMENTATIONS
-from kdsl.plan.ir import free_slots
+from kdsl.plan.ir import free_slots, operands
 from kdsl.plan.scalar import UNSET, Closure
 from kdsl.plan.values import EvalError, UInt
 from kdsl.plan.views import attribute_of, method_of, wrapper_of
@@ -163,10 +163,10 @@ class Lowering:
             case FieldOf() if wrapper_of(expr.type) is None:
                 return listed.field_of(self.lower(expr.operand), attribute_of(expr.field), expr.type)
             case CallOf(function="_&&_" | "_||_"):
-                operands = _operands(expr)
-                _only_bools(operands)
+                parts = operands(expr)
+                _only_bools(parts)
                 combine = conjunction if expr.function == "_&&_" else disjunction
-                return combine([self.lower(operand) for operand in operands])
+                return combine([self.lower(part) for part in parts])
             case CallOf(function="_?_:_", args=(condition, yes, no)):
                 _only_bools([condition])
                 return choose(self.lower(condition), self.lower(yes), self.lower(no))
@@ -334,25 +334,12 @@ def _shared(closure: Closure) -> ColumnClosure:
     return evaluate
 
 
-def _only_bools(operands: Iterable[TypedExpr]) -> None:
+def _only_bools(conditions: Iterable[TypedExpr]) -> None:
     """Raise NotColumnar where a condition may be something else than a bool."""
-    if any(operand.type != BOOL for operand in operands):
+    if any(condition.type != BOOL for condition in conditions):
         raise NotColumnar
 
 
 def _is_open(type_: Type) -> bool:
     """Tell whether values of a type may be of different types."""
     return type_.name in ("dyn", "error", "nothing") or any(map(_is_open, type_.args))
-
-
-def _operands(expr: CallOf) -> list[TypedExpr]:
-    """List the operands of `a && b && …`, however they are grouped."""
-    found: list[TypedExpr] = []
-    pending = list(reversed(expr.args))
-    while pending:
-        operand = pending.pop()
-        if isinstance(operand, CallOf) and operand.function == expr.function:
-            pending += reversed(operand.args)
-        else:
-            found.append(operand)
-    return found

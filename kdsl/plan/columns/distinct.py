@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from math import prod
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,12 @@ from kdsl.plan.values import EvalError, Value
 Codes = NDArray[np.int64]
 Digit = tuple[NDArray[np.integer[Any]], int]
 """One thing in which rows differ: a code for each row, and how many codes there are."""
+
+DIRECT: Final = 4096
+"""The most combinations of codes that get a cell each."""
+_BYTES: Final = 256
+_FEW: Final = 24
+"""So few are looked for one by one."""
 
 _BAD = EvalError("bad in another column")
 
@@ -272,8 +279,16 @@ def fact_digits(atoms: Sequence[Atom], batch: Batch) -> list[Digit] | None:
     return digits
 
 
+def combinations(digits: Iterable[Digit]) -> int:
+    """Return how many combinations of codes there may be."""
+    return prod([size for _, size in digits])
+
+
 def grouped(digits: Sequence[Digit], rows: int) -> tuple[Array, Codes]:
     """Return the first row of each distinct combination of codes, and which combination each row has."""
+    whole = combinations(digits)
+    if whole <= DIRECT:
+        return _directly_grouped(digits, whole, rows)
     combined = np.zeros(rows, dtype=np.int64)
     for codes, size in digits:
         combined = combined * size + codes
@@ -282,3 +297,41 @@ def grouped(digits: Sequence[Digit], rows: int) -> tuple[Array, Codes]:
             combined = np.unique(combined, return_inverse=True)[1].astype(np.int64)
     _, representatives, groups = np.unique(combined, return_index=True, return_inverse=True)
     return representatives, groups.astype(np.int64)
+
+
+def _directly_grouped(digits: Sequence[Digit], size: int, rows: int) -> tuple[Array, Codes]:
+    """Do as `grouped` where there can be only so few combinations that each has a cell."""
+    if size == 1:
+        return np.zeros(1 if rows else 0, np.int64), np.zeros(rows, np.int64)
+    combined: Codes | None = None
+    for codes, each in digits:
+        combined = codes.astype(np.int64, copy=False) if combined is None else combined * each + codes
+    assert combined is not None
+    numbers = np.zeros(size, np.int64)
+    found = _first_places(combined) if size <= _BYTES else None
+    if found is not None:
+        numbers[list(found)] = np.arange(len(found))
+        return np.array(list(found.values()), np.int64), numbers.take(combined)
+    # Of several rows with one combination the last that is written counts: the first one.
+    first = np.full(size, -1)
+    first[combined[::-1]] = np.arange(rows - 1, -1, -1)
+    representatives = first[first >= 0]
+    representatives.sort()
+    numbers[combined.take(representatives)] = np.arange(len(representatives))
+    return representatives, numbers.take(combined)
+
+
+def _first_places(codes: Array) -> dict[int, int] | None:
+    """Return the codes that there are, all of them bytes, with the place of the first of each, in the order
+    of those; None where they are not few.
+    """
+    text = codes.astype(np.uint8).tobytes()
+    found: dict[int, int] = {}
+    left = text
+    while left:
+        if len(found) == _FEW:
+            return None
+        code = left[0]
+        found[code] = text.index(code)
+        left = left.translate(None, left[:1])
+    return found

@@ -8,7 +8,7 @@ label, an image).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from threading import Lock
 from typing import Final
 
@@ -38,6 +38,8 @@ class FactColumn:
         self._read = read
         self._follows_images = follows_images
         self._position = self._images = -1
+        self._order: Rows = np.zeros(0, np.int32)
+        self._is_everywhere: bool | None = None
         self._forget()
 
     def _forget(self) -> None:
@@ -50,6 +52,14 @@ class FactColumn:
         """Return the codes of some rows, and how many codes there are."""
         return self.codes[rows], len(self.values)
 
+    @property
+    def is_everywhere(self) -> bool:
+        """Tell whether every node has a value."""
+        if self._is_everywhere is None:
+            codes = self.codes.take(self._order)
+            self._is_everywhere = bool((codes != ABSENT).all())
+        return self._is_everywhere
+
     def optionals(self) -> list[Optional]:
         """Return what the codes stand for as optionals: `ABSENT` for the missing one."""
         self._optionals += map(Optional, self.values[len(self._optionals) :])
@@ -61,6 +71,8 @@ class FactColumn:
         if self._follows_images and self._images != snapshot.images_version:
             changed = None
         self._position, self._images = snapshot.fact_changes.position, snapshot.images_version
+        if changed != [] or self._order is not snapshot.order:
+            self._order, self._is_everywhere = snapshot.order, None
         rows = len(snapshot.names)
         if changed and len(self.values) > 2 * rows + _SPARE:
             self._forget()
@@ -72,21 +84,19 @@ class FactColumn:
             self.codes[:] = ABSENT
             self._encode(snapshot, snapshot.order.tolist())
         elif changed:
-            self._encode(snapshot, dict.fromkeys(changed))
+            self._encode(snapshot, list(dict.fromkeys(changed)))
 
-    def _encode(self, snapshot: LiveSnapshot, rows: Iterable[int]) -> None:
-        names = snapshot.names
+    def _encode(self, snapshot: LiveSnapshot, rows: Sequence[int]) -> None:
+        names, info, read, numbers = snapshot.names, snapshot.info, self._read, self._numbers
+        codes: list[int] = []
         for row in rows:
-            self.codes[row] = self._code(self._read(snapshot.info(row))) if names[row] else ABSENT
-
-    def _code(self, value: Value) -> int:
-        if value is None:
-            return ABSENT
-        code = self._numbers.get(value)
-        if code is None:
-            code = self._numbers[value] = len(self.values)
-            self.values.append(value)
-        return code
+            value = read(info(row)) if names[row] else None
+            code = ABSENT if value is None else numbers.get(value)
+            if code is None:
+                code = numbers[value] = len(self.values)
+                self.values.append(value)
+            codes.append(code)
+        self.codes[rows] = codes
 
 
 class Facts:

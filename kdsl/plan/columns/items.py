@@ -78,13 +78,18 @@ def list_of(items: Sequence[Operand]) -> Operand:
 
     def build(batch: Batch) -> ColumnValue:
         values = [item(batch) for item in items]
-        same = [value.value for value in values if isinstance(value, Same)]
-        if len(same) == len(values):
-            return Same(tuple(same))
-        entries = tuple(Entry(place, value, None) for place, value in enumerate(values))
-        return Items(entries, False, either(*map(bad_of, values)))
+        entries = [Entry(place, value, None) for place, value in enumerate(values)]
+        return _listed(entries, either(*map(bad_of, values)))
 
     return build
+
+
+def _listed(entries: Sequence[Entry], bad: Bad = None) -> ColumnValue:
+    """Return a list of entries, which may be the same for all rows."""
+    same = [entry.value.value for entry in entries if entry.present is None and isinstance(entry.value, Same)]
+    if len(same) == len(entries) and bad is None:
+        return Same(tuple(same))
+    return Items(tuple(entries), False, bad)
 
 
 def comprehension(
@@ -105,6 +110,8 @@ def comprehension(
 def _exists_one(kept: Operand) -> Operand:
     def evaluate(batch: Batch) -> ColumnValue:
         value = kept(batch)
+        if isinstance(value, Same):
+            return Same(len(value.value) == 1)
         assert isinstance(value, Items)
         return Column(_count(value, len(batch)) == 1, value.bad)
 
@@ -196,7 +203,7 @@ def _build(
                 bad = either(bad, own if present is None else own & present)
             key = entry.key if items.is_map else place
             entries.append(Entry(key if to_map else len(entries), value, present))
-        return Items(tuple(entries), to_map, bad)
+        return Items(tuple(entries), True, bad) if to_map else _listed(entries, bad)
 
     return evaluate
 
@@ -209,6 +216,8 @@ def _kept(condition: ColumnValue, present: Bad, rows: int) -> tuple[Bad, Bad]:
     if bad is not None:
         values = values & ~bad
         bad = bad if present is None else bad & present
+    if values.all():
+        return present, bad
     return (values if present is None else values & present), bad
 
 
@@ -219,6 +228,8 @@ def _size(rows: int, args: list[ColumnValue]) -> ColumnValue:
     items = args[0]
     if not isinstance(items, Items):
         raise NotColumnar
+    if items.bad is None and all(entry.present is None for entry in items.entries):
+        return Same(len(items.entries))
     return Column(_count(items, rows), items.bad)
 
 

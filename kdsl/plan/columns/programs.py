@@ -18,6 +18,7 @@ from kdsl.plan.columns.column import AllBad, Array, NotColumnar, rows_of, spread
 from kdsl.plan.columns.compiler import ColumnClosure, ColumnCompiler, Note
 from kdsl.plan.columns.distinct import fact_digits, grouped
 from kdsl.plan.columns.logic import disjunction
+from kdsl.plan.columns.sights import Kinds, Watcher
 from kdsl.plan.columns.statements import ColumnBlock, Step, expressions_of, holes_of, loop_slots, reject
 from kdsl.plan.scope import RuleScope
 from kdsl.plan.verdicts import OnError, Verdicts
@@ -41,13 +42,17 @@ class DistinctPredicate:
 
 
 class ColumnPredicate:
-    """A predicate whose statements run over columns."""
+    """A predicate whose statements run over columns, unless there turn out to be few kinds of nodes."""
 
-    def __init__(self, steps: Sequence[Step], report_all: bool) -> None:
+    def __init__(self, steps: Sequence[Step], report_all: bool, kinds: Kinds | None) -> None:
         self._steps = tuple(steps)
         self._report_all = report_all
+        self._kinds = kinds
 
     def judge(self, batch: Batch, verdicts: Verdicts, scalar: ScalarJudge) -> Ids:
+        kinds = None if self._kinds is None else self._kinds.of(batch)
+        if kinds is not None:
+            return scalar(batch.part(kinds[0])).take(kinds[1])
         try:
             with np.errstate(all="ignore"):
                 found = reject(batch, self._steps, self._report_all)
@@ -61,9 +66,18 @@ class ColumnPredicate:
 
 
 class ColumnScore:
-    """The value of a score over columns. `nothing` stands for no score, as of an ignored node."""
+    """The value of a score over columns, unless there turn out to be few kinds of nodes. `nothing` stands for
+    no score, as of an ignored node.
+    """
 
-    def __init__(self, value: ColumnClosure, ignores: Sequence[ColumnClosure], nothing: int | float) -> None:
+    def __init__(
+        self,
+        value: ColumnClosure,
+        ignores: Sequence[ColumnClosure],
+        nothing: int | float,
+        kinds: Kinds | None,
+    ) -> None:
+        self._kinds = kinds
         self._value = value
         self._ignored = disjunction(ignores)
         self._has_ignores = bool(ignores)
@@ -72,6 +86,10 @@ class ColumnScore:
 
     def judge(self, batch: Batch, scalar: Callable[[Batch], Array]) -> Array:
         """Return the raw score of each node."""
+        kinds = None if self._kinds is None else self._kinds.of(batch)
+        if kinds is not None:
+            # In visiting order: the first node that fails may end the attempt.
+            return scalar(batch.part(kinds[0])).take(kinds[1])
         try:
             with np.errstate(all="ignore"):
                 return self._judge(batch, scalar)
@@ -115,4 +133,7 @@ def column_predicate(
         compiler.notes.append(Note(rule.span, facts))
         return DistinctPredicate(compiler.atoms(facts))
     block = ColumnBlock(scope, compiler, rule.report_all, on_error, error_parts)
-    return ColumnPredicate(block.steps(statements), rule.report_all)
+    steps = block.steps(statements)
+    watcher = Watcher(compiler, compiler.slots.node)
+    kinds = watcher.of_rule(error_parts, statements, scope.optimised, scope.passing_slot)
+    return ColumnPredicate(steps, rule.report_all, kinds)

@@ -18,7 +18,7 @@ from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.distinct import Fallback, NodeSlots
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.ir import free_slots
-from kdsl.plan.scalar import Closure
+from kdsl.plan.scalar import Closure, Compiler
 from kdsl.plan.scope import Functions, RuleScope
 from kdsl.plan.views import attribute_of
 
@@ -103,7 +103,7 @@ class ColumnScope(ABC):
         """Return what evaluates a part of a function's body by the scalar back end; `node` is the parameter
         that is the node.
         """
-        compiler, needs = self._functions.compiler(), free_slots(expr)
+        compiler, needs = self.fn_compiler(), free_slots(expr)
         slots, atoms = None, None
         if node is not None and node in needs:
             slots = NodeSlots(node, ())
@@ -126,6 +126,10 @@ class ColumnScope(ABC):
 
     def _reads_node(self, slots: frozenset[int]) -> bool:
         return self.slots.node in slots
+
+    def fn_compiler(self) -> Compiler:
+        """Return what compiles parts of the body of a function."""
+        return self._functions.compiler()
 
     def fn(self, name: str) -> CheckedFn:
         """Return a function of a rule file; NotColumnar for a plugin's."""

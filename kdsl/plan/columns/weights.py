@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from kdsl.plan.columns.column import Coded, ColumnValue, Items, Same
-from kdsl.plan.scalar.meter import Meter, spend_on
-from kdsl.plan.values import Value
+from kdsl.plan.scalar.meter import CHARACTERS, Meter, spend_on
+from kdsl.plan.values import Optional, Value
 
 _PLENTY: Final = 1 << 62
 
@@ -26,6 +26,14 @@ def weight_of(value: ColumnValue) -> int:
 
 def weighed(values: Iterable[Value]) -> int:
     """Return the steps that the scalar back end takes for going through all of these."""
+    return sum(map(_weighed, values))
+
+
+def _weighed(value: Value) -> int:
+    if value.__class__ is Optional:
+        value = value.value
+    if value.__class__ is str:
+        return len(value) // CHARACTERS
     meter = Meter(_PLENTY)
-    spend_on([meter], values)
+    spend_on([meter], [value])
     return _PLENTY - meter.left

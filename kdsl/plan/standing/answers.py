@@ -14,10 +14,13 @@ from kdsl.cluster.changes import ChangedRows, Changes
 from kdsl.cluster.looks import look_of
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Rows
+from kdsl.plan.columns.batch import MIN_ROWS
 
 Compute = Callable[[Rows], NDArray[Any]]
 """Computes one answer for each of some rows."""
 
+MAX_AHEAD: Final = 512
+"""So many rows more than were wanted cost little over columns."""
 MAX_IMAGINED: Final = 1024
 """The most answers for looks that no node has that are kept of a kind of pod."""
 _IMAGINED_BYTES: Final = 1024
@@ -91,11 +94,24 @@ class _Column:
 
 
 class ByLook:
-    """Rows that look alike share an answer."""
+    """Rows that look alike share an answer; unless it depends `on_usage`, pods make no difference.
 
-    def __init__(self, live: LiveSnapshot, dtype: np.dtype[Any]) -> None:
-        self._looks = live.looks
-        self._generation = live.looks.generation
+    With `looks_ahead`, `compute` may be asked about more looks than are wanted: where many are not known,
+    others will be asked for soon.
+    """
+
+    def __init__(
+        self,
+        live: LiveSnapshot,
+        dtype: np.dtype[Any],
+        on_usage: bool = True,
+        looks_ahead: bool = False,
+    ) -> None:
+        self._live = live
+        self._on_usage = on_usage
+        self._looks_ahead = looks_ahead
+        self._looks = live.looks if on_usage else live.fact_looks
+        self._generation = self._looks.generation
         self._column = _Column(dtype)
         # So many looks are known to be known.
         self._complete = 0
@@ -129,15 +145,23 @@ class ByLook:
         column = self._column
         looks = self._looks.ids.take(rows)
         if self._complete + 1 < len(self._looks):
-            known = column.known.take(looks)
-            if not known.all():
-                missing = (~known).nonzero()[0]
-                # One row for each look: of a few, which is the rule, a dictionary is made in no time.
-                chosen = dict(zip(looks[missing].tolist(), missing.tolist(), strict=True))
-                column.put(np.array(list(chosen), np.intp), compute(rows[list(chosen.values())]))
+            chosen = self._unknown(looks, rows)
+            if chosen:
+                if self._looks_ahead and len(chosen) >= MIN_ROWS:
+                    order = self._live.order
+                    chosen |= self._unknown(self._looks.ids.take(order), order, MAX_AHEAD)
+                column.put(np.fromiter(chosen, np.intp), compute(np.fromiter(chosen.values(), np.int32)))
         return column.values.take(looks), column.only
 
+    def _unknown(self, looks: NDArray[np.intp], rows: Rows, most: int | None = None) -> dict[int, int]:
+        """Return those of the looks of some rows that are not known, with a row of each; of `most` rows."""
+        missing = (~self._column.known.take(looks)).nonzero()[0][:most]
+        # Of a few, which is the rule, a dictionary is made in no time.
+        return dict(zip(looks[missing].tolist(), rows[missing].tolist(), strict=True))
+
     def imagine(self, row: int, node: NodeInfo, compute: Compute) -> Any:
+        if not self._on_usage:
+            return self.get(np.array([row], np.int32), compute)[0][0]
         # What has been imagined most often never comes about: these looks get no numbers.
         look = look_of(node)
         answer = self._imagined.get(look)
@@ -186,9 +210,8 @@ class ByRow:
     def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
         column = self._column
         if self._missing:
-            known = column.known.take(rows)
-            if not known.all():
-                missing = rows[~known]
+            missing = rows[~column.known.take(rows)]
+            if len(missing):
                 column.put(missing, compute(missing))
                 self._missing = not column.known.take(self._live.order).all()
         return column.values.take(rows), column.only
@@ -196,6 +219,16 @@ class ByRow:
     def imagine(self, row: int, node: NodeInfo, compute: Compute) -> Any:
         rows = np.array([row], np.int32)
         return compute(rows)[0] if self._on_usage else self.get(rows, compute)[0][0]
+
+
+def answers_of(
+    live: LiveSnapshot, dtype: np.dtype[Any], by_look: bool, on_usage: bool, looks_ahead: bool
+) -> Answers:
+    """Return what keeps answers that depend on the look of a node or more, and on its usage or not."""
+    if by_look:
+        return ByLook(live, dtype, on_usage, looks_ahead)
+    logs = (live.fact_changes, live.usage_changes) if on_usage else (live.fact_changes,)
+    return ByRow(live, dtype, *logs)
 
 
 def _grown(cells: NDArray[Any], size: int) -> NDArray[Any]:

@@ -23,7 +23,7 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.plan.hookimpls import PredicatePlugin
 from kdsl.plan.predicate import SKIP
-from kdsl.plan.standing.answers import Answers, ByLook, ByRow, Kinds
+from kdsl.plan.standing.answers import Answers, Kinds, answers_of
 from kdsl.plan.standing.dependencies import Dependencies, reads_of, tells_by_look
 from kdsl.plan.standing.frames import with_frames
 from kdsl.plan.standing.likeness import Likenesses
@@ -178,7 +178,11 @@ class JoinedPredicates:
         self._signature = likenesses.signature(dependencies)
         self._places = {
             part.key: _Part(
-                place, plugin.name, part, tells_by_look(part.rule), "node.usage" in part.rule.reads
+                place,
+                plugin.name,
+                with_frames(part, likenesses),
+                tells_by_look(part.rule),
+                "node.usage" in part.rule.reads,
             )
             for place, plugin in enumerate(plugins)
             for part in plugin.parts
@@ -238,10 +242,7 @@ class JoinedPredicates:
                 ids = found if ids is None else table.first(ids, found)
         if ids is None:
             ids = np.zeros(len(nodes), _IDS)
-        for fresh in self._fresh:
-            if fresh.plugin.name not in state.skipped_filters:
-                ids = fresh.filter(state, pod, nodes, ids, table)
-        return StatusColumn(ids, table.statuses)
+        return self._with_fresh(state, pod, nodes, ids, table)
 
     def _imagine(self, kind: _Kind, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
         """Return the status of a node that has other pods than in the live snapshot."""
@@ -256,6 +257,12 @@ class JoinedPredicates:
             found = answers.imagine(row, node, compute)
             if found:
                 ids = table.first(ids, np.array([found], _IDS))
+        return self._with_fresh(state, pod, nodes, ids, table)
+
+    def _with_fresh(
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, ids: NDArray[np.int32], table: _Table
+    ) -> StatusColumn:
+        """Ask those whose answers cannot be kept as well."""
         for fresh in self._fresh:
             if fresh.plugin.name not in state.skipped_filters:
                 ids = fresh.filter(state, pod, nodes, ids, table)
@@ -274,20 +281,17 @@ class JoinedPredicates:
                 answers.append((plugin.name, answer))
             if not isinstance(answer, Status) or answer.code is not Code.SKIP:
                 applying += [self._places[part.key] for part in plugin.applying(state)]
-        by_look = tuple(part for part in applying if part.by_look)
-        static = tuple(part for part in applying if not part.by_look and not part.on_usage)
-        others = tuple(part for part in applying if not part.by_look and part.on_usage)
-        verdicts: list[tuple[tuple[_Part, ...], Answers]] = []
-        if by_look:
-            verdicts.append((by_look, ByLook(live, _IDS)))
-        if static:
-            verdicts.append((static, ByRow(live, _IDS, live.fact_changes)))
-        if others:
-            verdicts.append((others, ByRow(live, _IDS, live.fact_changes, live.usage_changes)))
+        parts: dict[tuple[bool, bool], list[_Part]] = {}
+        for part in applying:
+            parts.setdefault((part.by_look, part.on_usage), []).append(part)
+        verdicts = tuple(
+            (tuple(alike), answers_of(live, _IDS, *how, all(part.plugin.is_columnar for part in alike)))
+            for how, alike in parts.items()
+        )
         known = dict(answers)
         alone = [(name, SKIP if name not in self._kept else known.get(name)) for name in self.names]
         answers_alone = tuple([(name, answer) for name, answer in alone if answer is not None])
-        return _Kind(live, epoch, self._table, tuple(answers), answers_alone, tuple(verdicts))
+        return _Kind(live, epoch, self._table, tuple(answers), answers_alone, verdicts)
 
     def _ask_each(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
         """Ask one predicate after the other, for a snapshot of which nothing is kept."""

@@ -19,10 +19,10 @@ from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Rows
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.table import MAX_NODE_SCORE
-from kdsl.lang.tree import Normalization
+from kdsl.lang.tree import ErrorAction, Normalization
 from kdsl.plan.hookimpls import ScorePlugin
 from kdsl.plan.score import NO_SCORE_INT
-from kdsl.plan.standing.answers import Answers, ByLook, ByRow, Kinds
+from kdsl.plan.standing.answers import Answers, Kinds, answers_of
 from kdsl.plan.standing.dependencies import Dependencies, reads_of, tells_by_look
 from kdsl.plan.standing.frames import with_frames
 from kdsl.plan.standing.likeness import Likenesses
@@ -54,15 +54,14 @@ class _Part:
         """Tell whether the score of a node does not depend on the others."""
         return self.plugin.rule.normalize.kind is Normalization.NONE and self.plugin.dtype == _INT64
 
+    @property
+    def can_look_ahead(self) -> bool:
+        """Tell whether asking about more nodes costs little and changes nothing: an error may not abort."""
+        on_error = self.plugin.rule.on_error
+        return self.plugin.is_columnar and (on_error is None or on_error.action is not ErrorAction.ABORT)
+
     def answers(self, live: LiveSnapshot) -> Answers:
-        return _answers(live, self.by_look, self.on_usage, self.plugin.dtype)
-
-
-def _answers(live: LiveSnapshot, by_look: bool, on_usage: bool, dtype: np.dtype[Any]) -> Answers:
-    if by_look:
-        return ByLook(live, dtype)
-    logs = (live.fact_changes, live.usage_changes) if on_usage else (live.fact_changes,)
-    return ByRow(live, dtype, *logs)
+        return answers_of(live, self.plugin.dtype, self.by_look, self.on_usage, self.can_look_ahead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,12 @@ class JoinedScores:
         self._dependencies = dependencies
         self._signature = likenesses.signature(dependencies)
         self._parts = tuple(
-            _Part(each, each.weight or 1, tells_by_look(each.rule), "node.usage" in each.rule.reads)
+            _Part(
+                with_frames(each, likenesses),
+                each.weight or 1,
+                tells_by_look(each.rule),
+                "node.usage" in each.rule.reads,
+            )
             for each in kept
         )
         self._kinds: Kinds[_Kind] = Kinds()
@@ -156,10 +160,13 @@ class JoinedScores:
             if part.plugin.pre_score(CycleState(), pod, nodes) is not None:
                 skipped.add(part.plugin.name)
             elif part.is_plain:
-                plain.setdefault((part.by_look, part.on_usage and not part.by_look), []).append(part)
+                plain.setdefault((part.by_look, part.on_usage), []).append(part)
             else:
                 raw.append((part, part.answers(live)))
-        sums = tuple((tuple(parts), _answers(live, *how, _INT64)) for how, parts in plain.items())
+        sums = tuple(
+            (tuple(parts), answers_of(live, _INT64, *how, all(part.can_look_ahead for part in parts)))
+            for how, parts in plain.items()
+        )
         return _Kind(live, epoch, frozenset(skipped), sums, tuple(raw))
 
 
@@ -211,12 +218,15 @@ def _in_range(normalized: NDArray[np.int64]) -> NDArray[np.int64]:
 def _sums(parts: Sequence[_Part], pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64]:
     """Add up plain scores with their weights; `_ODD` where one is out of range."""
     sums = np.zeros(len(nodes), np.int64)
-    odd = np.zeros(len(nodes), np.bool_)
+    odd: NDArray[np.bool_] | None = None
     for part in parts:
-        raw = part.plugin.raw_of(pod, nodes)
-        missing = raw == NO_SCORE_INT
-        raw = np.where(missing, 0, raw)
-        odd |= (raw < 0) | (raw > MAX_NODE_SCORE)
-        sums += np.where(odd, 0, raw) * part.weight
-    sums[odd] = _ODD
+        raw: NDArray[Any] = part.plugin.raw_of(pod, nodes)
+        if raw.min() < 0 or raw.max() > MAX_NODE_SCORE:
+            raw = np.where(raw == NO_SCORE_INT, 0, raw)
+            outside = (raw < 0) | (raw > MAX_NODE_SCORE)
+            odd = outside if odd is None else odd | outside
+            raw = np.where(outside, 0, raw)
+        sums += raw if part.weight == 1 else raw * part.weight
+    if odd is not None:
+        sums[odd] = _ODD
     return sums

@@ -47,12 +47,12 @@ class DomainColumn:
             self.generation += 1
             self._numbers.clear()
             rows = None
-        for row in range(len(live.names)) if rows is None else rows:
-            self.ids[row] = self._number(live, row)
-
-    def _number(self, live: LiveSnapshot, row: int) -> int:
-        value = live.info(row).labels.get(self.key) if live.names[row] else None
-        return NO_DOMAIN if value is None else self._numbers.setdefault(value, len(self._numbers))
+        chosen = range(len(live.names)) if rows is None else rows
+        key, names, numbers, info = self.key, live.names, self._numbers, live.info
+        values = [info(row).labels.get(key) if names[row] else None for row in chosen]
+        self.ids[chosen] = [
+            NO_DOMAIN if value is None else numbers.setdefault(value, len(numbers)) for value in values
+        ]
 
 
 def grown(column: NDArray[np.generic], rows: int, fill: int) -> NDArray[Any]:

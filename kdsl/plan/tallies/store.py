@@ -28,6 +28,22 @@ _OVERHEAD: Final = 1024
 """About what a tally takes beside its columns, in bytes."""
 
 
+class Name:
+    """What is counted, as a key: names are large, so the hash is computed once."""
+
+    __slots__ = ("_hash", "_value")
+
+    def __init__(self, value: Hashable) -> None:
+        self._value = value
+        self._hash = hash(value)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Name) and self._value == other._value
+
+
 class TallyStore:
     """Tallies by what they count, domain columns by topology key, term indexes by kind.
 
@@ -60,7 +76,7 @@ class TallyStore:
         self,
         snapshot: Snapshot,
         topology_key: str,
-        what: Hashable | None,
+        what: Name | None,
         measure: Measure,
         screen: Screen,
     ) -> Sums:
@@ -90,7 +106,7 @@ class TallyStore:
         return not self._terms[kind].is_empty
 
     def term_sums(
-        self, snapshot: Snapshot, kind: TermKind, what: Hashable | None, appraise: Appraisal
+        self, snapshot: Snapshot, kind: TermKind, what: Name | None, appraise: Appraisal
     ) -> TermSums:
         """Add up what the terms of a kind are worth, by domain; EvalError where a term could not be asked.
 

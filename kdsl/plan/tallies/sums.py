@@ -24,10 +24,17 @@ class Amounts:
         self.numbers: Mapping[str, int] = column.numbers
         self.ids: NDArray[np.int32] | None = column.ids
         self.cells: NDArray[np.int64] = np.zeros(len(column) + 1, dtype=np.int64)
+        # No number was ever beyond these.
+        self.least_ever = self.largest_ever = 0
 
     @property
     def nbytes(self) -> int:
         return self.cells.nbytes
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """Two numbers that none is beyond, that of no domain included."""
+        return self.least_ever, self.largest_ever
 
     def refresh(self, column: DomainColumn) -> None:
         """Take in the rows and domains that came to the column."""
@@ -40,11 +47,16 @@ class Amounts:
 
     def add(self, number: int, amount: int) -> None:
         """Add to the number of a domain."""
-        self.cells[number] += amount
+        self.cells[number] = after = self.cells.item(number) + amount
+        self.note_range(after, after)
+
+    def note_range(self, least: int, largest: int) -> None:
+        """Take in that numbers go so far."""
+        self.least_ever, self.largest_ever = min(self.least_ever, least), max(self.largest_ever, largest)
 
     def of(self, domain: str) -> int:
         """Return the number of a domain; 0 where there is none of the name."""
-        return int(self.cells[self.numbers.get(domain, NO_DOMAIN)])
+        return self.cells.item(self.numbers.get(domain, NO_DOMAIN))
 
     def at(self, rows: Rows) -> NDArray[np.int64]:
         """Return the number of the domain of each row of the live snapshot; 0 where a row is in none."""
@@ -100,6 +112,10 @@ class Sums(Amounts):
         return self.cells.nbytes + self._nodes.nbytes
 
     @property
+    def range(self) -> tuple[int, int]:
+        return min((0, *self._domains)), max((0, *self._domains))
+
+    @property
     def least(self) -> int | None:
         """The least sum of a domain; None where there is no domain."""
         return min(self._domains, default=None)
@@ -115,17 +131,32 @@ class Sums(Amounts):
 
     def move(self, number: int, amount: int, nodes: int) -> None:
         """Let a node with an amount come to a domain (`nodes` is 1) or go from it (-1)."""
-        before, there = int(self.cells[number]), int(self._nodes[number])
+        before, there = self.cells.item(number), self._nodes.item(number)
         after = before + nodes * amount
         if there:
-            self._domains[before] -= 1
-            if not self._domains[before]:
-                del self._domains[before]
+            self._leave(before)
         if there + nodes:
             self._domains[after] = self._domains.get(after, 0) + 1
         self.cells[number], self._nodes[number] = after, there + nodes
         self.total += nodes * amount
         self.mark = object()
+
+    def change(self, number: int, amount: int) -> None:
+        """Let a node of a domain have so much more."""
+        before = self.cells.item(number)
+        after = before + amount
+        self._leave(before)
+        self._domains[after] = self._domains.get(after, 0) + 1
+        self.cells[number] = after
+        self.total += amount
+        self.mark = object()
+
+    def _leave(self, amount: int) -> None:
+        domains = self._domains[amount]
+        if domains == 1:
+            del self._domains[amount]
+        else:
+            self._domains[amount] = domains - 1
 
     def of_overlay(self) -> Self:
         other = super().of_overlay()

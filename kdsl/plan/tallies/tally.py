@@ -69,6 +69,7 @@ class Tally:
         self._domains: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
         self._steps: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._seen = Seen()
+        self._version = -1
         # A number that no amount is beyond.
         self._largest = 0
         self._errors: dict[int, str] = {}
@@ -87,7 +88,10 @@ class Tally:
 
         INVARIANT: every `measure` that a tally is given counts alike. They come with the attempts that ask.
         """
-        self._refresh(snapshot.live, measure, screen)
+        live = snapshot.live
+        if self._version != live.version:
+            self._refresh(live, measure, screen)
+            self._version = live.version
         if snapshot.is_overlay:
             return self._corrected(snapshot, measure)
         self._complain(self._errors, snapshot)
@@ -146,22 +150,25 @@ class Tally:
             return NOT_COUNTED
         if new is None or row in self._errors:
             return measure(node)
-        takes_part = bool(self._domains[row] != NO_DOMAIN)
-        return measure(node, Counted(takes_part, int(self.amounts[row]), int(self._steps[row])), new)
+        takes_part = self._domains.item(row) != NO_DOMAIN
+        return measure(node, Counted(takes_part, self.amounts.item(row), self._steps.item(row)), new)
 
     def _put(self, row: int, counted: Counted, moves: bool) -> None:
         """Take in what counting a row gave; the sums follow where it `moves`."""
         takes_part, amount, steps, error = counted
-        before, was = int(self._domains[row]), int(self.amounts[row])
-        domain = int(self._column.ids[row]) if takes_part else NO_DOMAIN
-        if moves and (before, was) != (domain, amount):
+        before, was, took = self._domains.item(row), self.amounts.item(row), self._steps.item(row)
+        domain = self._column.ids.item(row) if takes_part else NO_DOMAIN
+        if moves and domain != before:
             if before != NO_DOMAIN:
                 self._sums.move(before, was, -1)
             if domain != NO_DOMAIN:
                 self._sums.move(domain, amount, 1)
-        self._sums.steps += steps - int(self._steps[row])
+        elif moves and amount != was and domain != NO_DOMAIN:
+            self._sums.change(domain, amount - was)
+        self._sums.steps += steps - took
         self.amounts[row], self._domains[row], self._steps[row] = amount, domain, steps
-        self._errors.pop(row, None)
+        if self._errors:
+            self._errors.pop(row, None)
         if error:
             self._errors[row] = error
 

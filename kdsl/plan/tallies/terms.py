@@ -7,7 +7,7 @@ whose pods have no terms costs nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple, TypeAlias
 
@@ -86,21 +86,32 @@ class TermIndex:
         """Return the moves after a position; None where they are not known any more."""
         return None if position < self._first else self._moves[position - self._first :]
 
-    def refresh(self, live: LiveSnapshot, changed: Iterable[Changed] | None) -> None:
+    def refresh(self, live: LiveSnapshot, changed: Sequence[Changed] | None) -> None:
         """Take in what rows have become, None for all of them."""
+        if changed is not None and self.is_empty and not self._are_terms_of(changed):
+            return
         for column, generation in self._columns.values():
             column.refresh(live)
             if column.generation != generation:
                 changed = None
         if changed is None:
             self._forget()
-            changed = [(row, live.info(row), None) for row in live.pod_counts.nonzero()[0].tolist()]
+            nodes = ((row, live.info(row)) for row in live.pod_counts.nonzero()[0].tolist())
+            changed = [(row, node, None) for row, node in nodes if node.affine_pods]
         for row, node, new in changed:
             self._put(row, node, new)
         if len(self._moves) > 2 * (self.count + _SPARE):
             dropped = len(self._moves) // 2
             del self._moves[:dropped]
             self._first += dropped
+
+    def _are_terms_of(self, changed: Iterable[Changed]) -> bool:
+        """Tell whether pods that may be new have such terms."""
+        for _, node, new in changed:
+            pods = new if new is not None else () if node is None else node.pods
+            if any(getattr(pod, self.kind) for pod in pods):
+                return True
+        return False
 
     def placed_on(self, row: int) -> tuple[Placed, ...]:
         """Return the terms of the pods on a row of the live snapshot."""

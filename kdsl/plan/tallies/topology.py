@@ -15,7 +15,7 @@ from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot import Rows, Snapshot
 from kdsl.plan.tallies.seen import Pods
-from kdsl.plan.tallies.store import TallyStore
+from kdsl.plan.tallies.store import Name, TallyStore
 from kdsl.plan.tallies.sums import Sums
 from kdsl.plan.tallies.tally import NOT_COUNTED, Counted, Measure
 from kdsl.plan.tallies.terms import TermKind
@@ -24,6 +24,8 @@ from kdsl.plan.values import INT_MAX, INT_MIN, EvalError, Value
 
 NO_DOMAINS: Final = 2147483647
 """The least count where there is no domain at all: kube-scheduler's MaxInt32."""
+FEW_DOMAINS: Final = 8
+"""Of so few domains each is looked at, rather than what is counted in them."""
 _SHARED_STEPS: Final = 16
 """So many steps of counting cost the rule that asks one: counting is shared."""
 
@@ -91,7 +93,7 @@ class Topology:
 
     def _summed(self, question: Question, meter: Meter) -> TopologyCount:
         names = (*[each.name for each in self.filters], question.name)
-        what = None if None in names else names
+        what = None if None in names else Name(names)
         counting = _Counting(self, what, partial(self._counted, question))
         return TopologyCount(self.key, counting.sums(meter), counting)
 
@@ -115,15 +117,18 @@ class Topology:
     def _counted(
         self, question: Question, node: NodeInfo, before: Counted | None = None, new: Pods = ()
     ) -> Counted:
-        if self.key not in node.labels:
+        known = before if self._on_facts else None
+        if known is None and self.key not in node.labels:
             return NOT_COUNTED
+        if known is not None and not known.takes_part:
+            return known
         # Each node has steps of its own: the others must make no difference to whether it can be counted.
         meter = question.meter()
-        pods, amount = node.pods, 0
+        pods, amount, takes_part = node.pods, 0, True
         try:
-            if before is not None and self._on_facts:
-                takes_part, amount, pods = before.takes_part, before.amount, new
-                meter.left -= before.steps
+            if known is not None:
+                amount, pods = known.amount, new
+                meter.left -= known.steps
             else:
                 takes_part = all(all(each.answers((node,), meter)) for each in self.filters)
             if takes_part:
@@ -141,7 +146,7 @@ class _Counting:
     """Counts again and again; `what` names what is counted."""
 
     topology: Topology
-    what: Hashable | None
+    what: Name | None
     measure: Measure
 
     def sums(self, meter: Meter) -> Sums:
@@ -174,6 +179,16 @@ class TopologyCount:
     def here_column(self) -> HereColumn | None:
         """What gives `here` for many rows at once; None over an overlay."""
         return None if self.sums.ids is None else self.sums.at
+
+    @property
+    def here_range(self) -> tuple[int, int]:
+        """Two numbers that no `here` is beyond."""
+        return self.sums.range
+
+    @property
+    def label_keys(self) -> frozenset[str] | None:
+        """The label that tells `here`, where it has few values; else None."""
+        return frozenset((self.key,)) if len(self.sums.numbers) <= FEW_DOMAINS else None
 
     def least(self, min_domains: int) -> int:
         least = self.sums.least
@@ -221,7 +236,7 @@ class PodTerms:
                 return Worth(0, min(own.limit, own.limit - own.left), error.message)
             return Worth(amount, own.limit - own.left)
 
-        asking = _Asking(self, question.name, appraise)
+        asking = _Asking(self, None if question.name is None else Name(question.name), appraise)
         count = PodTermCount(asking.sums(meter), self, asking)
         if self.watch is not None:
             self.watch(count)
@@ -233,7 +248,7 @@ class _Asking:
     """Asks terms again and again; `what` names the question."""
 
     terms: PodTerms
-    what: Hashable | None
+    what: Name | None
     appraise: Appraisal
 
     def counted(self) -> TermSums:
@@ -275,8 +290,11 @@ class PodTermCount:
             return False
 
     def here(self, node: NodeInfo) -> int:
+        by_key = self.sums.by_key
+        if not by_key:
+            return 0
         labels = node.labels
-        return sum(amounts.of(labels[key]) for key, amounts in self.sums.by_key.items() if key in labels)
+        return sum([amounts.of(labels[key]) for key, amounts in by_key.items() if key in labels])
 
     @property
     def here_column(self) -> HereColumn | None:
@@ -284,7 +302,22 @@ class PodTermCount:
         tables = tuple(self.sums.by_key.values())
         if any(amounts.ids is None for amounts in tables):
             return None
+        if len(tables) == 1:
+            return tables[0].at
         return lambda rows: sum([amounts.at(rows) for amounts in tables])
+
+    @property
+    def here_range(self) -> tuple[int, int]:
+        """Two numbers that no `here` is beyond."""
+        ranges = [amounts.range for amounts in self.sums.by_key.values()]
+        return sum([least for least, _ in ranges]), sum([largest for _, largest in ranges])
+
+    @property
+    def label_keys(self) -> frozenset[str] | None:
+        """The labels that tell `here`, where they have few values; else None."""
+        tables = self.sums.by_key
+        are_few = all(len(amounts.numbers) <= FEW_DOMAINS for amounts in tables.values())
+        return frozenset(tables) if are_few else None
 
     def total(self) -> int:
         return self.sums.total

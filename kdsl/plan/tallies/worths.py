@@ -132,6 +132,8 @@ class TermTally:
                 pods = np.fromiter(domains.values(), np.int64, len(domains))
                 cells[np.fromiter(domains, np.intp, len(domains))] += amount * pods
                 self._sums.total += amount * int(pods.sum())
+        for amounts in self._sums.by_key.values():
+            amounts.note_range(int(amounts.cells.min()), int(amounts.cells.max()))
 
     def _amounts(self, index: TermIndex, key: str) -> Amounts:
         by_key = self._sums.by_key

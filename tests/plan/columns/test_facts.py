@@ -12,7 +12,9 @@ def _values(cache: ClusterCache, key: str) -> dict[str, object]:
     snapshot = cache.snapshot().live
     column = Facts.of(snapshot).key("labels", key)
     names = snapshot.names
-    return {names[row]: column.values[column.codes[row]] for row in snapshot.order.tolist()}
+    found = {names[row]: column.values[column.codes[row]] for row in snapshot.order.tolist()}
+    assert column.is_everywhere is (None not in found.values())
+    return found
 
 
 def test_a_column_follows_changed_new_and_removed_nodes() -> None:

@@ -191,7 +191,7 @@ def test_eligible_at_once_is_one_after_the_other(
     for at_once in (True, False):
         cache = cluster(named, pods)
         before = scores(body, pod, NodeSet.all(cache.snapshot()), at_once)
-        cache.add_pod(replace(late, name="late"))
+        cache.add_pod(late.with_fields(name="late"))
         found.append((before, scores(body, pod, NodeSet.all(cache.snapshot()), at_once)))
     assert found[0] == found[1]
 

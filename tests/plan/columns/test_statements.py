@@ -39,6 +39,11 @@ USAGE = 'require node.podCount >= 0 else "never"'
         'on error reject "cannot say for ${node.name}"\nfor i in [0, 1] where 1 / i == 1 { require node.podCount == i else "${i}" }',
         'on error reject "at ${node.name}"\nrequire node.labels[?"k"].value() == "a" else "no"',
         'let a = 10 / node.podCount\nlet b = a + a\nrequire node.podCount == 0 || b > 20 else "${b}"',
+        # Lists that turn out to be the same for all nodes.
+        'let some = [1, 2].filter(i, node.podCount >= 0)\nrequire some.size() + node.podCount < 3 && some.exists_one(i, i == 1) else "no"',
+        'let none = [1, 2].filter(i, node.podCount < i - 9)\nrequire none.size() == node.podCount && !none.exists_one(i, true) else "no"',
+        'require [1, 2].exists_one(i, node.podCount >= 0 && i == 2) && [3].exists_one(i, node.podCount == 0) else "no"',
+        'let some = [1, 2].map(i, node.podCount >= 0, i * 2)\nrequire some.transformList(at, i, at + i).sum() > 6 + node.podCount else "no"',
         'require pod.labels.all(k, cluster.pods.exists(p, k in p.labels) || node.podCount == 0) else "no"',
     ],
 )  # fmt: skip

@@ -9,6 +9,7 @@ from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Rows
+from kdsl.cluster.taints import Taint
 from kdsl.plan.standing.answers import ByLook, ByRow, Kinds
 from numpy.typing import NDArray
 
@@ -49,6 +50,51 @@ def test_what_all_nodes_answer_is_known_without_a_look_at_them_until_one_changes
     changed, only = answers.get(live.order, compute)
     assert (changed.tolist(), only) == ([0, 1, 0], None)
     assert len(asked) == (2 if by_look else 4)
+
+
+def test_pods_make_no_difference_to_what_does_not_depend_on_usage() -> None:
+    cache = cluster(2)
+    live = cache.snapshot().live
+    answers = ByLook(live, INT64, on_usage=False)
+    asked: list[int] = []
+
+    def compute(rows: Rows) -> NDArray[np.int64]:
+        asked.extend(rows.tolist())
+        return np.array([len(live.info(row).taints) for row in rows.tolist()], np.int64)
+
+    for facts in (NodeFacts("n1"), NodeFacts("n1", taints=(Taint("t", "", "NoSchedule"),))):
+        cache.add_node(facts)
+        for pod in ("p", "q"):
+            cache.assume(POD.with_fields(name=f"{pod}{len(facts.taints)}"), "n0")
+            cache.snapshot()
+            answers.refresh()
+            assert answers.get(live.order, compute)[0].tolist() == [0, len(facts.taints)]
+            more = live.info(1).with_pod(POD.with_fields(node_name="n1"))
+            assert answers.imagine(1, more, compute) == len(facts.taints)
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("wanted", "looks_ahead", "first"), [(12, True, 30), (11, True, 11), (12, False, 12)]
+)
+def test_where_many_looks_are_not_known_all_are_asked_for(wanted: int, looks_ahead: bool, first: int) -> None:
+    cache = ClusterCache()
+    for at in range(30):
+        cache.add_node(NodeFacts(f"n{at}", allocatable=Resources({"cpu": at})))
+    live = cache.snapshot().live
+    answers = ByLook(live, INT64, looks_ahead=looks_ahead)
+    asked: list[int] = []
+
+    def compute(rows: Rows) -> NDArray[np.int64]:
+        asked.extend(rows.tolist())
+        return np.array([live.info(row).allocatable.amount("cpu") for row in rows.tolist()], np.int64)
+
+    answers.refresh()
+    assert answers.get(live.order[:wanted], compute)[0].tolist() == list(range(wanted))
+    assert len(asked) == first
+    assert answers.get(live.order, compute)[0].tolist() == list(range(30))
+    # Nobody is asked twice.
+    assert sorted(asked) == list(range(30))
 
 
 class Sized:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kdsl.base.resources import Resources
 from kdsl.cluster.cache import ClusterCache
@@ -22,13 +22,18 @@ from kdsl.cluster.taints import Taint, Toleration
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
+from kdsl.plan.columns import batch
+from kdsl.plan.frames import Frames
 from kdsl.plan.hookimpls import PredicatePlugin, ScorePlugin
+from kdsl.plan.scalar import Frame
+from kdsl.plan.score import ScoreError
+from kdsl.plan.standing import answers as standing_answers
 from kdsl.plan.standing.answers import ByLook
 from kdsl.plan.standing.predicates import JoinedPredicates
 from kdsl.plan.standing.scores import JoinedScores
 from numpy.typing import NDArray
 
-from tests.plan.lab import DEFAULT_QUEUE, compile_rules, predicate
+from tests.plan.lab import DEFAULT_QUEUE, compile_rules, predicate, score
 
 INT_LEAVES = st.sampled_from(
     [
@@ -215,14 +220,26 @@ def joined_answers(joined: JoinedPredicates, pod: PodInfo, nodes: NodeSet) -> An
 STEPS = st.lists(st.tuples(CHANGES, PODS), min_size=1, max_size=8)
 
 
+def profile_of(bodies: list[str]) -> str:
+    """Write a profile of predicates with these bodies."""
+    text = "".join(f"predicate P{at} {{\n{body}\n}}\n" for at, body in enumerate(bodies))
+    names = " ".join(f"P{at}" for at in range(len(bodies)))
+    return text + f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q predicates {{ {names} }} }}'
+
+
+def profile_of_scores(bodies: list[tuple[str, str]]) -> str:
+    """Write a profile of scores with these bodies and normalisations."""
+    text = "".join(f"score S{at} {{\n{body}\n{kind}\n}}\n" for at, (body, kind) in enumerate(bodies))
+    names = " ".join(f"S{at} weight {at + 1}" for at in range(len(bodies)))
+    return text + f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q scores {{ {names} }} }}'
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.lists(predicates(), min_size=1, max_size=3), STEPS)
 def test_joined_predicates_answer_as_they_do_alone(
     bodies: list[str], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]]
 ) -> None:
-    text = "".join(f"predicate P{at} {{\n{body}\n}}\n" for at, body in enumerate(bodies))
-    names = " ".join(f"P{at}" for at in range(len(bodies)))
-    text += f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q predicates {{ {names} }} }}'
+    text = profile_of(bodies)
     warm, cache = JoinedPredicates(compile_rules(text).predicates), ClusterCache()
     cache.add_node(NodeFacts("n1"))
     for change, pod in steps:
@@ -234,14 +251,85 @@ def test_joined_predicates_answer_as_they_do_alone(
         assert joined_answers(warm, pod, nodes) == expected
 
 
+@pytest.fixture
+def over_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let columns, and looking ahead, pay for a single row."""
+    for module in (batch, standing_answers):
+        monkeypatch.setattr(module, "MIN_ROWS", 1)
+
+
+@pytest.mark.usefixtures("over_columns")
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(predicates(), min_size=1, max_size=3),
+    st.lists(st.tuples(scores(), NORMALIZATIONS), max_size=2),
+    STEPS,
+)
+def test_joined_rules_answer_for_one_node_after_the_other_as_they_do_alone(
+    bodies: list[str],
+    score_bodies: list[tuple[str, str]],
+    steps: list[tuple[Callable[[ClusterCache], object], PodInfo]],
+) -> None:
+    text, score_text = profile_of(bodies), profile_of_scores([*score_bodies, ("value 1", "")])
+    warm, cache = JoinedPredicates(compile_rules(text).predicates), ClusterCache()
+    warm_scores = JoinedScores(compile_rules(score_text).scores)
+    cache.add_node(NodeFacts("n1"))
+    for change, pod in steps:
+        change(cache)
+        nodes = NodeSet.all(cache.snapshot())
+        for at in range(len(nodes)):
+            one = nodes.take(np.array([at]))
+            fresh = [each for each in compile_rules(text).predicates if isinstance(each, PredicatePlugin)]
+            assert joined_answers(warm, pod, one) == one_by_one(fresh, pod, one)
+            state = CycleState()
+            warm_scores.pre_score(state, pod, one)
+            totals = warm_scores.totals(state, pod, one)
+            expected = sum_of_each(compile_rules(score_text).scores, pod, one)
+            assert (None if totals is None else totals.tolist()) == expected
+
+
+@pytest.mark.usefixtures("over_columns")
+def test_a_score_that_may_abort_is_not_asked_about_nodes_that_nobody_wants_to_know_of() -> None:
+    joined = JoinedScores([score('value 8 / (node.allocatable["cpu"] / quantity("1"))\non error abort')])
+    cache, pod, state = ClusterCache(), PodInfo("p"), CycleState()
+    for cpu in (2, 0):
+        cache.add_node(NodeFacts(f"n{cpu}", allocatable=Resources({"cpu": cpu * 1000})))
+    nodes = NodeSet.all(cache.snapshot())
+    joined.pre_score(state, pod, nodes)
+    totals = joined.totals(state, pod, nodes.take(np.array([0])))
+    assert totals is not None
+    assert totals.tolist() == [8]
+    with pytest.raises(ScoreError):
+        joined.totals(state, pod, nodes)
+
+
+def test_what_rules_find_out_about_a_kind_of_pod_stays_known_when_nodes_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun: list[PodInfo] = []
+    begin = Frames._of
+
+    def watched(frames: Frames, pod: PodInfo) -> Frame:
+        begun.append(pod)
+        return begin(frames, pod)
+
+    monkeypatch.setattr(Frames, "_of", watched)
+    joined = JoinedPredicates([predicate('require node.podCount <= pod.labels.size() else "full"')])
+    cache = ClusterCache()
+    cache.add_node(NodeFacts("n1"))
+    for name in ("p", "q", "r"):
+        _, (status,) = joined_answers(joined, PodInfo(name), NodeSet.all(cache.snapshot()))
+        assert bool(status) == (name != "p")
+        cache.assume(PodInfo(name), "n1")
+    assert [pod.name for pod in begun] == ["p"]
+
+
 @settings(deadline=None, max_examples=40)
 @given(st.lists(predicates(), min_size=1, max_size=3), STEPS, st.lists(PODS, max_size=2))
 def test_joined_predicates_judge_other_pods_on_a_node_as_they_do_alone(
     bodies: list[str], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]], added: list[PodInfo]
 ) -> None:
-    text = "".join(f"predicate P{at} {{\n{body}\n}}\n" for at, body in enumerate(bodies))
-    names = " ".join(f"P{at}" for at in range(len(bodies)))
-    text += f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q predicates {{ {names} }} }}'
+    text = profile_of(bodies)
     warm, cache = JoinedPredicates(compile_rules(text).predicates), ClusterCache()
     cache.add_node(NodeFacts("n1"))
     for change, pod in steps:
@@ -261,7 +349,7 @@ def test_joined_predicates_judge_other_pods_on_a_node_as_they_do_alone(
                 less = less.without_pod(other)
             more = node
             for other in added:
-                more = more.with_pod(replace(other, name=f"new-{other.name}", node_name=node.name))
+                more = more.with_pod(other.with_fields(name=f"new-{other.name}", node_name=node.name))
             for changed in (less, more, less):
                 one = NodeSet(nodes.snapshot.overlay(row, changed), np.array([row], np.int32))
                 assert first_rejection(plugins, alone, pod, one) == told(warm.filter(together, pod, one)[0])
@@ -313,9 +401,7 @@ def test_a_look_is_imagined_once() -> None:
 def test_joined_scores_add_up_to_the_sum_of_each(
     bodies: list[tuple[str, str]], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]]
 ) -> None:
-    text = "".join(f"score S{at} {{\n{body}\n{kind}\n}}\n" for at, (body, kind) in enumerate(bodies))
-    names = " ".join(f"S{at} weight {at + 1}" for at in range(len(bodies)))
-    text += f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q scores {{ {names} }} }}'
+    text = profile_of_scores(bodies)
     warm, cache = JoinedScores(compile_rules(text).scores), ClusterCache()
     cache.add_node(NodeFacts("n1"))
     for change, pod in steps:

@@ -138,6 +138,8 @@ def check(snapshot: Snapshot) -> None:
                 assert found.least(0) == min(wanted.values(), default=2147483647)
                 here = [wanted.get(snapshot.info(row).labels.get(key, ""), 0) for row in snapshot.order]
                 assert [found.here(snapshot.info(row)) for row in snapshot.order] == here
+                least, largest = found.here_range
+                assert all(least <= each <= largest for each in here)
                 column = found.here_column
                 assert (column is None) is snapshot.is_overlay
                 assert column is None or np.asarray(column(snapshot.order)).tolist() == here
@@ -147,6 +149,8 @@ def check(snapshot: Snapshot) -> None:
     nodes = [snapshot.info(row) for row in snapshot.order]
     here = [sum(wanted_terms.get(pair, 0) for pair in node.labels.items()) for node in nodes]
     assert [terms.here(node) for node in nodes] == here
+    least, largest = terms.here_range
+    assert all(least <= each <= largest for each in here)
     column = terms.here_column
     if column is not None:
         assert np.broadcast_to(column(snapshot.order), len(here)).tolist() == here

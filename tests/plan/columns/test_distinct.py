@@ -1,0 +1,34 @@
+"""Laws: rows are told apart as by their combinations of codes, and few strings as many are."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from kdsl.plan.columns.distinct import combinations, grouped
+from kdsl.plan.nodelist import StringList
+
+SIZES = st.sampled_from((1, 2, 3, 40, 300, 5_000))
+
+
+@given(st.lists(SIZES, min_size=1, max_size=3), st.integers(0, 60), st.randoms())
+def test_groups_are_the_combinations_of_codes(sizes: list[int], rows: int, random: Random) -> None:
+    codes = [[random.randrange(size) for _ in range(rows)] for size in sizes]
+    digits = [(np.array(each, np.int32), size) for each, size in zip(codes, sizes, strict=True)]
+    representatives, groups = grouped(digits, rows)
+    read = list(zip(*codes, strict=True))
+    assert [read[representatives[group]] for group in groups.tolist()] == read
+    assert sorted(representatives.tolist()) == [read.index(each) for each in dict.fromkeys(read)]
+    assert combinations(digits) >= len(representatives)
+
+
+@given(st.lists(st.integers(0, 79), max_size=200), st.sampled_from((40, 80)))
+def test_strings_are_told_apart_however_many_there_are(places: list[int], distinct: int) -> None:
+    values = [f"{'x' * (at % 20)}{at % 35}" for at in range(distinct)]
+    codes = [place % distinct for place in places]
+    strings = StringList(values, np.array(codes, np.int32))
+    items = [values[code] for code in codes]
+    assert strings.distinct() == tuple(dict.fromkeys(items))
+    assert strings.total(len) == sum(map(len, items))
