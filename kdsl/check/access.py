@@ -13,7 +13,7 @@ from kdsl.check.codes import CheckCode
 from kdsl.check.typed import Bind, CallFn, CallOf, FieldOf, HasField, KeyOf, TypedExpr
 from kdsl.check.types import BOOL, DYN, ERROR, NOTHING, RESOURCES, STRING, Type, optional_of
 from kdsl.check.views import Field, Part, time_of
-from kdsl.lang.tree import Expr, Ident, Select
+from kdsl.lang.expression_tree import Expr, Ident, Select
 
 if TYPE_CHECKING:
     from kdsl.check.infer import Inference, Parts

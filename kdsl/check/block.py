@@ -38,8 +38,9 @@ from kdsl.check.types import (
     Type,
 )
 from kdsl.check.views import Views, scope_reads, scope_time
+from kdsl.lang.expression_tree import Expr
 from kdsl.lang.parser import MAX_DEPTH
-from kdsl.lang.tree import AppliesWhen, Expr, IgnoreWhen, Let, OnError, Param, Statement, Template
+from kdsl.lang.tree import AppliesWhen, IgnoreWhen, Let, OnError, Param, Statement, Template
 
 _PRINTABLE = frozenset(
     {STRING, BOOL, INT, UINT, DOUBLE, QUANTITY, TIMESTAMP, DURATION, SEMVER, IP, CIDR, ERROR}

@@ -8,7 +8,7 @@ expressions may use it, rule files have `let`.
 
 from __future__ import annotations
 
-from kdsl.lang.tree import Call, Expr, Ident, ListExpr, Literal, LiteralKind
+from kdsl.lang.expression_tree import Call, Expr, Ident, ListExpr, Literal, LiteralKind
 
 _CEL = "cel"
 _VARIABLES = {"index": 1, "iterVar": 2, "accuVar": 2}

@@ -12,10 +12,10 @@ from kdsl.check import access, literals, mismatch
 from kdsl.check.codes import CheckCode
 from kdsl.check.environment import FnSignature
 from kdsl.check.library import LIBRARY, Function, Overload
-from kdsl.check.typed import CallFn, CallOf, TypedExpr
-from kdsl.check.types import DYN, ERROR, Type
+from kdsl.check.typed import CallFn, CallOf, Const, TypedExpr
+from kdsl.check.types import DYN, ERROR, Type, list_of
 from kdsl.check.views import Method, ViewFunction, time_of
-from kdsl.lang.tree import Call
+from kdsl.lang.expression_tree import Call
 
 if TYPE_CHECKING:
     from kdsl.check.infer import Inference
@@ -126,6 +126,8 @@ def _resolve(
     results = {result for _, result in matches}
     chosen = matches[0][0].id if len(matches) == 1 and not any(map(_mentions_dyn, types)) else ""
     type_ = results.pop() if len(results) == 1 else DYN
+    if chosen == "list_flatten_int":
+        type_ = _flattened(*args)
     return CallOf(
         type=type_,
         function=function.name,
@@ -134,6 +136,22 @@ def _resolve(
         member=member,
         **inf.parts(args, span),
     )
+
+
+def _flattened(items: TypedExpr, depth: TypedExpr) -> Type:
+    """Return the type of `items.flatten(depth)`: of lists in a list the depth must be known."""
+    (item,) = items.type.args
+    if item.name != "list":
+        return items.type
+    if not isinstance(depth, Const) or not isinstance(depth.value, int):
+        return list_of(DYN)
+    type_ = items.type
+    for _ in range(depth.value):
+        (item,) = type_.args
+        if item.name != "list":
+            break
+        type_ = item
+    return type_
 
 
 def _call_fn(inf: Inference, fn: FnSignature, name: str, args: Sequence[TypedExpr], span: Span) -> TypedExpr:

@@ -7,13 +7,13 @@ the same constant are no changes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from difflib import SequenceMatcher
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
+from kdsl.check.change import Change, ChangeKind, whole
+from kdsl.check.declaration_changes import declaration_pair, joined
 from kdsl.check.devices.sharing import differences
 from kdsl.check.model import (
     CheckedParam,
@@ -23,66 +23,34 @@ from kdsl.check.model import (
     CheckedScore,
     RuleSet,
 )
-from kdsl.lang.device_tree import (
-    Admit,
-    Charge,
-    Choose,
-    Fit,
-    HandshakeFields,
-    Inventory,
-    LockFields,
-    QuotaFields,
-    Request,
-)
-from kdsl.lang.expression_printer import format_expr
-from kdsl.lang.layout import render
 from kdsl.lang.loader import Program
-from kdsl.lang.statement_printer import statement_doc
-from kdsl.lang.templates import spell_template
+from kdsl.lang.profile_tree import Tighten
 from kdsl.lang.tree import (
-    Code,
     Declaration,
     Declared,
     Device,
     Fn,
-    ForEach,
     Param,
     Predicate,
     Preemption,
     Profile,
     Queue,
-    Require,
     Score,
-    Statement,
     Team,
-    Tighten,
 )
-
-_ONE_LINE = 1_000_000
 
 K = TypeVar("K")
 
-
-class ChangeKind(StrEnum):
-    ADDED = "added"
-    REMOVED = "removed"
-    CHANGED = "changed"
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One difference: `what` of `subject` was `before` and is `after`.
-
-    `before` is empty for what was added, `after` for what was removed, both where the name says it all.
-    `site` is the `file:line` of the new version, or of the old one where it is gone.
-    """
-
-    subject: str
-    kind: ChangeKind
-    what: str
-    before: str = ""
-    after: str = ""
-    site: str = ""
+_KINDS: Mapping[type[Declared] | type[Param], str] = {
+    Predicate: "predicate",
+    Score: "score",
+    Queue: "queue",
+    Preemption: "preemption",
+    Device: "device",
+    Fn: "fn",
+    Param: "param",
+    Team: "team",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +74,7 @@ def compare_versions(old: Version, new: Version) -> tuple[Change, ...]:
         changes += dict.fromkeys(_profile_pair(name, before, after))
     declared = [_declarations(side) for side in (old, new)]
     for kind, name in sorted(_names(*declared)):
-        changes += _declaration_pair(f"{kind} {name}", *(side.get((kind, name)) for side in declared))
+        changes += declaration_pair(f"{kind} {name}", *(side.get((kind, name)) for side in declared))
     return tuple(changes)
 
 
@@ -115,12 +83,18 @@ def compare_profiles(old: CheckedProfile, new: CheckedProfile) -> tuple[Change, 
     return tuple(dict.fromkeys(_profile(f"profile {new.qualified}", old, new)))
 
 
+def _declarations(side: Version) -> dict[tuple[str, str], Declaration]:
+    """Return what counts by kind and qualified name; profiles are compared as they take effect."""
+    return {
+        (_KINDS[type(each)], f"{package.name}.{each.name.text}"): each
+        for package in side.program.packages.values()
+        for each in package.declarations
+        if not isinstance(each, Profile) and each.span.source.path in side.files
+    }
+
+
 def _names(old: Mapping[K, object], new: Mapping[K, object]) -> list[K]:
     return list(dict.fromkeys((*old, *new)))
-
-
-def _whole(subject: str, kind: ChangeKind, site: str) -> Change:
-    return Change(subject, kind, "", site=site)
 
 
 # ---- profiles ----------------------------------------------------------------------------------------------
@@ -131,9 +105,9 @@ def _profile_pair(name: str, old: CheckedProfile | None, new: CheckedProfile | N
     if old is not None and new is not None:
         yield from _profile(subject, old, new)
     elif new is not None:
-        yield _whole(subject, ChangeKind.ADDED, new.span.site)
+        yield whole(subject, ChangeKind.ADDED, new.span.site)
     elif old is not None:
-        yield _whole(subject, ChangeKind.REMOVED, old.span.site)
+        yield whole(subject, ChangeKind.REMOVED, old.span.site)
 
 
 def _profile(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator[Change]:
@@ -217,10 +191,10 @@ def _tightenings(subject: str, name: str, old: Sequence[Tighten], new: Sequence[
     what = f"tightening of {name}"
     for body, gone in bodies[0].items():
         if body not in bodies[1]:
-            yield Change(subject, ChangeKind.REMOVED, what, _joined(body), site=gone.span.site)
+            yield Change(subject, ChangeKind.REMOVED, what, joined(body), site=gone.span.site)
     for body, come in bodies[1].items():
         if body not in bodies[0]:
-            yield Change(subject, ChangeKind.ADDED, what, after=_joined(body), site=come.span.site)
+            yield Change(subject, ChangeKind.ADDED, what, after=joined(body), site=come.span.site)
 
 
 def _scores(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator[Change]:
@@ -269,150 +243,3 @@ def _params(
 
 def _one_line(text: str) -> str:
     return re.sub(r"\s*\n\s*", " ", text)
-
-
-# ---- declarations ------------------------------------------------------------------------------------------
-
-_KINDS: Mapping[type[Declared] | type[Param], str] = {
-    Predicate: "predicate",
-    Score: "score",
-    Queue: "queue",
-    Preemption: "preemption",
-    Device: "device",
-    Fn: "fn",
-    Param: "param",
-    Team: "team",
-}
-
-
-def _declarations(side: Version) -> dict[tuple[str, str], Declaration]:
-    """Return what counts by kind and qualified name; profiles are compared as they take effect."""
-    return {
-        (_KINDS[type(each)], f"{package.name}.{each.name.text}"): each
-        for package in side.program.packages.values()
-        for each in package.declarations
-        if not isinstance(each, Profile) and each.span.source.path in side.files
-    }
-
-
-def _declaration_pair(subject: str, old: Declaration | None, new: Declaration | None) -> Iterator[Change]:
-    if old is not None and new is not None:
-        yield from _declaration(subject, old, new)
-    elif new is not None:
-        yield _whole(subject, ChangeKind.ADDED, new.span.site)
-    elif old is not None:
-        yield _whole(subject, ChangeKind.REMOVED, old.span.site)
-
-
-def _declaration(subject: str, old: Declaration, new: Declaration) -> Iterator[Change]:
-    if _head(old) != _head(new):
-        yield Change(subject, ChangeKind.CHANGED, "declaration", _line(old), _line(new), new.span.site)
-    if isinstance(old, Declared) and isinstance(new, Declared) and old.doc != new.doc:
-        yield Change(
-            subject, ChangeKind.CHANGED, "description", " ".join(old.doc), " ".join(new.doc), new.span.site
-        )
-    yield from _statements(subject, _inner(old), _inner(new))
-
-
-def _statements(subject: str, old: Sequence[Statement], new: Sequence[Statement]) -> Iterator[Change]:
-    """Compare the statements of two blocks, pairing those that stand in the same place."""
-    heads = [_head(each) for each in old], [_head(each) for each in new]
-    for tag, a, b, c, d in SequenceMatcher(None, *heads, autojunk=False).get_opcodes():
-        pairs = min(b - a, d - c)
-        for before, after in zip(old[a : a + pairs], new[c : c + pairs], strict=True):
-            if tag == "equal":
-                yield from _statements(subject, _inner(before), _inner(after))
-            elif type(before) is type(after):
-                yield from _statement(subject, before, after)
-            else:
-                yield from (*_gone(subject, [before]), *_come(subject, [after]))
-        yield from _gone(subject, old[a + pairs : b])
-        yield from _come(subject, new[c + pairs : d])
-
-
-def _statement(subject: str, old: Statement, new: Statement) -> Iterator[Change]:
-    site = new.span.site
-    if isinstance(old, Require) and isinstance(new, Require):
-        if old.condition != new.condition:
-            conditions = format_expr(old.condition), format_expr(new.condition)
-            yield Change(subject, ChangeKind.CHANGED, "condition", *conditions, site)
-        codes = str(old.code or Code.UNSCHEDULABLE), str(new.code or Code.UNSCHEDULABLE)
-        if codes[0] != codes[1]:
-            yield Change(subject, ChangeKind.CHANGED, "code", *codes, site)
-        if old.reason != new.reason:
-            yield Change(subject, ChangeKind.CHANGED, "reason", _reason(old), _reason(new), site)
-        return
-    word, before, after = _word(new), _line(old), _line(new)
-    if _word(old) == word:
-        before, after = before.removeprefix(f"{word} "), after.removeprefix(f"{word} ")
-    yield Change(subject, ChangeKind.CHANGED, word, before, after, site)
-    yield from _statements(subject, _inner(old), _inner(new))
-
-
-def _gone(subject: str, statements: Iterable[Statement]) -> Iterator[Change]:
-    for each in statements:
-        yield Change(subject, ChangeKind.REMOVED, _word(each), _text(each), site=each.span.site)
-
-
-def _come(subject: str, statements: Iterable[Statement]) -> Iterator[Change]:
-    for each in statements:
-        yield Change(subject, ChangeKind.ADDED, _word(each), after=_text(each), site=each.span.site)
-
-
-def _inner(statement: Statement) -> Sequence[Statement]:
-    match statement:
-        case (
-            Predicate(body=body)
-            | Score(body=body)
-            | Queue(body=body)
-            | Preemption(body=body)
-            | Device(body=body)
-            | Team(body=body)
-            | ForEach(body=body)
-            | Inventory(body=body)
-            | Admit(body=body)
-            | Request(body=body)
-            | QuotaFields(body=body)
-            | LockFields(body=body)
-            | HandshakeFields(body=body)
-            | Charge(body=body)
-            | Fit(body=body)
-            | Choose(body=body)
-            | Tighten(body=body)
-        ):
-            return body
-    return ()
-
-
-def _head(statement: Statement) -> tuple[object, ...]:
-    """Return what a statement says without its block and description; it can be hashed."""
-    said = (each.name for each in fields(statement) if each.compare and each.name not in ("body", "doc"))
-    # A `fn` has an expression as its body, which is no block.
-    block = statement.body if isinstance(statement, Fn) else None
-    return type(statement), block, *(getattr(statement, name) for name in said)
-
-
-def _reason(statement: Require) -> str:
-    return spell_template(statement.reason.parts, format_expr)
-
-
-def _line(statement: Statement) -> str:
-    """Write a statement on one line; of one with a block only its head."""
-    if isinstance(statement, Require):
-        code = f"{statement.code} " if statement.code else ""
-        return f"require {format_expr(statement.condition)} else {code}{_reason(statement)}"
-    return render(statement_doc(statement), _ONE_LINE)
-
-
-def _text(statement: Statement) -> str:
-    """Write a statement on one line with what stands in its block."""
-    inner = _joined(_inner(statement))
-    return f"{_line(statement)} {{ {inner} }}" if inner else _line(statement)
-
-
-def _word(statement: Statement) -> str:
-    return _line(statement).partition(" ")[0]
-
-
-def _joined(statements: Iterable[Statement]) -> str:
-    return "; ".join(_text(each) for each in statements)

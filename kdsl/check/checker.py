@@ -45,7 +45,8 @@ from kdsl.check.teams import Teams
 from kdsl.check.tightenings import check_tightenings
 from kdsl.check.views import Views, load_views
 from kdsl.lang.loader import Program
-from kdsl.lang.tree import Device, Predicate, Preemption, Profile, Queue, Score, Tighten
+from kdsl.lang.profile_tree import Tighten
+from kdsl.lang.tree import Device, Predicate, Preemption, Profile, Queue, Score
 
 
 @dataclass(frozen=True, slots=True)

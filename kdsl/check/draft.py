@@ -16,23 +16,8 @@ from kdsl.check.devices.sharing import DEVICES, DevicesDraft
 from kdsl.check.externals import unknown_external
 from kdsl.check.mismatch import listing
 from kdsl.check.model import CheckedParam, CheckedPredicate
-from kdsl.lang.tree import (
-    CheckPredicates,
-    Disable,
-    Name,
-    Param,
-    Predicate,
-    Preemption,
-    Profile,
-    Queue,
-    RuleKind,
-    SchedulerName,
-    Score,
-    SetParam,
-    Statement,
-    Tighten,
-    UseQueue,
-)
+from kdsl.lang.profile_tree import CheckPredicates, Disable, SchedulerName, SetParam, Tighten, UseQueue
+from kdsl.lang.tree import Name, Param, Predicate, Preemption, Profile, Queue, RuleKind, Score, Statement
 
 _KINDS = {RuleKind.PREDICATE: Predicate, RuleKind.SCORE: Score, RuleKind.PREEMPTION: Preemption}
 

@@ -13,8 +13,8 @@ from kdsl.base.span import Span
 from kdsl.check.codes import CheckCode
 from kdsl.check.typed import Bind, CallFn, TypedExpr, Var
 from kdsl.check.walk import children, walk
+from kdsl.lang.expression_tree import Node
 from kdsl.lang.parser import MAX_DEPTH
-from kdsl.lang.tree import Node
 
 MAX_PARTS = 20_000
 """The most parts that the value of a file parameter may have: it is written out wherever it is used."""

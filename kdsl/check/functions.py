@@ -23,8 +23,9 @@ from kdsl.check.types import ERROR, NOTHING, BindingTime, Type
 from kdsl.check.unify import Unifier
 from kdsl.check.views import Views
 from kdsl.check.written import read_type
+from kdsl.lang.expression_tree import Expr
 from kdsl.lang.parser import MAX_DEPTH
-from kdsl.lang.tree import Expr, Fn, Name, Param
+from kdsl.lang.tree import Fn, Name, Param
 
 _NO_READS: frozenset[str] = frozenset()
 

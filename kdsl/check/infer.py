@@ -47,7 +47,7 @@ from kdsl.check.types import (
 )
 from kdsl.check.unify import Unifier, settle
 from kdsl.check.views import NO_VIEWS, Views
-from kdsl.lang.tree import (
+from kdsl.lang.expression_tree import (
     Binary,
     Call,
     Conditional,
@@ -225,6 +225,8 @@ class Inference:
         if ERROR in values:
             return self.error(expr.span)
         joined = self._element(values, [item.value for item in items], "list")
+        if joined == ERROR:
+            return self.error(expr.span)
         parts = [item.value for item in items]
         return ListOf(type=list_of(joined), items=tuple(items), **self.parts(parts, expr.span))
 
@@ -241,6 +243,8 @@ class Inference:
             self.diagnostics.extend(mismatch.repeated_keys([entry.key for entry in entries]))
         key = self._element(keys, [entry.key for entry in entries], "map")
         value = self._element(values, [entry.value for entry in entries], "map")
+        if ERROR in (key, value):
+            return self.error(expr.span)
         parts = [part for entry in entries for part in (entry.key, entry.value)]
         return MapOf(type=map_of(key, value), entries=tuple(entries), **self.parts(parts, expr.span))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kdsl.base.diagnostic import Diagnostic, Label
 from kdsl.base.span import Span
-from kdsl.check import access, blocks, mismatch
+from kdsl.check import access, blocks, calls, mismatch
 from kdsl.check.codes import CheckCode
+from kdsl.check.library import LIBRARY
 from kdsl.check.scope import Scope
 from kdsl.check.typed import Aggregate, Bind, Comprehension, Macro, TypedExpr, Var
 from kdsl.check.types import (
@@ -27,7 +28,7 @@ from kdsl.check.types import (
     optional_of,
 )
 from kdsl.check.views import time_of
-from kdsl.lang.tree import Call, Expr, Ident, Select
+from kdsl.lang.expression_tree import Call, Expr, Ident, Select
 
 if TYPE_CHECKING:
     from kdsl.check.infer import Inference
@@ -71,6 +72,7 @@ _USES = {
     "transformList": "x.transformList(key, value, result)",
     "transformMap": "x.transformMap(key, value, result)",
     "transformMapEntry": "x.transformMapEntry(key, value, {newKey: newValue})",
+    "sortBy": "x.sortBy(item, key)",
     "optMap": "x.optMap(value, result)",
     "optFlatMap": "x.optFlatMap(value, result)",
     "has": "has(x.field)",
@@ -89,6 +91,8 @@ def expand(inf: Inference, expr: Call) -> TypedExpr | None:
         return _bind(inf, expr)
     if expr.function in ("optMap", "optFlatMap"):
         return _optional_map(inf, expr)
+    if expr.function == "sortBy":
+        return _sort_by(inf, expr)
     if inf.strict and _is_view_macro(inf, expr):
         return _aggregate(inf, expr)
     form = _FORMS.get((expr.function, len(expr.args)))
@@ -235,6 +239,46 @@ def _comprehension(inf: Inference, expr: Call, form: _Form) -> TypedExpr:
         body=body,
         **inf.parts(parts, expr.span),
     )
+
+
+def _sort_by(inf: Inference, expr: Call) -> TypedExpr | None:
+    """Type `x.sortBy(item, key)`: x is given a name, as it is asked for keys and then sorted by them."""
+    if len(expr.args) != 2:
+        return _misused(inf, expr, "sortBy") if inf.strict else None
+    assert expr.target is not None
+    items, span = inf.infer(expr.target), expr.target.span
+    if inf.strict and items.type.name != "list" and items.type not in (DYN, NOTHING, ERROR):
+        return inf.fail(_sorts_lists(items))
+    inner = inf.scope.child()
+    # No text can spell the name, so nothing else has it.
+    variable = inner.declare("@sorted", items.type, items, span)
+    held = replace(variable, span=span)
+    mapping = replace(expr, target=Ident(variable.name, span=span))
+    keys = _comprehension(inf.within(inner), mapping, _Form(Macro.MAP, 1))
+    if ERROR in (items.type, keys.type):
+        return inf.error(expr.span)
+    if inf.strict and not _is_ordered(keys.type):
+        return inf.fail(_no_order(expr, keys.type))
+    body = calls.apply(inf, "@sortBy", [held, keys], expr.span)
+    parts = inf.parts([items, body], expr.span)
+    return Bind(type=body.type, variable=variable, value=items, body=body, **parts)
+
+
+def _is_ordered(keys: Type) -> bool:
+    """Tell whether a list of this type can be sorted."""
+    taken = {overload.args[0] for overload in LIBRARY["sort"].overloads}
+    return keys in taken or keys.args in ((DYN,), (NOTHING,))
+
+
+def _sorts_lists(items: TypedExpr) -> Diagnostic:
+    title = f"`sortBy` sorts a list, not a value of type `{items.type}`"
+    help_ = ("`x.map(key, key)` is the list of the keys of a map",) if items.type.name == "map" else ()
+    return Diagnostic(CheckCode.WRONG_TYPE, title, items.span, f"this is `{items.type}`", help=help_)
+
+
+def _no_order(expr: Call, keys: Type) -> Diagnostic:
+    title = f"values of type `{keys.args[0]}` have no order to sort by"
+    return Diagnostic(CheckCode.WRONG_TYPE, title, expr.args[1].span, f"this is `{keys.args[0]}`")
 
 
 def _is_view_macro(inf: Inference, expr: Call) -> bool:

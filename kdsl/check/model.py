@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from kdsl.base.span import Span
 from kdsl.check.typed import TypedExpr, Var
 from kdsl.check.types import Type
-from kdsl.lang.tree import Code, ErrorAction, Normalization, Tighten
+from kdsl.lang.profile_tree import Tighten
+from kdsl.lang.tree import Code, ErrorAction, Normalization
 
 if TYPE_CHECKING:
     from kdsl.check.devices.model import CheckedDevice

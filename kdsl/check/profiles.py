@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from kdsl.base.diagnostic import Diagnostic
@@ -22,7 +21,6 @@ from kdsl.check.draft import (
     not_in_profile,
     of_a_file,
     of_a_plugin,
-    scheduler_taken,
     set_before,
     undeclared,
     unknown_rule,
@@ -34,27 +32,20 @@ from kdsl.check.functions import Functions
 from kdsl.check.model import CheckedParam, CheckedProfile
 from kdsl.check.repeats import check_repeats
 from kdsl.check.rights import Rights
+from kdsl.check.scheduler_names import SchedulerNames, base_of
 from kdsl.check.scope import Frame
 from kdsl.check.teams import Teams
 from kdsl.check.types import ERROR
-from kdsl.lang.tree import (
+from kdsl.lang.profile_tree import (
     AddPredicate,
     AddScore,
     CheckPredicates,
     Disable,
-    Name,
-    Param,
     Placing,
-    Predicate,
     PredicateList,
-    Preemption,
-    Profile,
     ProfileStatement,
-    Queue,
     Reweight,
-    RuleKind,
     SchedulerName,
-    Score,
     ScoreList,
     SetParam,
     Tighten,
@@ -62,6 +53,7 @@ from kdsl.lang.tree import (
     UsePreemption,
     UseQueue,
 )
+from kdsl.lang.tree import Name, Param, Predicate, Preemption, Profile, Queue, RuleKind, Score
 
 MAX_WEIGHT = 2**31 - 1
 """The largest weight of a score, as in kube-scheduler's configuration."""
@@ -92,14 +84,14 @@ class Profiles:
     def check_all(self) -> dict[str, CheckedProfile]:
         """Return the effective profiles by qualified name; only of use where nothing was reported."""
         found: dict[str, CheckedProfile] = {}
-        schedulers: dict[tuple[str, str], tuple[Located[Profile], SchedulerName]] = {}
+        schedulers = SchedulerNames(self._declarations, self._teams, self._diagnostics)
         for located in self._declarations.all(Profile):
             draft = self._fold(located)
             self._complete(located, draft)
             if draft.scheduler is not None:
-                self._claim(schedulers, located, draft.scheduler)
+                schedulers.claim(located, draft.scheduler)
             team = self._teams.name_of(located)
-            base = self._base_of(located)
+            base = base_of(self._declarations, located)
             profile = finish(
                 located, draft, self._rules, self._devices.checked, base.qualified if base else "", team
             )
@@ -108,55 +100,17 @@ class Profiles:
         self._check_bases(schedulers)
         return found
 
-    def _check_bases(
-        self, schedulers: Mapping[tuple[str, str], tuple[Located[Profile], SchedulerName]]
-    ) -> None:
+    def _check_bases(self, schedulers: SchedulerNames) -> None:
         """Report the profiles of teams that extend one whose place another of the platform's has taken."""
         for located in self._declarations.all(Profile):
-            base = self._base_of(located)
+            base = base_of(self._declarations, located)
             scheduler = None if base is None else self._drafts[base.qualified].scheduler
             if base is None or scheduler is None or self._teams.name_of(base):
                 continue
-            holder, line = schedulers[str(scheduler.name.value), ""]
-            if self._extends(holder, base):
+            replacing = schedulers.replacing(base, scheduler)
+            if replacing is not None:
+                holder, line = replacing
                 self._rights.refuse_replaced(located, base, holder, line.span)
-
-    def _claim(
-        self,
-        schedulers: dict[tuple[str, str], tuple[Located[Profile], SchedulerName]],
-        located: Located[Profile],
-        scheduler: SchedulerName,
-    ) -> None:
-        """Note who has a scheduler name, and report a second one.
-
-        A profile that repeats the name of one that it extends takes its place. A team's profile may go by a
-        name that it inherits: only the team's own pods get it.
-        """
-        team = self._teams.name_of(located)
-        is_own = any(each is scheduler for each in located.declaration.body)
-        key = (str(scheduler.name.value), "" if is_own else team)
-        holder, first = schedulers.setdefault(key, (located, scheduler))
-        if holder is located or (self._extends(holder, located) and first is not scheduler):
-            return
-        if is_own and self._extends(located, holder) and self._teams.name_of(holder) == team:
-            schedulers[key] = (located, scheduler)
-            return
-        self._diagnostics.append(scheduler_taken(located, scheduler, holder, first, team))
-
-    def _extends(self, located: Located[Profile], other: Located[Profile]) -> bool:
-        """Tell whether a profile extends another, directly or through others."""
-        seen: set[str] = set()
-        base: Located[Profile] | None = located
-        while base is not None and base.qualified not in seen:
-            seen.add(base.qualified)
-            base = self._base_of(base)
-            if base is not None and base.qualified == other.qualified:
-                return True
-        return False
-
-    def _base_of(self, located: Located[Profile]) -> Located[Profile] | None:
-        name = located.declaration.extends
-        return None if name is None else self._declarations.find(Profile, name.text, located.home)
 
     # ---- folding -----------------------------------------------------------------------------------------
 

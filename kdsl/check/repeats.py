@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.check.block import once
-from kdsl.lang.tree import (
+from kdsl.lang.profile_tree import (
     CheckPredicates,
     PredicateList,
-    Profile,
     ProfileStatement,
     Reweight,
     SchedulerName,
@@ -17,6 +16,7 @@ from kdsl.lang.tree import (
     UsePreemption,
     UseQueue,
 )
+from kdsl.lang.tree import Profile
 
 
 def check_repeats(profile: Profile, diagnostics: list[Diagnostic]) -> None:

@@ -19,28 +19,22 @@ from kdsl.check.model import CheckedAdmit, CheckedQueue
 from kdsl.check.teams import Teams, statements_of
 from kdsl.check.typed import Var
 from kdsl.check.walk import walk
-from kdsl.lang.tree import (
+from kdsl.lang.profile_tree import (
     AddPredicate,
     AddScore,
     CheckPredicates,
-    Device,
     Disable,
     Files,
     May,
-    Name,
-    Predicate,
-    Profile,
     ProfileStatement,
-    Queue,
     Reweight,
-    RuleKind,
     SetParam,
-    Team,
     Tighten,
     UseDevices,
     UsePreemption,
     UseQueue,
 )
+from kdsl.lang.tree import Device, Name, Predicate, Profile, Queue, RuleKind, Team
 
 TIGHTEN = "tighten"
 ADD_PREDICATES = "add predicates"

@@ -12,14 +12,13 @@ from kdsl.check.model import CheckedTeam
 from kdsl.check.teams import Teams, statements_of
 from kdsl.check.typed import TypedExpr
 from kdsl.check.walk import children
-from kdsl.lang.tree import Contact, Files, Grant, May, Owns, Priority, Profile, Team
+from kdsl.lang.profile_tree import Contact, Files, Grant, May, Owns, Priority
+from kdsl.lang.tree import Profile, Team
 
 OWNED_BY = frozenset({"pod.namespace", "pod.labels", "pod.serviceAccount"})
 """What `owns` may read: it is the same for all pods of a workload, so who owns a pod is looked up, not
 computed.
 """
-
-_ODD_STEPS = frozenset({"", ".", ".."})
 
 
 def check_team(
@@ -37,18 +36,6 @@ def check_team(
         once(block.diagnostics, [each for each in team.body if isinstance(each, kind)], what)
     for may in statements_of(located, May):
         block.diagnostics.extend(_grants(may))
-    for files in statements_of(located, Files):
-        pattern = str(files.pattern.value)
-        # Places are compared by their names, in which there are no such steps.
-        is_odd = not _ODD_STEPS.isdisjoint(pattern.split("/"))
-        if is_odd or not pattern.endswith(".kdsl"):
-            title = f"the pattern {files.pattern.raw} matches no rule file"
-            help_ = ('rule files end in `.kdsl`, as in `"teams/ml/**.kdsl"`',)
-            if is_odd:
-                help_ = ("patterns count from the folder of this file or the one above it",)
-            block.diagnostics.append(
-                Diagnostic(CheckCode.TEAM_GRANT, title, files.pattern.span, "no rule file", help=help_)
-            )
     owns = statements_of(located, Owns)
     if not owns:
         why = "no pod would be the team's"

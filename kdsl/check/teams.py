@@ -6,54 +6,19 @@ A file that matches the `files` pattern of a team is the team's, every other fil
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 from kdsl.base.diagnostic import Diagnostic, Label
-from kdsl.base.globs import glob
 from kdsl.base.span import Source, Span
+from kdsl.check.claims import Claim, check_claim, claims_of
 from kdsl.check.codes import CheckCode
 from kdsl.check.declarations import D, Declarations, Located
 from kdsl.lang.loader import Package, Program
-from kdsl.lang.tree import File, Files, Grant, May, Name, Profile, Team, TeamStatement
+from kdsl.lang.profile_tree import Grant, May, TeamStatement
+from kdsl.lang.tree import File, Name, Profile, Team
 
 S = TypeVar("S", bound=TeamStatement)
-
-_WHOLE_FOLDER = re.compile(r"([^*?]+/)[*/]+\.kdsl")
-"""The patterns that give a folder to a team and not only some of its files."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A `files` line: what matches it is the team's.
-
-    The pattern counts from the folder of the file that holds the line, or from the folder above it. `home` is
-    the folder that it gives to the team as a whole, as `teams/ml/*.kdsl` does; "" where it gives none.
-    """
-
-    team: Located[Team]
-    span: Span
-    pattern: re.Pattern[str]
-    home: str
-    folders: tuple[str, ...]
-
-    def covers(self, source: Source) -> bool:
-        """Tell whether a file is the team's, in either form of rule files."""
-        path = _place(source.path).removesuffix(".yaml")
-        return any(
-            self.pattern.fullmatch(path.removeprefix(folder)) is not None
-            for folder in self.folders
-            if path.startswith(folder)
-        )
-
-    def surrounds(self, source: Source) -> bool:
-        """Tell whether a file stands in the team's folder, at any depth."""
-        path = _place(source.path)
-        return self.home != "" and any(path.startswith(folder + self.home) for folder in self.folders)
 
 
 class Teams:
@@ -61,7 +26,7 @@ class Teams:
 
     def __init__(self, program: Program, declarations: Declarations, diagnostics: list[Diagnostic]) -> None:
         self.all = tuple(declarations.all(Team))
-        self._claims = tuple(claim for team in self.all for claim in _claims(team))
+        self._claims = tuple(claim for team in self.all for claim in claims_of(team))
         self._owners: dict[Source, Claim | None] = {}
         for file in program.files:
             claims = [claim for claim in self._claims if claim.covers(file.span.source)]
@@ -73,10 +38,12 @@ class Teams:
                 claims = [claim for claim in self._claims if claim.surrounds(file.span.source)]
                 diagnostics.extend(_stray(file, claim) for claim in claims[:1])
             self._owners[file.span.source] = claims[0] if claims else None
+        diagnostics.extend(self._empty(program))
         diagnostics.extend(self._same_names())
         diagnostics.extend(self._blocks_of_teams())
         for package in program.packages.values():
             diagnostics.extend(self._mixed(package.files))
+        diagnostics.extend(self._named_like_libraries(program))
         diagnostics.extend(self._dependencies(program))
         diagnostics.extend(self._brought_in(program))
 
@@ -94,6 +61,13 @@ class Teams:
         """Return the grant of a right."""
         grants = (grant for may in statements_of(team, May) for grant in may.grants)
         return next((grant for grant in grants if grant.right == right), None)
+
+    def _empty(self, program: Program) -> Iterator[Diagnostic]:
+        """Report patterns that match none of the files."""
+        own = [file.span.source for file in program.files if _package(file) not in program.borrowed]
+        unclaimed = [source for source in own if self._owners[source] is None]
+        for claim in self._claims:
+            yield from check_claim(claim, own, unclaimed)
 
     def _same_names(self) -> Iterator[Diagnostic]:
         first: dict[str, Located[Team]] = {}
@@ -140,6 +114,25 @@ class Teams:
                 ),
                 help=("move the file to the others, or give it a package of its own",),
             )
+
+    def _named_like_libraries(self, program: Program) -> Iterator[Diagnostic]:
+        """Report packages of teams that are called like one of a library: whoever imports that, of another
+        team too, would be given the team's.
+        """
+        for name in sorted(program.shelved & program.packages.keys()):
+            files = program.packages[name].files
+            claims = [self._owners[file.span.source] for file in files]
+            first = files[0].package
+            if None not in claims and first is not None:
+                claim = next(claim for claim in claims if claim is not None)
+                yield Diagnostic(
+                    CheckCode.TEAM_FILES,
+                    f"package `{name}` of team `{claim.team.name}` is called like one of a library",
+                    first.span,
+                    "who imports that one would be given this",
+                    secondary=(Label(claim.span, "this makes it the team's file"),),
+                    help=(f"give it a name of the team's, such as `{claim.team.name}.{name}`",),
+                )
 
     def _owner(self, source: Source) -> str:
         claim = self._owners[source]
@@ -208,20 +201,6 @@ def _profiles_of(package: Package) -> Iterator[Profile]:
 def statements_of(team: Located[Team], kind: type[S]) -> list[S]:
     """Return the statements of a kind in a team's block."""
     return [each for each in team.declaration.body if isinstance(each, kind)]
-
-
-def _claims(team: Located[Team]) -> Iterator[Claim]:
-    for files in statements_of(team, Files):
-        parents = Path(_place(files.span.source.path)).parents[:2]
-        folders = tuple(f"{folder}/" for folder in parents)
-        pattern = str(files.pattern.value)
-        whole = _WHOLE_FOLDER.fullmatch(pattern)
-        yield Claim(team, files.span, glob(pattern), "" if whole is None else whole[1], folders)
-
-
-def _place(path: str) -> str:
-    """Return the absolute path by its name alone: where a file stands counts, not what a link leads to."""
-    return os.path.normpath(Path(path).absolute())
 
 
 def _claimed_twice(file: File, claims: list[Claim]) -> Iterator[Diagnostic]:

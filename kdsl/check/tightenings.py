@@ -15,7 +15,8 @@ from kdsl.check.codes import CheckCode
 from kdsl.check.declarations import Located
 from kdsl.check.model import CheckedPredicate
 from kdsl.check.predicates import check_predicate
-from kdsl.lang.tree import Narrow, Param, Predicate, Profile, Report, RuleStatement, Tighten
+from kdsl.lang.profile_tree import Tighten
+from kdsl.lang.tree import Narrow, Param, Predicate, Profile, Report, RuleStatement
 
 _NOT_HERE = {
     Param: ("param", "nobody could set it", "write the value where it is used, or `let`"),

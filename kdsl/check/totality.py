@@ -18,7 +18,7 @@ TOTAL_FUNCTIONS = frozenset(
     {
         "_&&_", "_||_", "!_", "_?_:_", "_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "@in", "_[?_]",
         "size", "contains", "startsWith", "endsWith", "lowerAscii", "upperAscii", "trim", "reverse",
-        "join", "isSorted", "distinct", "sort", "first", "last",
+        "join", "isSorted", "distinct", "sort", "@sortBy", "first", "last",
         "optional.of", "optional.ofNonZeroValue", "optional.none", "hasValue",
         "or", "orValue", "isQuantity", "isInteger", "sign", "asApproximateFloat", "isGreaterThan",
         "isLessThan", "compareTo", "type", "math.greatest", "math.least", "math.sign", "math.isNaN",

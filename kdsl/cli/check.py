@@ -11,7 +11,7 @@ import click
 
 from kdsl.base.kept import cache_folder
 from kdsl.cli.fixing import fix_options, settle_fixes
-from kdsl.cli.inputs import config_option
+from kdsl.cli.inputs import GivenPath, config_option
 from kdsl.cli.output import emit, wants_colour
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _TEXTS = ("full", "concise")
 
 
 @click.command("check")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=GivenPath())
 @config_option
 @click.option(
     "--format",
@@ -41,9 +41,11 @@ _TEXTS = ("full", "concise")
     is_flag=True,
     help="Print how each profile will run: what its rules read, what is remembered, what they may cost.",
 )
+@click.option("--profile", metavar="NAME", help="With --plan: of this profile alone.")
 @click.option(
     "--cluster",
     multiple=True,
+    type=GivenPath(str),
     metavar="FILE|DIR",
     help="With --plan: what rules cost with objects as large as those of this cluster.",
 )
@@ -54,6 +56,7 @@ def command(
     style: str,
     strict: bool,
     plan: bool,
+    profile: str | None,
     cluster: tuple[str, ...],
     fix: bool,
     diff: bool,
@@ -68,8 +71,9 @@ def command(
 
     if plan and style not in _TEXTS:
         raise click.UsageError(f"--plan is text: it goes with --format {' or '.join(_TEXTS)}")
-    if cluster and not plan:
-        raise click.UsageError("--cluster goes with --plan")
+    for option, is_given in (("--profile", profile is not None), ("--cluster", bool(cluster))):
+        if is_given and not plan:
+            raise click.UsageError(f"{option} goes with --plan")
     if fix or diff:
         fixed = settle_fixes(lambda read: _judge(paths, config, None, read).diagnostics, diff)
         if diff:
@@ -89,7 +93,7 @@ def command(
     if verdict.profiles is None or has_errors(findings):
         sys.exit(1)
     if plan:
-        _print_plan(paths, config, cluster)
+        _print_plan(paths, config, profile, cluster)
     files, profiles = plural(verdict.files, "file"), plural(verdict.profiles, "profile")
     emit(f"{files} checked, {profiles}", to_stderr=True)
 
@@ -127,9 +131,13 @@ def _judge(
     return replace(checked.verdict, diagnostics=(*checked.diagnostics, *found))
 
 
-def _print_plan(paths: tuple[Path, ...], config: Path | None, cluster: tuple[str, ...]) -> None:
-    """Print how rules without errors will run."""
-    from kdsl.app import check_configured, check_rules
+def _print_plan(
+    paths: tuple[Path, ...], config: Path | None, profile: str | None, cluster: tuple[str, ...]
+) -> None:
+    """Print how rules without errors will run, those of one profile where that is named."""
+    from dataclasses import replace
+
+    from kdsl.app import check_configured, check_rules, find_profile
     from kdsl.check.views import load_views
     from kdsl.cli.inputs import read_config
     from kdsl.report.costs import costs_text
@@ -143,6 +151,9 @@ def _print_plan(paths: tuple[Path, ...], config: Path | None, cluster: tuple[str
         rules = check_configured(read_config(config), paths, keep=keep).rules
     # INVARIANT: they were just found to be good.
     assert rules is not None
+    if profile is not None:
+        found = find_profile(rules, profile)
+        rules = replace(rules, profiles={found.qualified: found})
     views = load_views()
     emit(plan_text(rules))
     emit("")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kdsl.base.diagnostic import has_errors
+from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import emit, print_diagnostics
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _DOCUMENTS = (".yaml", ".yml", ".json")
 
 
 @click.command("convert")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=GivenPath())
 @click.option(
     "--to",
     "form",

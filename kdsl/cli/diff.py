@@ -13,7 +13,7 @@ from kdsl.cli.output import emit, print_document
 from kdsl.cli.rule_sets import read_rule_set
 
 if TYPE_CHECKING:
-    from kdsl.check.changes import Change
+    from kdsl.check.change import Change
 
 
 @click.command("diff")
@@ -44,7 +44,7 @@ def command(old: str, new: str, config: Path | None, rules: tuple[Path, ...], ou
     """
     from kdsl.report.changes import changes_document, changes_markdown, changes_text
 
-    are_paths = [Path(each).exists() for each in (old, new)]
+    are_paths = [each != "" and Path(each).exists() for each in (old, new)]
     if all(are_paths):
         if rules:
             raise click.UsageError("--rules goes with names of profiles, not with two folders")

@@ -12,7 +12,7 @@ import click
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.errors import KdslError
-from kdsl.cli.inputs import config_option, read_config
+from kdsl.cli.inputs import GivenPath, config_option, read_config
 from kdsl.cli.output import emit, print_diagnostics, print_document
 
 if TYPE_CHECKING:
@@ -29,10 +29,16 @@ _NEEDS = {"pod": "pod", "node": "node", "cluster": "cluster", "topology": "clust
 
 @click.command("eval")
 @click.argument("expression", metavar="EXPR")
-@click.option("--pod", metavar="FILE", help="What `pod` is: a file with one pod, `-` for stdin.")
-@click.option("--node", metavar="FILE", help="What `node` is: a file with one node.")
+@click.option(
+    "--pod",
+    type=GivenPath(str),
+    metavar="FILE",
+    help="What `pod` is: a file with one pod, `-` for stdin.",
+)
+@click.option("--node", type=GivenPath(str), metavar="FILE", help="What `node` is: a file with one node.")
 @click.option(
     "--cluster",
+    type=GivenPath(str),
     metavar="FILE",
     help="What `cluster` is: nodes and pods; those that run on the node of --node are its pods.",
 )

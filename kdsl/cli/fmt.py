@@ -11,13 +11,14 @@ import click
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.errors import KdslError
+from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import emit, print_diagnostics
 
 _STDIN = Path("-")
 
 
 @click.command("fmt")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=GivenPath())
 @click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file is not formatted.")
 @click.option("--diff", is_flag=True, help="Change nothing; print what would, and exit with 1 if anything.")
 def command(paths: tuple[Path, ...], check: bool, diff: bool) -> None:

@@ -25,9 +25,22 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+
+class GivenPath(click.Path):
+    """A path that was said. An empty one comes of a variable that is not set: it is not this folder."""
+
+    def __init__(self, path_type: type[Path] | type[str] = Path) -> None:
+        super().__init__(path_type=path_type)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("the path is empty; `.` is the current folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 config_option = click.option(
     "--config",
-    type=click.Path(path_type=Path),
+    type=GivenPath(),
     metavar="FILE",
     help="A KdslConfiguration; other options win over it.",
 )
@@ -36,10 +49,17 @@ _OPTIONS = (
         "--cluster",
         multiple=True,
         required=True,
+        type=GivenPath(str),
         metavar="FILE|DIR",
         help="Nodes and pods: YAML, JSON (lines), `kubectl get -o json` lists, gzipped or not; `-` is stdin.",
     ),
-    click.option("--pods", multiple=True, metavar="FILE|DIR", help="More pods; those without a node wait."),
+    click.option(
+        "--pods",
+        multiple=True,
+        type=GivenPath(str),
+        metavar="FILE|DIR",
+        help="More pods; those without a node wait.",
+    ),
     click.option(
         "--format",
         "form",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ import click
 from kdsl.base.diagnostic import did_you_mean, has_errors
 from kdsl.base.kept import cache_folder
 from kdsl.cli.fixing import fix_options, settle_fixes
-from kdsl.cli.inputs import config_option, read_config
+from kdsl.cli.inputs import GivenPath, config_option, read_config
 from kdsl.cli.output import emit, wants_colour
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("lint")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=GivenPath())
 @config_option
 @click.option(
     "--format",
@@ -96,6 +97,11 @@ def _page(code: str) -> str:
 
     known = pages()
     if code.upper() not in known:
-        hint = did_you_mean(code, known) or (f"lints: {', '.join(known)}",)
+        hint: tuple[str, ...] = (f"lints: {', '.join(known)}",)
+        if re.fullmatch(r"K\d{4}", code.upper()):
+            # Every code is near to some other: what it means is known, and this is not where it is told.
+            hint = (*hint, "docs/diagnostics.md has all codes")
+        else:
+            hint = did_you_mean(code, known) or hint
         raise click.UsageError("; ".join((f"there is no lint `{code}`", *hint)))
     return known[code.upper()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import click
@@ -17,22 +18,10 @@ def _config() -> Mapping[str, Any]:
     return configuration_schema()
 
 
-def _decision() -> Mapping[str, Any]:
+def _output(kind: str) -> Mapping[str, Any]:
     from kdsl.report.schemas import output_schema
 
-    return output_schema("decision")
-
-
-def _explanation() -> Mapping[str, Any]:
-    from kdsl.report.schemas import output_schema
-
-    return output_schema("Explanation")
-
-
-def _findings() -> Mapping[str, Any]:
-    from kdsl.report.schemas import output_schema
-
-    return output_schema("Findings")
+    return output_schema(kind)
 
 
 def _plugin() -> Mapping[str, Any]:
@@ -47,34 +36,22 @@ def _rules() -> Mapping[str, Any]:
     return twin_schema()
 
 
-def _simulation() -> Mapping[str, Any]:
-    from kdsl.report.schemas import output_schema
-
-    return output_schema("Simulation")
-
-
 def _test() -> Mapping[str, Any]:
     from kdsl.testing.shape import schema
 
     return schema()
 
 
-def _trace() -> Mapping[str, Any]:
-    from kdsl.report.schemas import output_schema
-
-    return output_schema("Trace")
-
-
 SCHEMAS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "config": _config,
-    "decision": _decision,
-    "explanation": _explanation,
-    "findings": _findings,
+    "decision": partial(_output, "decision"),
+    "explanation": partial(_output, "Explanation"),
+    "findings": partial(_output, "Findings"),
     "plugin": _plugin,
     "rules": _rules,
-    "simulation": _simulation,
+    "simulation": partial(_output, "Simulation"),
     "test": _test,
-    "trace": _trace,
+    "trace": partial(_output, "Trace"),
 }
 
 

@@ -81,13 +81,19 @@ def command(
     )
     with progress("scheduling", len(workload.pending)) as advance, open_trace(record) as write:
         simulation = simulate(
-            checked, workload, settings, on_decision=advance, record=write, attempts=attempts
+            checked,
+            workload,
+            settings,
+            on_decision=advance,
+            record=write,
+            attempts=attempts,
+            shows_idle_cards=show == "cards",
         )
     if output in ("json", "yaml"):
         print_document(simulation_document(simulation), output)
     elif show == "cards":
         if simulation.cards is None:
-            raise KdslError("no pod of the input asks for cards of the profile's devices")
+            raise KdslError("no profile of the rules has devices, which say what a card is")
         emit(cards_text(simulation.cards, wide=output == "wide"))
     else:
         emit(simulation_text(simulation, wide=output == "wide"))

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from kdsl.cli.inputs import config_option, read_config
+from kdsl.cli.inputs import GivenPath, config_option, read_config
 from kdsl.cli.output import emit, print_diagnostics, print_document
 
 
 @click.command("test")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=GivenPath())
 @config_option
 @click.option("-k", "word", default="", metavar="WORD", help="Run the cases with WORD in their name or file.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of what properties generate.")

@@ -121,6 +121,11 @@ def _describe(root: YamlNode, error: ValidationError) -> Iterator[Diagnostic]:
             yield _misfit(root, path, code, f"{name} {fault}", help_)
 
 
+def written(value: object) -> str:
+    """Write a plain value as YAML has it: `true`, where Python says True."""
+    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+
+
 def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
     """Say what is wrong with one value, to follow its name: `must be a list`; and the help lines."""
     rule: Any = error.validator_value
@@ -131,9 +136,9 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
                 return fault, (f"a list of one is written `[{error.instance}]`",)
             return fault, _example(error)
         case "const":
-            return f"must be `{rule}`", (f"write `{rule}`",)
+            return f"must be `{written(rule)}`", (f"write `{written(rule)}`",)
         case "enum":
-            known = [str(each) for each in rule]
+            known = [written(each) for each in rule]
             allowed = ", ".join(f"`{each}`" for each in known)
             return f"must be one of {allowed}", did_you_mean(str(error.instance), known)
         case "minimum" | "maximum" as bound:

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from lark import Token, v_args
 from lark.tree import Meta
 
-from kdsl.lang import device_tree, tree
+from kdsl.lang import device_tree, expression_tree, tree
 from kdsl.lang.expression_builder import ExpressionBuilder
 
 S = TypeVar("S", bound=tree.Statement)
@@ -39,20 +39,22 @@ class DeviceBuilder(ExpressionBuilder):
         span = self._span(meta)
         return tree.Device(block.statements, extends, name=name, dangling=block.dangling, span=span)
 
-    def kind(self, meta: Meta, word: tree.Expr) -> device_tree.DeviceKind:
+    def kind(self, meta: Meta, word: expression_tree.Expr) -> device_tree.DeviceKind:
         return device_tree.DeviceKind(word, span=self._span(meta))
 
-    def record(self, meta: Meta, key: tree.Expr) -> device_tree.Record:
+    def record(self, meta: Meta, key: expression_tree.Expr) -> device_tree.Record:
         return device_tree.Record(key, span=self._span(meta))
 
-    def resource(self, meta: Meta, name: tree.Name, value: tree.Expr) -> device_tree.Resource:
+    def resource(self, meta: Meta, name: tree.Name, value: expression_tree.Expr) -> device_tree.Resource:
         return device_tree.Resource(name, value, span=self._span(meta))
 
-    def replace_param(self, meta: Meta, name: tree.Name, value: tree.Expr) -> device_tree.ReplaceParam:
+    def replace_param(
+        self, meta: Meta, name: tree.Name, value: expression_tree.Expr
+    ) -> device_tree.ReplaceParam:
         return device_tree.ReplaceParam(name, value, span=self._span(meta))
 
     def inventory(
-        self, meta: Meta, name: tree.Name, _in: Token, rows: tree.Expr, block: Fields
+        self, meta: Meta, name: tree.Name, _in: Token, rows: expression_tree.Expr, block: Fields
     ) -> device_tree.Inventory:
         span = self._span(meta)
         return device_tree.Inventory(name, rows, block.statements, dangling=block.dangling, span=span)
@@ -72,7 +74,7 @@ class DeviceBuilder(ExpressionBuilder):
     def charge(self, meta: Meta, block: Fields) -> device_tree.Charge:
         return device_tree.Charge(block.statements, dangling=block.dangling, span=self._span(meta))
 
-    def assign(self, meta: Meta, name: tree.Name, value: tree.Expr) -> device_tree.Assign:
+    def assign(self, meta: Meta, name: tree.Name, value: expression_tree.Expr) -> device_tree.Assign:
         return device_tree.Assign(name, value, span=self._span(meta))
 
     def admit(
@@ -84,9 +86,9 @@ class DeviceBuilder(ExpressionBuilder):
         self,
         meta: Meta,
         target: tree.Name,
-        key: tree.Expr | None,
-        value: tree.Expr,
-        where: tree.Expr | None,
+        key: expression_tree.Expr | None,
+        value: expression_tree.Expr,
+        where: expression_tree.Expr | None,
     ) -> device_tree.Change:
         return device_tree.Change(target, key, value, where, span=self._span(meta))
 
@@ -95,14 +97,14 @@ class DeviceBuilder(ExpressionBuilder):
     ) -> device_tree.Fit:
         return device_tree.Fit(block.statements, dangling=block.dangling, span=self._span(meta))
 
-    def together(self, meta: Meta, by: tree.Expr, reason: tree.Template) -> device_tree.Together:
+    def together(self, meta: Meta, by: expression_tree.Expr, reason: tree.Template) -> device_tree.Together:
         return device_tree.Together(by, reason, span=self._span(meta))
 
     def choose(
         self,
         meta: Meta,
         name: tree.Name,
-        where: tree.Expr | None,
+        where: expression_tree.Expr | None,
         reason: tree.Template | None,
         block: Fields | None,
     ) -> device_tree.Choose:
@@ -111,6 +113,10 @@ class DeviceBuilder(ExpressionBuilder):
         return device_tree.Choose(name, body, where, reason, dangling=dangling, span=span)
 
     def annotate(
-        self, meta: Meta, key: tree.Expr, value: tree.Expr, where: tree.Expr | None
+        self,
+        meta: Meta,
+        key: expression_tree.Expr,
+        value: expression_tree.Expr,
+        where: expression_tree.Expr | None,
     ) -> device_tree.Annotate:
         return device_tree.Annotate(key, value, where, span=self._span(meta))

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kdsl.lang.tree import (
-    AppliesWhen,
-    Expr,
-    Let,
-    Name,
-    OrderBy,
-    Param,
-    Require,
-    Statement,
-    Template,
-    Value,
-)
+from kdsl.lang.expression_tree import Expr
+from kdsl.lang.tree import AppliesWhen, Let, Name, OrderBy, Param, Require, Statement, Template, Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,21 +16,11 @@ from lark.visitors import Transformer_NonRecursive
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
 from kdsl.lang.codes import LangCode
-from kdsl.lang.literals import (
-    INT64_MAX,
-    UINT64_MAX,
-    BadEscape,
-    decode_bytes,
-    decode_string,
-    read_double,
-    read_integer,
-)
-from kdsl.lang.tree import (
+from kdsl.lang.expression_tree import (
     Binary,
     Call,
     Conditional,
     Expr,
-    File,
     Ident,
     Index,
     ListExpr,
@@ -42,6 +32,16 @@ from kdsl.lang.tree import (
     Select,
     Unary,
 )
+from kdsl.lang.literals import (
+    INT64_MAX,
+    UINT64_MAX,
+    BadEscape,
+    decode_bytes,
+    decode_string,
+    read_double,
+    read_integer,
+)
+from kdsl.lang.tree import File
 
 Locate = Callable[[int, int], Span]
 """Turns a range of the text that lark read into a span of the file it stands in."""

@@ -6,9 +6,7 @@ them and around `&&` inside `||`, whose precedence few remember. Literals keep t
 
 from __future__ import annotations
 
-from kdsl.lang.layout import Align, Concat, Doc, Fill, Group, Line, Nest, concat, render
-from kdsl.lang.literals import spell
-from kdsl.lang.tree import (
+from kdsl.lang.expression_tree import (
     Binary,
     Call,
     Conditional,
@@ -24,6 +22,8 @@ from kdsl.lang.tree import (
     Select,
     Unary,
 )
+from kdsl.lang.layout import Align, Concat, Doc, Fill, Group, Line, Nest, concat, render
+from kdsl.lang.literals import spell
 
 _CONDITIONAL, _OR, _AND, _RELATION, _SUM, _PRODUCT, _UNARY, _MEMBER = range(8)
 _ONE_LINE = 1 << 30

@@ -8,7 +8,7 @@ from lark import Token, v_args
 from lark.tree import Meta
 
 from kdsl.base.span import Source, Span
-from kdsl.lang import tree
+from kdsl.lang import expression_tree, profile_tree, tree
 from kdsl.lang.comments import Comments
 from kdsl.lang.device_builder import Block, DeviceBuilder
 from kdsl.lang.literals import INT64_MAX, read_integer
@@ -68,7 +68,7 @@ class FileBuilder(DeviceBuilder):
         name: tree.Name,
         params: tuple[tree.FnParam, ...] | None,
         result: tree.TypeName,
-        body: tree.Expr,
+        body: expression_tree.Expr,
     ) -> tree.Fn:
         return tree.Fn(params or (), result, body, dyn is not None, name=name, span=self._span(meta))
 
@@ -87,7 +87,7 @@ class FileBuilder(DeviceBuilder):
         final: Token | None,
         name: tree.Name,
         type_name: tree.TypeName | None,
-        value: tree.Expr,
+        value: expression_tree.Expr,
     ) -> tree.Param:
         return tree.Param(name, type_name, value, final=final is not None, span=self._span(meta))
 
@@ -114,12 +114,16 @@ class FileBuilder(DeviceBuilder):
         return tree.Preemption(block.statements, name=name, dangling=block.dangling, span=self._span(meta))
 
     def profile(
-        self, meta: Meta, name: tree.Name, extends: tree.Name | None, block: Block[tree.ProfileStatement]
+        self,
+        meta: Meta,
+        name: tree.Name,
+        extends: tree.Name | None,
+        block: Block[profile_tree.ProfileStatement],
     ) -> tree.Profile:
         span = self._span(meta)
         return tree.Profile(extends, block.statements, name=name, dangling=block.dangling, span=span)
 
-    def team(self, meta: Meta, name: tree.Name, block: Block[tree.TeamStatement]) -> tree.Team:
+    def team(self, meta: Meta, name: tree.Name, block: Block[profile_tree.TeamStatement]) -> tree.Team:
         return tree.Team(block.statements, name=name, dangling=block.dangling, span=self._span(meta))
 
     # ---- pieces --------------------------------------------------------------------------------------------
@@ -157,22 +161,22 @@ class FileBuilder(DeviceBuilder):
 
     # ---- statements of rules -------------------------------------------------------------------------------
 
-    def applies_when(self, meta: Meta, condition: tree.Expr) -> tree.AppliesWhen:
+    def applies_when(self, meta: Meta, condition: expression_tree.Expr) -> tree.AppliesWhen:
         return tree.AppliesWhen(condition, span=self._span(meta))
 
-    def ignore_when(self, meta: Meta, condition: tree.Expr) -> tree.IgnoreWhen:
+    def ignore_when(self, meta: Meta, condition: expression_tree.Expr) -> tree.IgnoreWhen:
         return tree.IgnoreWhen(condition, span=self._span(meta))
 
-    def let(self, meta: Meta, name: tree.Name, value: tree.Expr) -> tree.Let:
+    def let(self, meta: Meta, name: tree.Name, value: expression_tree.Expr) -> tree.Let:
         return tree.Let(name, value, span=self._span(meta))
 
     def require(
-        self, meta: Meta, condition: tree.Expr, code: tree.Code | None, reason: tree.Template
+        self, meta: Meta, condition: expression_tree.Expr, code: tree.Code | None, reason: tree.Template
     ) -> tree.Require:
         return tree.Require(condition, code, reason, span=self._span(meta))
 
     def narrow(
-        self, meta: Meta, names: tree.Expr, code: tree.Code | None, reason: tree.Template
+        self, meta: Meta, names: expression_tree.Expr, code: tree.Code | None, reason: tree.Template
     ) -> tree.Narrow:
         return tree.Narrow(names, code, reason, span=self._span(meta))
 
@@ -182,8 +186,8 @@ class FileBuilder(DeviceBuilder):
         first: tree.Name,
         second: tree.Name | None,
         _in: Token,
-        iterable: tree.Expr,
-        where: tree.Expr | None,
+        iterable: expression_tree.Expr,
+        where: expression_tree.Expr | None,
         block: Block[tree.RuleStatement],
     ) -> tree.ForEach:
         names = (first,) if second is None else (first, second)
@@ -196,36 +200,42 @@ class FileBuilder(DeviceBuilder):
     def on_error(self, meta: Meta, action: Token, reason: tree.Template | None = None) -> tree.OnError:
         return tree.OnError(tree.ErrorAction(str(action)), reason, span=self._span(meta))
 
-    def value(self, meta: Meta, value: tree.Expr) -> tree.Value:
+    def value(self, meta: Meta, value: expression_tree.Expr) -> tree.Value:
         return tree.Value(value, span=self._span(meta))
 
-    def normalize(self, meta: Meta, how: Token | tree.Expr) -> tree.Normalize:
+    def normalize(self, meta: Meta, how: Token | expression_tree.Expr) -> tree.Normalize:
         if isinstance(how, Token):
             return tree.Normalize(tree.Normalization(str(how)), None, span=self._span(meta))
         return tree.Normalize(tree.Normalization.BY, how, span=self._span(meta))
 
     # ---- statements of queues, preemptions and devices -----------------------------------------------------
 
-    def admit_when(self, meta: Meta, condition: tree.Expr, reason: tree.Template) -> tree.AdmitWhen:
+    def admit_when(
+        self, meta: Meta, condition: expression_tree.Expr, reason: tree.Template
+    ) -> tree.AdmitWhen:
         return tree.AdmitWhen(condition, reason, span=self._span(meta))
 
     def order_by(self, meta: Meta, *keys: tree.SortKey) -> tree.OrderBy:
         return tree.OrderBy(keys, span=self._span(meta))
 
-    def sort_key(self, meta: Meta, value: tree.Expr, direction: Token | None) -> tree.SortKey:
+    def sort_key(self, meta: Meta, value: expression_tree.Expr, direction: Token | None) -> tree.SortKey:
         descending = direction is not None and direction.type == "DESC"
         return tree.SortKey(value, descending, span=self._span(meta))
 
-    def backoff(self, meta: Meta, initial: tree.Expr, maximum: tree.Expr) -> tree.Backoff:
+    def backoff(
+        self, meta: Meta, initial: expression_tree.Expr, maximum: expression_tree.Expr
+    ) -> tree.Backoff:
         return tree.Backoff(initial, maximum, span=self._span(meta))
 
-    def eligible_when(self, meta: Meta, condition: tree.Expr, reason: tree.Template) -> tree.EligibleWhen:
+    def eligible_when(
+        self, meta: Meta, condition: expression_tree.Expr, reason: tree.Template
+    ) -> tree.EligibleWhen:
         return tree.EligibleWhen(condition, reason, span=self._span(meta))
 
-    def victim_when(self, meta: Meta, condition: tree.Expr) -> tree.VictimWhen:
+    def victim_when(self, meta: Meta, condition: expression_tree.Expr) -> tree.VictimWhen:
         return tree.VictimWhen(condition, span=self._span(meta))
 
-    def candidates(self, meta: Meta, count: tree.Expr) -> tree.Candidates:
+    def candidates(self, meta: Meta, count: expression_tree.Expr) -> tree.Candidates:
         return tree.Candidates(count, span=self._span(meta))
 
     def choose_by(self, meta: Meta, *keys: tree.SortKey) -> tree.ChooseBy:
@@ -233,79 +243,79 @@ class FileBuilder(DeviceBuilder):
 
     # ---- statements of profiles and teams ------------------------------------------------------------------
 
-    def scheduler(self, meta: Meta, name: tree.Literal) -> tree.SchedulerName:
-        return tree.SchedulerName(name, span=self._span(meta))
+    def scheduler(self, meta: Meta, name: expression_tree.Literal) -> profile_tree.SchedulerName:
+        return profile_tree.SchedulerName(name, span=self._span(meta))
 
-    def check(self, meta: Meta, which: Token) -> tree.CheckPredicates:
-        return tree.CheckPredicates(which.type == "ALL", span=self._span(meta))
+    def check(self, meta: Meta, which: Token) -> profile_tree.CheckPredicates:
+        return profile_tree.CheckPredicates(which.type == "ALL", span=self._span(meta))
 
-    def predicates(self, meta: Meta, *names: tree.Name) -> tree.PredicateList:
-        return tree.PredicateList(names, span=self._span(meta))
+    def predicates(self, meta: Meta, *names: tree.Name) -> profile_tree.PredicateList:
+        return profile_tree.PredicateList(names, span=self._span(meta))
 
-    def scores(self, meta: Meta, block: Block[tree.WeightedScore]) -> tree.ScoreList:
-        return tree.ScoreList(block.statements, dangling=block.dangling, span=self._span(meta))
+    def scores(self, meta: Meta, block: Block[profile_tree.WeightedScore]) -> profile_tree.ScoreList:
+        return profile_tree.ScoreList(block.statements, dangling=block.dangling, span=self._span(meta))
 
-    def weighted_score(self, meta: Meta, name: tree.Name, weight: Token) -> tree.WeightedScore:
-        return tree.WeightedScore(name, self._number(weight), span=self._span(meta))
+    def weighted_score(self, meta: Meta, name: tree.Name, weight: Token) -> profile_tree.WeightedScore:
+        return profile_tree.WeightedScore(name, self._number(weight), span=self._span(meta))
 
-    def use_queue(self, meta: Meta, name: tree.Name) -> tree.UseQueue:
-        return tree.UseQueue(name, span=self._span(meta))
+    def use_queue(self, meta: Meta, name: tree.Name) -> profile_tree.UseQueue:
+        return profile_tree.UseQueue(name, span=self._span(meta))
 
-    def use_preemption(self, meta: Meta, name: tree.Name) -> tree.UsePreemption:
-        return tree.UsePreemption(name, span=self._span(meta))
+    def use_preemption(self, meta: Meta, name: tree.Name) -> profile_tree.UsePreemption:
+        return profile_tree.UsePreemption(name, span=self._span(meta))
 
-    def use_devices(self, meta: Meta, *names: tree.Name) -> tree.UseDevices:
-        return tree.UseDevices(names, span=self._span(meta))
+    def use_devices(self, meta: Meta, *names: tree.Name) -> profile_tree.UseDevices:
+        return profile_tree.UseDevices(names, span=self._span(meta))
 
-    def tighten(self, meta: Meta, name: tree.Name, block: Block[tree.RuleStatement]) -> tree.Tighten:
-        return tree.Tighten(name, block.statements, dangling=block.dangling, span=self._span(meta))
+    def tighten(self, meta: Meta, name: tree.Name, block: Block[tree.RuleStatement]) -> profile_tree.Tighten:
+        return profile_tree.Tighten(name, block.statements, dangling=block.dangling, span=self._span(meta))
 
-    def reweight(self, meta: Meta, name: tree.Name, weight: Token) -> tree.Reweight:
-        return tree.Reweight(name, self._number(weight), span=self._span(meta))
+    def reweight(self, meta: Meta, name: tree.Name, weight: Token) -> profile_tree.Reweight:
+        return profile_tree.Reweight(name, self._number(weight), span=self._span(meta))
 
-    def disable_predicate(self, meta: Meta, name: tree.Name) -> tree.Disable:
-        return tree.Disable(tree.RuleKind.PREDICATE, name, span=self._span(meta))
+    def disable_predicate(self, meta: Meta, name: tree.Name) -> profile_tree.Disable:
+        return profile_tree.Disable(tree.RuleKind.PREDICATE, name, span=self._span(meta))
 
-    def disable_score(self, meta: Meta, name: tree.Name) -> tree.Disable:
-        return tree.Disable(tree.RuleKind.SCORE, name, span=self._span(meta))
+    def disable_score(self, meta: Meta, name: tree.Name) -> profile_tree.Disable:
+        return profile_tree.Disable(tree.RuleKind.SCORE, name, span=self._span(meta))
 
-    def disable_preemption(self, meta: Meta, name: tree.Name) -> tree.Disable:
-        return tree.Disable(tree.RuleKind.PREEMPTION, name, span=self._span(meta))
+    def disable_preemption(self, meta: Meta, name: tree.Name) -> profile_tree.Disable:
+        return profile_tree.Disable(tree.RuleKind.PREEMPTION, name, span=self._span(meta))
 
     def add_predicate(
         self, meta: Meta, name: tree.Name, placing: Token | None, anchor: tree.Name | None
-    ) -> tree.AddPredicate:
-        where = None if placing is None else tree.Placing(str(placing))
-        return tree.AddPredicate(name, where, anchor, span=self._span(meta))
+    ) -> profile_tree.AddPredicate:
+        where = None if placing is None else profile_tree.Placing(str(placing))
+        return profile_tree.AddPredicate(name, where, anchor, span=self._span(meta))
 
-    def add_score(self, meta: Meta, name: tree.Name, weight: Token) -> tree.AddScore:
-        return tree.AddScore(name, self._number(weight), span=self._span(meta))
+    def add_score(self, meta: Meta, name: tree.Name, weight: Token) -> profile_tree.AddScore:
+        return profile_tree.AddScore(name, self._number(weight), span=self._span(meta))
 
-    def set_param(self, meta: Meta, *parts: Token | tree.Expr) -> tree.SetParam:
+    def set_param(self, meta: Meta, *parts: Token | expression_tree.Expr) -> profile_tree.SetParam:
         *words, value = parts
         names = [word for word in words if isinstance(word, Token)]
         assert not isinstance(value, Token)
         rule = tree.Name(".".join(names[:-1]), span=self._span(names[0]).to(self._span(names[-2])))
         param = tree.Name(str(names[-1]), span=self._span(names[-1]))
-        return tree.SetParam(rule, param, value, span=self._span(meta))
+        return profile_tree.SetParam(rule, param, value, span=self._span(meta))
 
-    def owns(self, meta: Meta, condition: tree.Expr) -> tree.Owns:
-        return tree.Owns(condition, span=self._span(meta))
+    def owns(self, meta: Meta, condition: expression_tree.Expr) -> profile_tree.Owns:
+        return profile_tree.Owns(condition, span=self._span(meta))
 
-    def files(self, meta: Meta, pattern: tree.Literal) -> tree.Files:
-        return tree.Files(pattern, span=self._span(meta))
+    def files(self, meta: Meta, pattern: expression_tree.Literal) -> profile_tree.Files:
+        return profile_tree.Files(pattern, span=self._span(meta))
 
-    def contact(self, meta: Meta, address: tree.Literal) -> tree.Contact:
-        return tree.Contact(address, span=self._span(meta))
+    def contact(self, meta: Meta, address: expression_tree.Literal) -> profile_tree.Contact:
+        return profile_tree.Contact(address, span=self._span(meta))
 
-    def priority(self, meta: Meta, value: Token) -> tree.Priority:
-        return tree.Priority(self._number(value), span=self._span(meta))
+    def priority(self, meta: Meta, value: Token) -> profile_tree.Priority:
+        return profile_tree.Priority(self._number(value), span=self._span(meta))
 
-    def may(self, meta: Meta, *grants: tree.Grant) -> tree.May:
-        return tree.May(grants, span=self._span(meta))
+    def may(self, meta: Meta, *grants: profile_tree.Grant) -> profile_tree.May:
+        return profile_tree.May(grants, span=self._span(meta))
 
-    def grant(self, meta: Meta, *words: Token) -> tree.Grant:
+    def grant(self, meta: Meta, *words: Token) -> profile_tree.Grant:
         right = " ".join(str(word) for word in words if word.type.startswith("_") and word.type != "_TO")
         numbers = [self._number(word) for word in words if word.type == "INT"]
         low, high = numbers or (None, None)
-        return tree.Grant(right, low, high, span=self._span(meta))
+        return profile_tree.Grant(right, low, high, span=self._span(meta))

@@ -10,7 +10,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from kdsl.lang.tree import LiteralKind
+from kdsl.lang.expression_tree import LiteralKind
 
 INT64_MAX = 2**63 - 1
 UINT64_MAX = 2**64 - 1

@@ -23,7 +23,7 @@ from kdsl.lang.codes import LangCode
 from kdsl.lang.discovery import find_rule_files, read_sources
 from kdsl.lang.kept import read_tree, write_tree
 from kdsl.lang.parser import ParseResult
-from kdsl.lang.tree import Declaration, File, Import
+from kdsl.lang.tree import Declaration, File, Import, Team
 from kdsl.lang.twin import parse_rules
 
 __all__ = ["LoadResult", "Package", "Program", "alias_of", "find_rule_files", "load_rules", "load_sources"]
@@ -46,13 +46,15 @@ class Program:
     """Everything that was loaded. A package comes after those it imports.
 
     `digest` is the SHA-256 of the texts under their packages: equal for equal rules, wherever they lie.
-    `borrowed` are the names of the packages that were taken from libraries because others import them.
+    `borrowed` are the names of the packages that were taken from libraries because others import them,
+    `shelved` those of all that libraries hold: none where nobody had to look.
     """
 
     files: tuple[File, ...]
     packages: Mapping[str, Package]
     digest: str
     borrowed: frozenset[str]
+    shelved: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def load_sources(
 ) -> LoadResult:
     """Load rules from texts, for those who have them from somewhere else than files.
 
-    `libraries` is only called where an import is not among them.
+    `libraries` is only called where an import is not among them, or a team might take a name of theirs.
     """
     diagnostics: list[Diagnostic] = []
     files: list[File] = []
@@ -115,7 +117,10 @@ def load_sources(
     order, cycles = _dependency_order(grouped)
     diagnostics.extend(cycles)
     packages = {name: Package(name, tuple(grouped[name])) for name in order}
-    program = Program(tuple(files), MappingProxyType(packages), _digest(files), frozenset(packages) - own)
+    borrowed_names = frozenset(packages) - own
+    program = Program(
+        tuple(files), MappingProxyType(packages), _digest(files), borrowed_names, frozenset(shelved)
+    )
     return LoadResult(program, tuple(diagnostics))
 
 
@@ -147,7 +152,7 @@ def _borrow(
     """
     known = set(_by_package(files))
     missing = _imported(files) - known
-    if not missing:
+    if not missing and not _has_teams(files):
         return [], [], ()
     shelves: dict[str, list[list[ParseResult]]] = defaultdict(list)
     unknown: list[Diagnostic] = []
@@ -212,6 +217,10 @@ def _contested(name: str, libraries: Sequence[Sequence[ParseResult]]) -> Diagnos
 
 def _imported(files: Iterable[File]) -> set[str]:
     return {statement.package.text for file in files for statement in file.imports}
+
+
+def _has_teams(files: Iterable[File]) -> bool:
+    return any(isinstance(declaration, Team) for file in files for declaration in file.declarations)
 
 
 def _no_package(source: Source) -> Diagnostic:

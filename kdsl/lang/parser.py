@@ -20,12 +20,13 @@ from kdsl.base.span import Source, Span
 from kdsl.lang.codes import LangCode
 from kdsl.lang.comments import Comments
 from kdsl.lang.expression_builder import ExpressionBuilder, Locate
+from kdsl.lang.expression_tree import Expr
 from kdsl.lang.file_builder import FileBuilder
 from kdsl.lang.grammar import grammar
 from kdsl.lang.problem import Problem
 from kdsl.lang.scan import PieceKind, is_first_on_line, scan
 from kdsl.lang.slips import diagnose
-from kdsl.lang.tree import Expr, File
+from kdsl.lang.tree import File
 from kdsl.lang.words import DECLARATIONS, END, STARTERS, STATEMENT_STARTERS, TERMINAL_OF_STARTER
 
 LANGUAGE_VERSION = 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kdsl.lang import device_tree, tree
+from kdsl.lang import device_tree, profile_tree, tree
 from kdsl.lang.expression_printer import format_expr
 from kdsl.lang.layout import render
 from kdsl.lang.statement_printer import statement_doc
@@ -104,7 +104,7 @@ def _statement_lines(statement: tree.Statement, indent: int) -> Iterator[str]:
 def _body(statement: tree.Statement) -> Sequence[tree.Statement] | None:
     """Return the statements between the braces, or None where there are no braces."""
     match statement:
-        case tree.ScoreList(scores=scores):
+        case profile_tree.ScoreList(scores=scores):
             return scores
         case (
             tree.Predicate(body=body)
@@ -123,7 +123,7 @@ def _body(statement: tree.Statement) -> Sequence[tree.Statement] | None:
             | device_tree.HandshakeFields(body=body)
             | device_tree.Charge(body=body)
             | device_tree.Fit(body=body)
-            | tree.Tighten(body=body)
+            | profile_tree.Tighten(body=body)
         ):
             return body
         case device_tree.Choose(body=body) if body or statement.dangling:

@@ -1,13 +1,13 @@
 """Statements to documents in the canonical style, without comments and the content of braces.
 
-`printer.py` adds those. The syntax of each line is in the docstring of its class in `tree.py`.
+`printer.py` adds those. The syntax of each line is in the docstring of its class in the tree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kdsl.lang import device_tree, tree
+from kdsl.lang import device_tree, expression_tree, profile_tree, tree
 from kdsl.lang.expression_printer import expression_doc, format_expr, spelling
 from kdsl.lang.layout import Align, Concat, Doc, Fill, Group, HardLine, Line, Nest, Text, concat
 from kdsl.lang.templates import spell_template
@@ -125,7 +125,7 @@ def _device_line(statement: tree.Statement) -> Doc:
     return _profile_line(statement)
 
 
-def _where(head: Doc, condition: tree.Expr | None) -> Doc:
+def _where(head: Doc, condition: expression_tree.Expr | None) -> Doc:
     if condition is None:
         return head
     return Group(concat(head, Nest(4, concat(Line(), "where ", Nest(2, expression_doc(condition))))))
@@ -134,57 +134,59 @@ def _where(head: Doc, condition: tree.Expr | None) -> Doc:
 def _profile_line(statement: tree.Statement) -> Doc:
     """Describe a statement of profiles and teams."""
     match statement:
-        case tree.SchedulerName(name):
+        case profile_tree.SchedulerName(name):
             return Text(f"scheduler {spelling(name)}")
-        case tree.CheckPredicates(everything):
+        case profile_tree.CheckPredicates(everything):
             return Text("check all" if everything else "check first")
-        case tree.PredicateList(names):
+        case profile_tree.PredicateList(names):
             if not names:
                 return Text("predicates {}")
             listed = Fill(tuple(Text(name.text) for name in names), comma="")
             return concat("predicates {", Nest(2, concat(HardLine(), listed)), HardLine(), "}")
-        case tree.ScoreList():
+        case profile_tree.ScoreList():
             return Text("scores")
-        case tree.WeightedScore(name, weight):
+        case profile_tree.WeightedScore(name, weight):
             return Text(f"{name.text} weight {weight}")
-        case tree.UseQueue(name):
+        case profile_tree.UseQueue(name):
             return Text(f"queue {name.text}")
-        case tree.UsePreemption(name):
+        case profile_tree.UsePreemption(name):
             return Text(f"preemption {name.text}")
-        case tree.UseDevices(names):
+        case profile_tree.UseDevices(names):
             return concat("devices ", Align(Fill(tuple(Text(name.text) for name in names))))
-        case tree.Tighten(name):
+        case profile_tree.Tighten(name):
             return Text(f"tighten {name.text}")
-        case tree.Reweight(name, weight):
+        case profile_tree.Reweight(name, weight):
             return Text(f"reweight {name.text} {weight}")
-        case tree.Disable(kind, name):
+        case profile_tree.Disable(kind, name):
             return Text(f"disable {kind} {name.text}")
-        case tree.AddPredicate(name, placing, anchor):
+        case profile_tree.AddPredicate(name, placing, anchor):
             where = f" {placing} {anchor.text}" if placing and anchor else ""
             return Text(f"add predicate {name.text}{where}")
-        case tree.AddScore(name, weight):
+        case profile_tree.AddScore(name, weight):
             return Text(f"add score {name.text} weight {weight}")
-        case tree.SetParam(rule, param, value):
+        case profile_tree.SetParam(rule, param, value):
             return _line(f"set {rule.text}.{param.text} =", value)
-        case tree.Owns(condition):
+        case profile_tree.Owns(condition):
             return _line("owns", condition)
-        case tree.Files(pattern):
+        case profile_tree.Files(pattern):
             return Text(f"files {spelling(pattern)}")
-        case tree.Contact(address):
+        case profile_tree.Contact(address):
             return Text(f"contact {spelling(address)}")
-        case tree.Priority(value):
+        case profile_tree.Priority(value):
             return Text(f"priority {value}")
-        case tree.May(grants):
+        case profile_tree.May(grants):
             return concat("may ", Align(Fill(tuple(_grant(grant) for grant in grants))))
     # INVARIANT: not reached. A test prints every class of statement that the tree has.
     raise TypeError(f"no syntax for {type(statement).__name__}")
 
 
-def _line(head: str, expr: tree.Expr) -> Doc:
+def _line(head: str, expr: expression_tree.Expr) -> Doc:
     return concat(f"{head} ", Nest(2, expression_doc(expr)))
 
 
-def _otherwise(head: str, condition: tree.Expr, code: tree.Code | None, reason: tree.Template) -> Doc:
+def _otherwise(
+    head: str, condition: expression_tree.Expr, code: tree.Code | None, reason: tree.Template
+) -> Doc:
     """Describe what must hold, and below it what happens when it does not."""
     tail = concat(HardLine(), f"else {f'{code} ' if code else ''}{_reason(reason)}")
     return concat(_line(head, condition), Nest(2, tail))
@@ -199,7 +201,7 @@ def _keys(head: str, keys: Iterable[tree.SortKey]) -> Doc:
     return concat(f"{head} ", Align(Group(Concat(tuple(parts)))))
 
 
-def _grant(grant: tree.Grant) -> Doc:
+def _grant(grant: profile_tree.Grant) -> Doc:
     bounds = "" if grant.low is None else f" {grant.low} to {grant.high}"
     return Text(f"{grant.right}{bounds}")
 

@@ -13,9 +13,9 @@ from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
 from kdsl.lang.codes import LangCode
 from kdsl.lang.expression_builder import Locate
+from kdsl.lang.expression_tree import Expr, LiteralKind
 from kdsl.lang.literals import DecodedString, decode_string, spell
 from kdsl.lang.scan import find_closer
-from kdsl.lang.tree import Expr, LiteralKind
 
 ParseText = Callable[[str, Locate], tuple[Expr | None, tuple[Diagnostic, ...]]]
 """Parses a text that is one expression; the parser passes itself in."""

@@ -1,7 +1,9 @@
 """The syntax tree of rule files: frozen data, equal when the text means the same, spans everywhere.
 
-The parser builds it, the printer writes it, the checker reads it. Spans, raw spellings and comments do not
-take part in equality, so `parse(print(tree)) == tree` is the law that the formatter holds.
+Expressions are in `expression_tree.py`, the statements of profiles and teams in `profile_tree.py`, those of
+devices in `device_tree.py`. The parser builds it, the printer writes it, the checker reads it. Spans, raw
+spellings and comments do not take part in equality, so `parse(print(tree)) == tree` is the law that the
+formatter holds.
 """
 
 from __future__ import annotations
@@ -10,133 +12,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from kdsl.base.span import Span
+from kdsl.lang.expression_tree import Expr, Node
 
 if TYPE_CHECKING:
     from kdsl.lang.device_tree import DeviceStatement
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """The base of every tree node."""
-
-    span: Span = field(compare=False, repr=False)
-
-
-# ---- expressions (CEL without message construction) --------------------------------------------------------
-
-
-class LiteralKind(StrEnum):
-    NULL = "null"
-    BOOL = "bool"
-    INT = "int"
-    UINT = "uint"
-    DOUBLE = "double"
-    STRING = "string"
-    BYTES = "bytes"
-
-
-@dataclass(frozen=True, slots=True)
-class Literal(Node):
-    """A constant. `raw` is the author's spelling. `-9223372036854775808` is one literal."""
-
-    kind: LiteralKind
-    value: bool | int | float | str | bytes | None
-    raw: str = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Ident(Node):
-    """`name`, or `.name` when `rooted`."""
-
-    name: str
-    rooted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Select(Node):
-    """`operand.field`, `` operand.`field` `` when `escaped`, `operand.?field` when `optional`."""
-
-    operand: Expr
-    field: str
-    optional: bool = False
-    escaped: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Call(Node):
-    """`function(args)`, `.function(args)` when `rooted`, or `target.function(args)`; macros too."""
-
-    function: str
-    target: Expr | None
-    args: tuple[Expr, ...]
-    rooted: bool = False
-    name_span: Span | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Index(Node):
-    """`operand[index]`, `operand[?index]` when `optional`."""
-
-    operand: Expr
-    index: Expr
-    optional: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ListItem(Node):
-    """An element of a list literal; `?expr` when `optional`."""
-
-    value: Expr
-    optional: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ListExpr(Node):
-    items: tuple[ListItem, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MapEntry(Node):
-    """`key: value`, or `?key: value` when `optional`."""
-
-    key: Expr
-    value: Expr
-    optional: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class MapExpr(Node):
-    entries: tuple[MapEntry, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Unary(Node):
-    """`op` is `!` or `-`."""
-
-    op: str
-    operand: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Binary(Node):
-    """`op` is one of `|| && < <= > >= == != in + - * / %`."""
-
-    op: str
-    left: Expr
-    right: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Conditional(Node):
-    """`condition ? then : otherwise`."""
-
-    condition: Expr
-    then: Expr
-    otherwise: Expr
-
-
-Expr = Literal | Ident | Select | Call | Index | ListExpr | MapExpr | Unary | Binary | Conditional
+    from kdsl.lang.profile_tree import ProfileStatement, TeamStatement
 
 
 # ---- pieces of statements ----------------------------------------------------------------------------------
@@ -355,160 +235,13 @@ PreemptionStatement = EligibleWhen | VictimWhen | OrderBy | Candidates | ChooseB
 QueueStatement = AdmitWhen | OrderBy | Backoff | Let | Param
 
 
-# ---- statements of profiles and teams ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulerName(Statement):
-    name: Literal
-
-
-@dataclass(frozen=True, slots=True)
-class CheckPredicates(Statement):
-    """`check all`: a node is asked about by every predicate; `check first`: until one rejects it."""
-
-    all: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PredicateList(Statement):
-    names: tuple[Name, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class WeightedScore(Statement):
-    name: Name
-    weight: int
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreList(Statement):
-    scores: tuple[WeightedScore, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class UseQueue(Statement):
-    name: Name
-
-
-@dataclass(frozen=True, slots=True)
-class UsePreemption(Statement):
-    name: Name
-
-
-@dataclass(frozen=True, slots=True)
-class UseDevices(Statement):
-    names: tuple[Name, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Tighten(Statement):
-    name: Name
-    body: tuple[RuleStatement, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Reweight(Statement):
-    name: Name
-    weight: int
+# ---- declarations ------------------------------------------------------------------------------------------
 
 
 class RuleKind(StrEnum):
     PREDICATE = "predicate"
     SCORE = "score"
     PREEMPTION = "preemption"
-
-
-@dataclass(frozen=True, slots=True)
-class Disable(Statement):
-    kind: RuleKind
-    name: Name
-
-
-class Placing(StrEnum):
-    BEFORE = "before"
-    AFTER = "after"
-
-
-@dataclass(frozen=True, slots=True)
-class AddPredicate(Statement):
-    """`add predicate name [before|after anchor]`; without an anchor the predicate goes last."""
-
-    name: Name
-    placing: Placing | None
-    anchor: Name | None
-
-
-@dataclass(frozen=True, slots=True)
-class AddScore(Statement):
-    name: Name
-    weight: int
-
-
-@dataclass(frozen=True, slots=True)
-class SetParam(Statement):
-    """`set rule.param = value`."""
-
-    rule: Name
-    param: Name
-    value: Expr
-
-
-ProfileStatement = (
-    SchedulerName
-    | CheckPredicates
-    | PredicateList
-    | ScoreList
-    | UseQueue
-    | UsePreemption
-    | UseDevices
-    | Tighten
-    | Reweight
-    | Disable
-    | AddPredicate
-    | AddScore
-    | SetParam
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Grant(Node):
-    """One right of a `may` list, as its words: `tighten`, `add predicates`, `reweight` with its bounds, …"""
-
-    right: str
-    low: int | None = None
-    high: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Owns(Statement):
-    condition: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Files(Statement):
-    pattern: Literal
-
-
-@dataclass(frozen=True, slots=True)
-class Contact(Statement):
-    address: Literal
-
-
-@dataclass(frozen=True, slots=True)
-class Priority(Statement):
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class May(Statement):
-    grants: tuple[Grant, ...]
-
-
-TeamStatement = Owns | Files | Contact | Priority | May
-
-
-# ---- declarations ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -566,12 +299,16 @@ class Device(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Profile(Declared):
+    """`profile name [extends base]`: its statements are those of `profile_tree.py`."""
+
     extends: Name | None
     body: tuple[ProfileStatement, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Team(Declared):
+    """`team name`: its statements are those of `profile_tree.py`."""
+
     body: tuple[TeamStatement, ...]
 
 

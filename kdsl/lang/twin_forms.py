@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 from kdsl.base.diagnostic import Diagnostic, Edit, Fix, did_you_mean
 from kdsl.base.span import Span
-from kdsl.lang import tree
+from kdsl.lang import expression_tree, tree
 from kdsl.lang.codes import LangCode
 from kdsl.lang.expression_printer import expression_doc, format_expr
 from kdsl.lang.layout import render
@@ -89,7 +89,7 @@ def _shown(node: YamlNode) -> str:
 class Expression:
     """A CEL expression, as text."""
 
-    def read(self, node: YamlNode, found: Findings) -> tree.Expr:
+    def read(self, node: YamlNode, found: Findings) -> expression_tree.Expr:
         scalar = text_of(node, found, "an expression")
         expr, diagnostics = parse_embedded(scalar.text, scalar.locator())
         found.diagnostics.extend(diagnostics)
@@ -97,7 +97,7 @@ class Expression:
             raise MisfitError
         return expr
 
-    def write(self, value: tree.Expr) -> str:
+    def write(self, value: expression_tree.Expr) -> str:
         return render(expression_doc(value), WIDTH)
 
     def schema(self) -> Schema:
@@ -158,11 +158,11 @@ class TypeForm:
             raise found.refuse(LangCode.TWIN_VALUE, scalar.span, title, "types look like `map(string, int)`")
         return type_name
 
-    def _type(self, expr: tree.Expr) -> tree.TypeName | None:
+    def _type(self, expr: expression_tree.Expr) -> tree.TypeName | None:
         match expr:
-            case tree.Ident(name, rooted=False):
+            case expression_tree.Ident(name, rooted=False):
                 return tree.TypeName(name, span=expr.span)
-            case tree.Call(name, None, [_, *_] as args, rooted=False):
+            case expression_tree.Call(name, None, [_, *_] as args, rooted=False):
                 inner = [self._type(arg) for arg in args]
                 known = tuple(arg for arg in inner if arg is not None)
                 return tree.TypeName(name, known, span=expr.span) if len(known) == len(inner) else None
@@ -179,11 +179,11 @@ class TypeForm:
 class Text:
     """A string literal, as text without quotes."""
 
-    def read(self, node: YamlNode, found: Findings) -> tree.Literal:
+    def read(self, node: YamlNode, found: Findings) -> expression_tree.Literal:
         scalar = text_of(node, found, "this")
-        return tree.Literal(tree.LiteralKind.STRING, scalar.text, "", span=scalar.span)
+        return expression_tree.Literal(expression_tree.LiteralKind.STRING, scalar.text, "", span=scalar.span)
 
-    def write(self, value: tree.Literal) -> str:
+    def write(self, value: expression_tree.Literal) -> str:
         return str(value.value)
 
     def schema(self) -> Schema:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kdsl.lang import device_tree, tree
+from kdsl.lang import device_tree, profile_tree, tree
 from kdsl.lang.twin_forms import (
     Doc,
     Expression,
@@ -168,28 +168,28 @@ _FIT: Mapping[str, Shape] = {
     ),
 }
 _PROFILE: Mapping[str, Shape] = {
-    "scheduler": Sole(tree.SchedulerName, "name", TEXT),
-    "check": Sole(tree.CheckPredicates, "all", OneOf({"all": True, "first": False})),
-    "predicates": Sole(tree.PredicateList, "names", Many(NAME)),
-    "scores": Sole(tree.ScoreList, "scores", Many(Record(tree.WeightedScore, _WEIGHTED))),
-    "queue": Sole(tree.UseQueue, "name", NAME),
-    "preemption": Sole(tree.UsePreemption, "name", NAME),
-    "devices": Sole(tree.UseDevices, "names", Many(NAME, 1)),
-    "tighten": Record(tree.Tighten, (Field("name", "name", NAME), Field("body", "body", Many(RULE)))),
-    "reweight": Record(tree.Reweight, _WEIGHTED),
+    "scheduler": Sole(profile_tree.SchedulerName, "name", TEXT),
+    "check": Sole(profile_tree.CheckPredicates, "all", OneOf({"all": True, "first": False})),
+    "predicates": Sole(profile_tree.PredicateList, "names", Many(NAME)),
+    "scores": Sole(profile_tree.ScoreList, "scores", Many(Record(profile_tree.WeightedScore, _WEIGHTED))),
+    "queue": Sole(profile_tree.UseQueue, "name", NAME),
+    "preemption": Sole(profile_tree.UsePreemption, "name", NAME),
+    "devices": Sole(profile_tree.UseDevices, "names", Many(NAME, 1)),
+    "tighten": Record(profile_tree.Tighten, (Field("name", "name", NAME), Field("body", "body", Many(RULE)))),
+    "reweight": Record(profile_tree.Reweight, _WEIGHTED),
     "disable": Record(
-        tree.Disable, (Field("kind", "kind", member_of(tree.RuleKind)), Field("name", "name", NAME))
+        profile_tree.Disable, (Field("kind", "kind", member_of(tree.RuleKind)), Field("name", "name", NAME))
     ),
     "addPredicate": Record(
-        tree.AddPredicate,
+        profile_tree.AddPredicate,
         (
             Field("name", "name", NAME),
-            Either({str(place): place for place in tree.Placing}, "placing", "anchor", NAME),
+            Either({str(place): place for place in profile_tree.Placing}, "placing", "anchor", NAME),
         ),
     ),
-    "addScore": Record(tree.AddScore, _WEIGHTED),
+    "addScore": Record(profile_tree.AddScore, _WEIGHTED),
     "set": Record(
-        tree.SetParam,
+        profile_tree.SetParam,
         (Field("rule", "rule", NAME), Field("param", "param", WORD), Field("value", "value", EXPRESSION)),
     ),
 }
@@ -202,16 +202,16 @@ _RIGHTS = (
     "disable scores",
 )
 _TEAM: Mapping[str, Shape] = {
-    "owns": Sole(tree.Owns, "condition", EXPRESSION),
-    "files": Sole(tree.Files, "pattern", TEXT),
-    "contact": Sole(tree.Contact, "address", TEXT),
-    "priority": Sole(tree.Priority, "value", INTEGER),
+    "owns": Sole(profile_tree.Owns, "condition", EXPRESSION),
+    "files": Sole(profile_tree.Files, "pattern", TEXT),
+    "contact": Sole(profile_tree.Contact, "address", TEXT),
+    "priority": Sole(profile_tree.Priority, "value", INTEGER),
     "may": Sole(
-        tree.May,
+        profile_tree.May,
         "grants",
         Many(
             WordOr(
-                tree.Grant,
+                profile_tree.Grant,
                 "right",
                 {right: right for right in _RIGHTS},
                 "reweight",

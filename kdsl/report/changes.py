@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from kdsl.check.changes import Change, ChangeKind
+from kdsl.check.change import Change, ChangeKind
 from kdsl.report.decisions import API_VERSION, Json
 from kdsl.report.tables import plural
 

@@ -14,7 +14,8 @@ from kdsl.check.model import (
     CheckedScore,
 )
 from kdsl.lang.printer import format_declaration
-from kdsl.lang.tree import Require, Tighten
+from kdsl.lang.profile_tree import Tighten
+from kdsl.lang.tree import Require
 from kdsl.report.decisions import API_VERSION, Json
 
 _MAX_COLUMN = 72

@@ -89,12 +89,15 @@ def _check(texts: RuleTexts, plugins: Collection[str], undeclared: Collection[st
 
 _Checked: TypeAlias = tuple[RuleSet | None, tuple[Diagnostic, ...]]
 _MOST_CHECKED = 8
-_checked: OrderedDict[tuple[tuple[str, str], ...], tuple[Externals, _Checked]] = OrderedDict()
+_checked: OrderedDict[tuple[frozenset[str], tuple[tuple[str, str], ...]], tuple[Externals, _Checked]] = (
+    OrderedDict()
+)
 
 
 def _check_once(program: Program, externals: Externals) -> _Checked:
     """Check a program, or return what came of the same texts with the same plugins in this process."""
-    texts = tuple((file.span.source.path, file.span.source.text) for file in program.files)
+    files = tuple((file.span.source.path, file.span.source.text) for file in program.files)
+    texts = (program.shelved, files)
     known = _checked.get(texts)
     if known is None or known[0] != externals:
         checked = check_program(program, externals=externals)

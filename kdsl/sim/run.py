@@ -85,6 +85,7 @@ def simulate(
     stopwatch: Stopwatch = time.perf_counter_ns,
     record: Callable[[str], object] | None = None,
     attempts: int = 1,
+    shows_idle_cards: bool = False,
 ) -> Simulation:
     """Give every pending pod an attempt in queue order and return the decisions with their summary.
 
@@ -92,7 +93,8 @@ def simulate(
     `attempts` also one whose rejection something that happened since may have cured.
 
     `on_decision` is called after each. The decisions depend on nothing but the arguments before it. `record`
-    gets the lines of a trace, for which the workload must have its manifests.
+    gets the lines of a trace, for which the workload must have its manifests. With `shows_idle_cards` cards
+    are looked at even where no pod asks for any.
     """
     decisions: list[Decision] = []
     pods = {pod.key: pod for pod in workload.pending}
@@ -109,14 +111,22 @@ def simulate(
                 pods[pod.key] = pod
                 engine.queue.add(pod)
             started = stopwatch()
-        cards = _cards(rules, workload, settings, cluster.snapshot())
+        cards = _cards(rules, workload, settings, cluster.snapshot(), shows_idle_cards)
         return Simulation(decisions, summary.build(cluster.snapshot()), cards)
 
 
-def _cards(rules: RuleSet, workload: Workload, settings: Settings, snapshot: Snapshot) -> CardReport | None:
-    """Return the cards as the devices of the first profile see them that a pod of the workload asks for."""
+def _cards(
+    rules: RuleSet, workload: Workload, settings: Settings, snapshot: Snapshot, shows_idle: bool
+) -> CardReport | None:
+    """Return the cards as the devices of the first profile see them that a pod of the workload asks for.
+
+    Where none asks for any it is that of the first profile with devices, if idle cards are to be shown.
+    """
     wanting = [pod for pod in (*workload.placed, *workload.pending) if pod.device_containers]
-    devices = devices_in_use(rules, settings, {pod.scheduler_name for pod in wanting}) if wanting else None
+    schedulers = {pod.scheduler_name for pod in wanting}
+    if not wanting and shows_idle:
+        schedulers = {profile.scheduler for profile in rules.profiles.values()}
+    devices = devices_in_use(rules, settings, schedulers) if schedulers else None
     if devices is None:
         return None
     infos = [snapshot.info(row) for row in snapshot.order.tolist()]

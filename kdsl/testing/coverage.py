@@ -26,17 +26,15 @@ from kdsl.lang.device_tree import (
     Request,
     Together,
 )
+from kdsl.lang.expression_tree import Binary, Call, Conditional, Expr
+from kdsl.lang.profile_tree import Tighten
 from kdsl.lang.tree import (
     AdmitWhen,
     AppliesWhen,
-    Binary,
-    Call,
     Candidates,
     ChooseBy,
-    Conditional,
     Device,
     EligibleWhen,
-    Expr,
     File,
     ForEach,
     IgnoreWhen,
@@ -49,7 +47,6 @@ from kdsl.lang.tree import (
     Require,
     Score,
     Statement,
-    Tighten,
     Value,
     VictimWhen,
 )

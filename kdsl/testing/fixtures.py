@@ -16,15 +16,24 @@ from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.span import Span
 from kdsl.cluster.catalog import key_of
 from kdsl.cluster.documents import read_documents
-from kdsl.cluster.kinds import KINDS, CatalogObject
+from kdsl.cluster.kinds import CatalogObject
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.objects import Node, Pod
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.read import read_values
 from kdsl.testing.codes import TestCode
 from kdsl.testing.document import Place
-from kdsl.testing.manifest import NODE_EDITS, POD_EDITS, Edit, Manifest, blank_node, blank_pod, manifest_of
-from kdsl.testing.recorded import Recorded, find_cycle, is_cycle, name_objects
+from kdsl.testing.manifest import (
+    NODE_EDITS,
+    POD_EDITS,
+    Edit,
+    Manifest,
+    blank_node,
+    blank_pod,
+    manifest_of,
+    objects_in,
+)
+from kdsl.testing.recorded import Recorded, cycle_help, find_cycle, is_cycle, is_trace, name_objects, no_cycle
 
 
 class Kind(StrEnum):
@@ -67,20 +76,22 @@ class Fixtures:
     """All fixtures of a test file by kind and name. `broken` are those that something was said about.
 
     `catalog` are the objects that are neither node nor pod; they have no short form, and every case has them.
-    `recorded` is the decision that was recorded on this cluster, if any.
+    `recorded` is the decision that was recorded on this cluster, if any. They are not `whole` where a file
+    was not read: what it would have held is not known.
     """
 
     of: dict[Kind, dict[str, Fixture]] = field(default_factory=lambda: {kind: {} for kind in Kind})
     broken: set[str] = field(default_factory=set)
     catalog: dict[tuple[str, str], CatalogObject] = field(default_factory=dict)
     recorded: Recorded | None = None
+    whole: bool = True
 
     def find(self, kind: Kind, place: Place, found: list[Diagnostic]) -> str | None:
         """Return the name that stands at a place, if there is such a fixture."""
         name = place.text
         if name in self.of[kind]:
             return name
-        if name in self.broken:
+        if name in self.broken or not self.whole:
             return None
         known = self.of[kind]
         help_ = did_you_mean(name, known) or (f"{kind} here: {', '.join(known) or 'none'}",)
@@ -128,8 +139,10 @@ def read_fixtures(place: Place | None, folder: Path, found: list[Diagnostic]) ->
         return fixtures
     sources = place.get("from")
     for pattern in sources.each() if sources is not None else ():
+        known = len(found)
         add = _add_recorded if is_cycle(pattern.text) else _add_manifests
         add(pattern, folder, fixtures, found)
+        fixtures.whole = fixtures.whole and len(found) == known
     for kind in Kind:
         written = place.get(kind)
         if written is not None:
@@ -299,7 +312,10 @@ def _add_manifests(pattern: Place, folder: Path, fixtures: Fixtures, found: list
         return
     if not paths:
         title = f"no file matches `{glob}`"
-        found.append(Diagnostic(TestCode.NO_MANIFEST, title, pattern.span, "relative to this file"))
+        help_ = cycle_help(glob) if "#" in glob else ()
+        found.append(
+            Diagnostic(TestCode.NO_MANIFEST, title, pattern.span, "relative to this file", help=help_)
+        )
     for path in paths:
         try:
             data = path.read_bytes()
@@ -308,7 +324,10 @@ def _add_manifests(pattern: Place, folder: Path, fixtures: Fixtures, found: list
             found.append(Diagnostic(TestCode.UNREADABLE, title, pattern.span, "matched by this"))
             continue
         for document in read_documents(str(path), data, found):
-            for manifest in _objects(document.value):
+            if is_trace(document.value):
+                found.append(no_cycle(path, pattern))
+                break
+            for manifest in objects_in(document.value):
                 _add(manifest, pattern.span, fixtures, found)
 
 
@@ -331,22 +350,6 @@ def _add(manifest: Manifest, span: Span, fixtures: Fixtures, found: list[Diagnos
         _add_manifest(manifest, span, fixtures, found, name)
     else:
         _add_object(manifest, span, fixtures, found)
-
-
-def _objects(value: Any) -> Iterator[Manifest]:
-    """List the objects of a document; lists as kubectl writes them count as their items."""
-    if not isinstance(value, dict):
-        return
-    items = value.get("items")
-    kind = str(value.get("kind", ""))
-    if isinstance(items, list) and kind.endswith("List"):
-        for item in items:
-            if isinstance(item, dict):
-                api = value.get("apiVersion")
-                implied = {"apiVersion": api, "kind": kind.removesuffix("List")} if kind != "List" else {}
-                yield from _objects({**implied, **item})
-    elif (value.get("apiVersion"), kind) in KINDS:
-        yield value
 
 
 def _add_object(manifest: Manifest, span: Span, fixtures: Fixtures, found: list[Diagnostic]) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any, Final
+
+from kdsl.cluster.kinds import KINDS
 
 Manifest = dict[str, Any]
 Edit = Callable[[Manifest, Any], None]
@@ -181,3 +183,19 @@ def manifest_of(blank: Manifest, edits: Mapping[str, Edit], written: Mapping[str
         if written.get(key) is not None:
             edit(blank, deepcopy(written[key]))
     return blank
+
+
+def objects_in(value: Any) -> Iterator[Manifest]:
+    """List the objects of a document; lists as kubectl writes them count as their items."""
+    if not isinstance(value, dict):
+        return
+    items = value.get("items")
+    kind = str(value.get("kind", ""))
+    if isinstance(items, list) and kind.endswith("List"):
+        for item in items:
+            if isinstance(item, dict):
+                api = value.get("apiVersion")
+                implied = {"apiVersion": api, "kind": kind.removesuffix("List")} if kind != "List" else {}
+                yield from objects_in({**implied, **item})
+    elif (value.get("apiVersion"), kind) in KINDS:
+        yield value

@@ -13,14 +13,13 @@ from typing import Any, Final, NamedTuple
 
 from kdsl.base.span import Span
 from kdsl.lang.device_tree import Annotate, Change, Together
+from kdsl.lang.expression_tree import Binary, Conditional, ListExpr, Literal, LiteralKind, Node, Unary
 from kdsl.lang.loader import Program
 from kdsl.lang.tree import (
     AdmitWhen,
     AppliesWhen,
-    Binary,
     ChooseBy,
     Code,
-    Conditional,
     Declaration,
     Device,
     EligibleWhen,
@@ -28,10 +27,6 @@ from kdsl.lang.tree import (
     Fn,
     ForEach,
     IgnoreWhen,
-    ListExpr,
-    Literal,
-    LiteralKind,
-    Node,
     OrderBy,
     Predicate,
     Preemption,
@@ -41,7 +36,6 @@ from kdsl.lang.tree import (
     Score,
     SortKey,
     Template,
-    Unary,
     VictimWhen,
 )
 from kdsl.report.decisions import Json

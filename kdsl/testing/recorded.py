@@ -17,6 +17,7 @@ from kdsl.cycle.decision import TieBreak
 from kdsl.cycle.engine import EngineOptions
 from kdsl.testing.codes import TestCode
 from kdsl.testing.document import Place
+from kdsl.trace.lines import Start
 from kdsl.trace.reading import RecordedCycle, TraceError, read_cycle
 
 _CYCLE: Final = re.compile(r"(?P<file>.+)#cycle=(?P<number>\d{1,9})")
@@ -53,6 +54,24 @@ class Recorded:
 def is_cycle(pattern: str) -> bool:
     """Tell whether a pattern of `from` names a recorded cycle."""
     return _CYCLE.fullmatch(pattern) is not None
+
+
+def is_trace(document: object) -> bool:
+    """Tell whether a document is the first line of a trace."""
+    return isinstance(document, dict) and document.get("kind") == Start.__struct_config__.tag
+
+
+def no_cycle(path: Path, pattern: Place) -> Diagnostic:
+    """Report a trace that is taken for a file of objects."""
+    title = f"`{path.name}` is a trace, and which of its cycles is meant is not said"
+    return Diagnostic(
+        TestCode.NO_MANIFEST, title, pattern.span, "a whole trace", help=cycle_help(pattern.text)
+    )
+
+
+def cycle_help(pattern: str) -> tuple[str, ...]:
+    """Say how the cycle of a trace is written."""
+    return (f"cycles are counted from 0: `{pattern.partition('#')[0]}#cycle=0`",)
 
 
 def find_cycle(pattern: Place, folder: Path, found: list[Diagnostic]) -> RecordedCycle | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.span import Span
-from kdsl.config.misfits import fault_of, type_of
+from kdsl.config.misfits import fault_of, type_of, written
 from kdsl.lang.yaml_tree import Plain
 from kdsl.testing.codes import TestCode
 from kdsl.testing.document import Place
@@ -93,7 +93,7 @@ def _title(error: ValidationError, fault: str) -> str:
     if error.validator == "type":
         return f"this {fault}, but it is {type_of(error.instance)}"
     is_short = isinstance(error.instance, str | int | float) and error.instance != ""
-    return f"{f'`{error.instance}`' if is_short else 'this'} {fault}"
+    return f"{f'`{written(error.instance)}`' if is_short else 'this'} {fault}"
 
 
 def _comment(error: ValidationError) -> str:

@@ -9,6 +9,7 @@ import importlib
 import os
 import pkgutil
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -209,6 +210,38 @@ _LOGIC = st.recursive(
 def test_what_follows_from_the_sides_of_a_condition_is_true(text: str, x: int) -> None:
     truth = Certain({}).truth(typed(text))
     assert truth is None or truth is compile_value(text, x, [])
+
+
+@dataclass(frozen=True)
+class _Held:
+    condition: TypedExpr
+
+
+@given(st.lists(_FACTS, max_size=8), st.lists(_FACTS, min_size=1, max_size=2))
+def test_reasons_are_enough_and_none_is_too_many(before: list[str], conditions: list[str]) -> None:
+    def follow(reasons: list[_Held]) -> bool:
+        known = [(each.condition, True) for each in reasons]
+        return all(Certain({}).excludes([(each, False), *known]) for each in asked)
+
+    asked, held = [typed(each) for each in conditions], [_Held(typed(each)) for each in before]
+    reasons = Certain({}).reasons(asked, held)
+    assert follow(reasons) if reasons else follow([]) or not follow(held)
+    assert [each for each in held if any(each is reason for reason in reasons)] == reasons
+    for left_out in reasons:
+        assert not follow([each for each in reasons if each is not left_out])
+
+
+def test_only_what_was_required_last_is_looked_at() -> None:
+    held = [_Held(typed(f"x < {limit}")) for limit in (5, *range(1000, 1100))]
+    assert Certain({}).reasons([typed("x < 9")], held) == []
+    (reason,) = Certain({}).reasons([typed("x < 2000")], held)
+    assert reason is held[-1]
+
+
+def test_a_name_of_one_condition_says_nothing_of_another() -> None:
+    certain = Certain({})
+    assert certain.bounds(typed("cel.bind(n, l.size(), n)")) == (0, 2**63 - 1)
+    assert certain.bounds(typed("cel.bind(n, x, n)")) == (-(2**63), 2**63 - 1)
 
 
 @pytest.mark.parametrize("operator", ["&&", "||"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.globs import glob
 from kdsl.base.span import Source
 from kdsl.check.checker import CheckResult, check_program
@@ -188,7 +188,67 @@ def test_the_pattern_counts_from_the_folder_or_the_one_above() -> None:
     below = _titles(x__p=team, x__a__t="package t\nteam u { owns false }")
     above = _titles(x__p=team, a__t="package t\nteam u { owns false }")
     elsewhere = _titles(x__p=team, y__a__t="package t\nteam u { owns false }")
-    assert [len(each) for each in (below, above, elsewhere)] == [1, 1, 0]
+    codes = [[each.code for each in found] for found in (below, above, elsewhere)]
+    assert codes == [[CheckCode.PLATFORM_ONLY], [CheckCode.PLATFORM_ONLY], [CheckCode.TEAM_GRANT]]
+
+
+_UNMATCHED = [
+    # pattern, files beside `r/p/teams.kdsl`, what is meant: an error where there is a file of such a name
+    ("teams/mll/**.kdsl", ["r/teams/ml/x.kdsl"], "did you mean `teams/ml`?"),
+    ("teams/ML/*.kdsl", ["r/teams/ml/x.kdsl"], "did you mean `teams/ml`?"),
+    ("team/ml/**.kdsl", ["r/teams/ml/deep/x.kdsl"], "did you mean `teams/ml`?"),
+    ("teams/ml/rule.kdsl", ["r/teams/ml/rules.kdsl"], "did you mean `teams/ml/rules.kdsl`?"),
+    ("teams/new/**.kdsl", ["r/teams/ml/x.kdsl"], ""),
+    ("teams/web/**.kdsl", ["r/teams/wet/owned.kdsl"], ""),
+    ("teams/new-*.kdsl", ["r/teams/x.kdsl"], ""),
+    ("pp/**.kdsl", ["r/p/x.kdsl"], ""),
+    ("teams/new/**.kdsl", [], ""),
+]
+
+
+@pytest.mark.parametrize(("pattern", "files", "meant"), _UNMATCHED)
+def test_a_pattern_without_a_file(pattern: str, files: list[str], meant: str) -> None:
+    """It is an error where a slip would leave files to the platform, a warning where the team has none yet."""
+    teams = f"""team a {{ owns pod.namespace == "a" files "{pattern}" }}
+        team b {{ owns pod.namespace == "b" files "teams/wet/*.kdsl" }}"""
+    sources = [Source("r/p/teams.kdsl", f"kdsl 1\npackage p\n{teams}")]
+    sources += [
+        Source(file, f"kdsl 1\npackage x{number}")
+        for number, file in enumerate((*files, "r/teams/wet/w.kdsl"))
+    ]
+    (problem,) = check_program(load_sources(sources).program).diagnostics
+    assert (problem.code, problem.title) == (
+        CheckCode.TEAM_GRANT,
+        f'the pattern "{pattern}" matches no rule file',
+    )
+    assert problem.severity == (Severity.ERROR if meant else Severity.WARNING)
+    assert not meant or problem.help == (meant,)
+
+
+@pytest.mark.parametrize("imports", ["", "import lib.other"])
+def test_a_team_cannot_name_a_package_like_one_of_a_library(imports: str) -> None:
+    team = 'team a { owns true files "a/**.kdsl" }'
+
+    def check(path: str) -> list[tuple[str, str]]:
+        loaded = load_sources(
+            [
+                Source("p/p.kdsl", f"kdsl 1\npackage p\n{imports}\n{team}"),
+                Source(path, "kdsl 1\npackage lib.scores\nscore S { value 1 }"),
+                Source("a/first.kdsl", "kdsl 1\npackage a"),
+            ],
+            lambda: [
+                [
+                    Source("lib/scores.kdsl", "kdsl 1\npackage lib.scores\nscore S { value 2 }"),
+                    Source("lib/other.kdsl", "kdsl 1\npackage lib.other"),
+                ]
+            ],
+        )
+        assert not loaded.diagnostics
+        return [found(each) for each in check_program(loaded.program).diagnostics]
+
+    assert check("a/a.kdsl") == [(CheckCode.TEAM_FILES, "lib.scores")]
+    # What the platform puts in the place of a library is its own to say.
+    assert check("p/a.kdsl") == []
 
 
 @pytest.mark.parametrize("pattern", ["../ml/*.kdsl", "/ml/*.kdsl", "./ml/*.kdsl", "ml//*.kdsl", "ml/*.yaml"])

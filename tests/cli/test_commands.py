@@ -347,6 +347,45 @@ def test_wrong_usage_exits_with_two(args: Sequence[str]) -> None:
     assert kdsl(*args).exit_code == 2
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        *(("check", ""), ("lint", "rules", ""), ("fmt", "--check", ""), ("test", ""), ("convert", "")),
+        *(("check", "--config", ""), ("diff", "", "rules"), ("eval", "1", "--pod", "")),
+        *(("simulate", "--cluster", ""), ("show", "default", "--rules", "")),
+    ],
+)
+def test_an_empty_path_is_not_the_current_folder(args: Sequence[str]) -> None:
+    result = kdsl(*args)
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_the_plan_of_one_profile() -> None:
+    whole = kdsl("check", "--plan", "rules/kubernetes")
+    one = kdsl("check", "--plan", "--profile", "kubernetes.v1_34.default_1_34", "rules/kubernetes")
+    assert whole.exit_code == one.exit_code == 0
+    titles = [line for line in whole.stdout.splitlines() if "profile kubernetes." in line]
+    assert {line for line in one.stdout.splitlines() if "profile kubernetes." in line} == {
+        line
+        for line in titles
+        if line.removesuffix(", in operations").endswith("kubernetes.v1_34.default_1_34")
+    }
+    unknown = kdsl("check", "--plan", "--profile", "default_1_33", "rules/kubernetes")
+    assert (unknown.exit_code, "did you mean" in unknown.stderr) == (2, True)
+    assert kdsl("check", "--profile", "default").exit_code == 2
+
+
+def test_cards_that_nobody_asks_for_are_shown() -> None:
+    cluster = ("simulate", "--cluster", "examples/gpu-sharing/cluster.yaml")
+    shown = kdsl(*cluster, "--show", "cards")
+    assert shown.exit_code == 0
+    assert "4 cards, 0.0% allocated" in shown.stdout
+    assert "cards" not in kdsl(*cluster).stdout
+    without = kdsl(*cluster, "--show", "cards", "--rules", "examples/teams/platform")
+    assert without.exit_code == 2
+    assert "no profile of the rules has devices" in without.stderr
+
+
 def test_rule_tests(tmp_path: Path) -> None:
     test = tmp_path / "a.test.yaml"
     body = (

@@ -118,6 +118,7 @@ _EXPRESSIONS = (
     'duration("1h30m") + duration("1s") < timestamp("2024-02-29T00:00:00Z") - timestamp("2023-01-01T00:00:00Z")',
     'quantity("1500m") + quantity("2Gi") >= quantity("1") && semver("1.2.3") < semver("1.10.0")',
     "items.transformList(i, x, i + x).sum() + math.greatest(1, 2, 3) + items.sort()[0]",
+    "[items.sortBy(i, -i), [it.b]].flatten(2)[0] == [[items]].flatten().size()",
     "counts.transformMap(k, v, v > 0, k + string(v)).all(k, v, v.startsWith(k))",
     'text.split("x", 2).join("-").format(["a", 1, 1.5, b"c", [1], {1: true}])',
     '"%s %d %.3f %x %o %e %b".format(["a", 1, 1.5, 255, 8, 1e300, 5])',

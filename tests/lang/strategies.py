@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 from kdsl.base.span import Source, Span
-from kdsl.lang import device_tree, tree
+from kdsl.lang import device_tree, expression_tree, profile_tree, tree
 from kdsl.lang.slips import RESERVED
 
 SPAN = Span(Source("<generated>", ""), 0, 0)
@@ -20,18 +20,22 @@ _fields = st.one_of(_words, st.sampled_from(["for", "package", "else", "namespac
 _texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
 
-def _literal(kind: tree.LiteralKind, values: st.SearchStrategy[T]) -> st.SearchStrategy[tree.Literal]:
-    return values.map(lambda value: tree.Literal(kind, value, "", span=SPAN))  # type: ignore[arg-type]  # any value
+def _literal(
+    kind: expression_tree.LiteralKind, values: st.SearchStrategy[T]
+) -> st.SearchStrategy[expression_tree.Literal]:
+    return values.map(lambda value: expression_tree.Literal(kind, value, "", span=SPAN))  # type: ignore[arg-type]  # any value
 
 
-strings = _literal(tree.LiteralKind.STRING, _texts)
+strings = _literal(expression_tree.LiteralKind.STRING, _texts)
 literals = st.one_of(
-    _literal(tree.LiteralKind.NULL, st.none()),
-    _literal(tree.LiteralKind.BOOL, st.booleans()),
-    _literal(tree.LiteralKind.INT, st.one_of(st.integers(0, 2**63 - 1), st.just(-(2**63)))),
-    _literal(tree.LiteralKind.UINT, st.integers(0, 2**64 - 1)),
-    _literal(tree.LiteralKind.DOUBLE, st.floats(0, allow_nan=False, allow_infinity=False).map(abs)),
-    _literal(tree.LiteralKind.BYTES, st.binary(max_size=6)),
+    _literal(expression_tree.LiteralKind.NULL, st.none()),
+    _literal(expression_tree.LiteralKind.BOOL, st.booleans()),
+    _literal(expression_tree.LiteralKind.INT, st.one_of(st.integers(0, 2**63 - 1), st.just(-(2**63)))),
+    _literal(expression_tree.LiteralKind.UINT, st.integers(0, 2**64 - 1)),
+    _literal(
+        expression_tree.LiteralKind.DOUBLE, st.floats(0, allow_nan=False, allow_infinity=False).map(abs)
+    ),
+    _literal(expression_tree.LiteralKind.BYTES, st.binary(max_size=6)),
     strings,
 )
 
@@ -40,34 +44,34 @@ def _tuples(items: st.SearchStrategy[T], least: int = 0, most: int = 3) -> st.Se
     return st.lists(items, min_size=least, max_size=most).map(tuple)
 
 
-def _unary(op: str, operand: tree.Expr) -> tree.Expr:
+def _unary(op: str, operand: expression_tree.Expr) -> expression_tree.Expr:
     """Negate as the parser does: the smallest int is one literal, never a minus before its number."""
-    return tree.Unary(op, operand, span=SPAN)
+    return expression_tree.Unary(op, operand, span=SPAN)
 
 
-def _compound(inner: st.SearchStrategy[tree.Expr]) -> st.SearchStrategy[tree.Expr]:
+def _compound(inner: st.SearchStrategy[expression_tree.Expr]) -> st.SearchStrategy[expression_tree.Expr]:
     flags = st.booleans()
     span = st.just(SPAN)
-    item = st.builds(tree.ListItem, inner, flags, span=span)
-    entry = st.builds(tree.MapEntry, inner, inner, flags, span=span)
+    item = st.builds(expression_tree.ListItem, inner, flags, span=span)
+    entry = st.builds(expression_tree.MapEntry, inner, inner, flags, span=span)
     escaped = st.from_regex(r"[A-Za-z0-9_./ -]{1,6}", fullmatch=True)
     operators = st.sampled_from(["||", "&&", "<", "<=", ">", ">=", "==", "!=", "in", "+", "-", "*", "/", "%"])
     return st.one_of(
-        st.builds(tree.Select, inner, _fields, flags, span=span),
-        st.builds(tree.Select, inner, escaped, flags, st.just(True), span=span),
-        st.builds(tree.Index, inner, inner, flags, span=span),
-        st.builds(tree.Call, _fields, inner, _tuples(inner), span=span),
-        st.builds(tree.Call, _words, st.none(), _tuples(inner), flags, span=span),
-        st.builds(tree.ListExpr, _tuples(item), span=span),
-        st.builds(tree.MapExpr, _tuples(entry), span=span),
+        st.builds(expression_tree.Select, inner, _fields, flags, span=span),
+        st.builds(expression_tree.Select, inner, escaped, flags, st.just(True), span=span),
+        st.builds(expression_tree.Index, inner, inner, flags, span=span),
+        st.builds(expression_tree.Call, _fields, inner, _tuples(inner), span=span),
+        st.builds(expression_tree.Call, _words, st.none(), _tuples(inner), flags, span=span),
+        st.builds(expression_tree.ListExpr, _tuples(item), span=span),
+        st.builds(expression_tree.MapExpr, _tuples(entry), span=span),
         st.builds(_unary, st.sampled_from(["!", "-"]), inner),
-        st.builds(tree.Binary, operators, inner, inner, span=span),
-        st.builds(tree.Conditional, inner, inner, inner, span=span),
+        st.builds(expression_tree.Binary, operators, inner, inner, span=span),
+        st.builds(expression_tree.Conditional, inner, inner, inner, span=span),
     )
 
 
-idents = st.builds(tree.Ident, _words, st.booleans(), span=st.just(SPAN))
-expressions: st.SearchStrategy[tree.Expr] = st.recursive(
+idents = st.builds(expression_tree.Ident, _words, st.booleans(), span=st.just(SPAN))
+expressions: st.SearchStrategy[expression_tree.Expr] = st.recursive(
     st.one_of(literals, idents), _compound, max_leaves=12
 )
 
@@ -80,9 +84,9 @@ types = st.recursive(
 )
 
 
-def _merge(parts: list[str | tree.Expr]) -> tuple[str | tree.Expr, ...]:
+def _merge(parts: list[str | expression_tree.Expr]) -> tuple[str | expression_tree.Expr, ...]:
     """Join neighbouring text, as a template has it; no part at all is the empty text."""
-    merged: list[str | tree.Expr] = []
+    merged: list[str | expression_tree.Expr] = []
     for part in parts:
         if isinstance(part, str) and merged and isinstance(merged[-1], str):
             merged[-1] += part
@@ -188,20 +192,20 @@ device_body = _statements(
 )
 weights = st.integers(0, 1000)
 profile_body = _statements(
-    _node(tree.SchedulerName, strings),
-    _node(tree.CheckPredicates, st.booleans()),
-    _node(tree.PredicateList, _tuples(qualified)),
-    _node(tree.ScoreList, _tuples(_node(tree.WeightedScore, qualified, weights))),
-    _node(tree.UseQueue, qualified),
-    _node(tree.UsePreemption, qualified),
-    _node(tree.UseDevices, _tuples(qualified, 1)),
-    _node(tree.Tighten, qualified, rule_body),
-    _node(tree.Reweight, qualified, weights),
-    _node(tree.Disable, st.sampled_from(tree.RuleKind), qualified),
-    _node(tree.AddPredicate, qualified, st.none(), st.none()),
-    _node(tree.AddPredicate, qualified, st.sampled_from(tree.Placing), qualified),
-    _node(tree.AddScore, qualified, weights),
-    _node(tree.SetParam, qualified, names, expressions),
+    _node(profile_tree.SchedulerName, strings),
+    _node(profile_tree.CheckPredicates, st.booleans()),
+    _node(profile_tree.PredicateList, _tuples(qualified)),
+    _node(profile_tree.ScoreList, _tuples(_node(profile_tree.WeightedScore, qualified, weights))),
+    _node(profile_tree.UseQueue, qualified),
+    _node(profile_tree.UsePreemption, qualified),
+    _node(profile_tree.UseDevices, _tuples(qualified, 1)),
+    _node(profile_tree.Tighten, qualified, rule_body),
+    _node(profile_tree.Reweight, qualified, weights),
+    _node(profile_tree.Disable, st.sampled_from(tree.RuleKind), qualified),
+    _node(profile_tree.AddPredicate, qualified, st.none(), st.none()),
+    _node(profile_tree.AddPredicate, qualified, st.sampled_from(profile_tree.Placing), qualified),
+    _node(profile_tree.AddScore, qualified, weights),
+    _node(profile_tree.SetParam, qualified, names, expressions),
 )
 plain_rights = [
     "tighten",
@@ -212,15 +216,15 @@ plain_rights = [
     "disable scores",
 ]
 grants = st.one_of(
-    _node(tree.Grant, st.sampled_from(plain_rights)),
-    _node(tree.Grant, st.just("reweight"), weights, weights),
+    _node(profile_tree.Grant, st.sampled_from(plain_rights)),
+    _node(profile_tree.Grant, st.just("reweight"), weights, weights),
 )
 team_body = _statements(
-    _node(tree.Owns, expressions),
-    _node(tree.Files, strings),
-    _node(tree.Contact, strings),
-    _node(tree.Priority, weights),
-    _node(tree.May, _tuples(grants, 1)),
+    _node(profile_tree.Owns, expressions),
+    _node(profile_tree.Files, strings),
+    _node(profile_tree.Contact, strings),
+    _node(profile_tree.Priority, weights),
+    _node(profile_tree.May, _tuples(grants, 1)),
 )
 docs = _tuples(st.from_regex(r"([a-z]( ?[a-z.]){0,5})?", fullmatch=True), most=2)
 declarations = st.one_of(

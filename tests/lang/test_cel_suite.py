@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from kdsl.base.span import Source
+from kdsl.lang.expression_tree import Literal
 from kdsl.lang.parser import parse_expression
 from kdsl.lang.printer import format_expr
-from kdsl.lang.tree import Literal
 
 from tests.conformance import CEL_SUITE
 

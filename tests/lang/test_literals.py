@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kdsl.lang.expression_tree import LiteralKind
 from kdsl.lang.literals import decode_bytes, decode_string, read_double, read_integer, spell
-from kdsl.lang.tree import LiteralKind
 
 
 @pytest.mark.parametrize(

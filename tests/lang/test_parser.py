@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.span import Source
-from kdsl.lang import tree
+from kdsl.lang import expression_tree, profile_tree, tree
 from kdsl.lang.codes import LangCode
 from kdsl.lang.parser import MAX_DEPTH, MAX_ERRORS, parse_expression, parse_file
 from kdsl.report.diagnostics import render
@@ -19,30 +19,32 @@ SLIPS = sorted((FOLDER / "slips").glob("*.kdsl"))
 SAMPLES = [path.read_text(encoding="utf-8") for path in sorted((FOLDER / "samples").glob("*.kdsl"))]
 
 
-def read(text: str) -> tree.Expr:
+def read(text: str) -> expression_tree.Expr:
     expr, diagnostics = parse_expression(Source("e", text))
     assert expr is not None, diagnostics
     return expr
 
 
-def name(text: str) -> tree.Ident:
-    return tree.Ident(text, span=SPAN)
+def name(text: str) -> expression_tree.Ident:
+    return expression_tree.Ident(text, span=SPAN)
 
 
-def number(value: int) -> tree.Literal:
-    return tree.Literal(tree.LiteralKind.INT, value, "", span=SPAN)
+def number(value: int) -> expression_tree.Literal:
+    return expression_tree.Literal(expression_tree.LiteralKind.INT, value, "", span=SPAN)
 
 
-def binary(left: tree.Expr, op: str, right: tree.Expr) -> tree.Binary:
-    return tree.Binary(op, left, right, span=SPAN)
+def binary(left: expression_tree.Expr, op: str, right: expression_tree.Expr) -> expression_tree.Binary:
+    return expression_tree.Binary(op, left, right, span=SPAN)
 
 
-def minus(operand: tree.Expr) -> tree.Unary:
-    return tree.Unary("-", operand, span=SPAN)
+def minus(operand: expression_tree.Expr) -> expression_tree.Unary:
+    return expression_tree.Unary("-", operand, span=SPAN)
 
 
-def call(target: tree.Expr | None, function: str, *args: tree.Expr) -> tree.Call:
-    return tree.Call(function, target, args, span=SPAN)
+def call(
+    target: expression_tree.Expr | None, function: str, *args: expression_tree.Expr
+) -> expression_tree.Call:
+    return expression_tree.Call(function, target, args, span=SPAN)
 
 
 a, b, c = name("a"), name("b"), name("c")
@@ -55,7 +57,10 @@ a, b, c = name("a"), name("b"), name("c")
         ("a - b - c", binary(binary(a, "-", b), "-", c)),
         ("a || b && c", binary(a, "||", binary(b, "&&", c))),
         ("a < b == c", binary(binary(a, "<", b), "==", c)),
-        ("a ? b : c ? a : b", tree.Conditional(a, b, tree.Conditional(c, a, b, span=SPAN), span=SPAN)),
+        (
+            "a ? b : c ? a : b",
+            expression_tree.Conditional(a, b, expression_tree.Conditional(c, a, b, span=SPAN), span=SPAN),
+        ),
         ("-a", minus(a)),
         ("--1", minus(minus(number(1)))),
         ("-1.f()", call(minus(number(1)), "f")),
@@ -64,21 +69,24 @@ a, b, c = name("a"), name("b"), name("c")
         ("-a.f()", minus(call(a, "f"))),
         ("-9223372036854775808", number(-(2**63))),
         ("1 - 1", binary(number(1), "-", number(1))),
-        ("order.for", tree.Select(name("order"), "for", span=SPAN)),
+        ("order.for", expression_tree.Select(name("order"), "for", span=SPAN)),
         ("f(a)(", None),
         ("require", name("require")),
         ("indeed in a", binary(name("indeed"), "in", a)),
-        ("a.b.f(c)", call(tree.Select(a, "b", span=SPAN), "f", c)),
+        ("a.b.f(c)", call(expression_tree.Select(a, "b", span=SPAN), "f", c)),
         (
             "[a, ?b,]",
-            tree.ListExpr((tree.ListItem(a, span=SPAN), tree.ListItem(b, True, span=SPAN)), span=SPAN),
+            expression_tree.ListExpr(
+                (expression_tree.ListItem(a, span=SPAN), expression_tree.ListItem(b, True, span=SPAN)),
+                span=SPAN,
+            ),
         ),
-        ("[,]", tree.ListExpr((), span=SPAN)),
-        ("{a: b,}", tree.MapExpr((tree.MapEntry(a, b, span=SPAN),), span=SPAN)),
+        ("[,]", expression_tree.ListExpr((), span=SPAN)),
+        ("{a: b,}", expression_tree.MapExpr((expression_tree.MapEntry(a, b, span=SPAN),), span=SPAN)),
         ("// c\n a // d", a),
     ],
 )
-def test_expressions(text: str, expected: tree.Expr | None) -> None:
+def test_expressions(text: str, expected: expression_tree.Expr | None) -> None:
     assert parse_expression(Source("e", text))[0] == expected
 
 
@@ -90,10 +98,10 @@ def test_the_smallest_int_has_no_positive_twin() -> None:
 
 def test_spans_cover_what_was_written() -> None:
     expr = read(" (a) . b ( -1 )[ (c + a) ] ")
-    assert isinstance(expr, tree.Index)
+    assert isinstance(expr, expression_tree.Index)
     assert expr.span.text == "(a) . b ( -1 )[ (c + a) ]"
     assert expr.index.span.text == "c + a"
-    assert isinstance(expr.operand, tree.Call)
+    assert isinstance(expr.operand, expression_tree.Call)
     assert expr.operand.name_span is not None
     assert expr.operand.name_span.text == "b"
     assert expr.operand.args[0].span.text == "-1"
@@ -118,7 +126,7 @@ def test_set_names_rule_and_parameter() -> None:
     profile = file.declarations[0]
     assert isinstance(profile, tree.Profile)
     statement = profile.body[0]
-    assert isinstance(statement, tree.SetParam)
+    assert isinstance(statement, profile_tree.SetParam)
     assert (statement.rule.text, statement.param.text) == ("a.b", "c")
     assert (statement.rule.span.text, statement.param.span.text) == ("a . b", "c")
 
@@ -141,9 +149,9 @@ def test_names_in_lists_may_be_keywords() -> None:
     profile = result.file.declarations[0]
     assert isinstance(profile, tree.Profile)
     listed, scores = profile.body
-    assert isinstance(listed, tree.PredicateList)
+    assert isinstance(listed, profile_tree.PredicateList)
     assert [name.text for name in listed.names] == ["a", "queue", "b.set", "add", "devices.x"]
-    assert isinstance(scores, tree.ScoreList)
+    assert isinstance(scores, profile_tree.ScoreList)
     assert [score.name.text for score in scores.scores] == ["weight", "queue"]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from kdsl.base.span import Source
-from kdsl.lang import device_tree, tree
+from kdsl.lang import device_tree, expression_tree, profile_tree, tree
 from kdsl.lang.parser import parse_expression, parse_file
 from kdsl.lang.printer import WIDTH, format_declaration, format_expr, format_file
 
@@ -15,7 +15,7 @@ SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.kdsl"))
 slow = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def read_expression(text: str) -> tree.Expr:
+def read_expression(text: str) -> expression_tree.Expr:
     expr, diagnostics = parse_expression(Source("e", text))
     assert expr is not None, (text, diagnostics)
     return expr
@@ -23,7 +23,7 @@ def read_expression(text: str) -> tree.Expr:
 
 @slow
 @given(expressions)
-def test_an_expression_reads_back(expr: tree.Expr) -> None:
+def test_an_expression_reads_back(expr: expression_tree.Expr) -> None:
     text = format_expr(expr)
     assert read_expression(text) == expr
     assert format_expr(read_expression(text)) == text
@@ -71,16 +71,21 @@ def test_spelling(written: str, printed: str) -> None:
 
 def test_the_sample_holds_every_class_of_the_tree() -> None:
     source = Source("f", (Path(__file__).parent / "samples/everything.kdsl").read_text(encoding="utf-8"))
-    names = [*vars(tree).values(), *vars(device_tree).values()]
-    classes = {kind for kind in names if isinstance(kind, type) and issubclass(kind, tree.Node)}
-    bases = {tree.Node, tree.Statement, tree.Declared}
+    modules = (tree, expression_tree, profile_tree, device_tree)
+    classes = {
+        kind
+        for module in modules
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, expression_tree.Node)
+    }
+    bases = {expression_tree.Node, tree.Statement, tree.Declared}
     assert classes - _classes(parse_file(source).file) == bases
 
 
 def _classes(node: object) -> set[type]:
     if isinstance(node, tuple):
         return set().union(*map(_classes, node))
-    if not isinstance(node, tree.Node):
+    if not isinstance(node, expression_tree.Node):
         return set()
     fields = (getattr(node, name) for name in node.__dataclass_fields__ if name != "span")
     return {type(node)}.union(*map(_classes, fields))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.span import Source
-from kdsl.lang import tree
+from kdsl.lang import expression_tree, tree
 from kdsl.lang.parser import parse_file
 from kdsl.lang.templates import Hole, cut_template
 
@@ -60,12 +60,12 @@ def reason(raw: str) -> tree.Template:
 @pytest.mark.parametrize("raw", ['"é ${a.b + 1}"', '"${ a.b + 1 }"', r'"\t${a.b + 1}"'])
 def test_spans_of_holes_point_into_the_file(raw: str) -> None:
     (expr,) = (part for part in reason(raw).parts if not isinstance(part, str))
-    assert isinstance(expr, tree.Binary)
+    assert isinstance(expr, expression_tree.Binary)
     assert (expr.span.text, expr.left.span.text, expr.right.span.text) == ("a.b + 1", "a.b", "1")
 
 
 def test_spans_of_holes_with_escapes() -> None:
     (expr,) = reason(r'"${m[\"k\"]}"').parts
-    assert isinstance(expr, tree.Index)
+    assert isinstance(expr, expression_tree.Index)
     assert expr.span.text == r"m[\"k\"]"
     assert expr.index.span.text == r"\"k\""

@@ -211,3 +211,33 @@ def test_what_a_trace_does_not_hold_is_said(
     _record(rules, tmp_path, [QUICKSTART / "cluster.yaml", QUICKSTART / "pods.yaml"], Settings())
     suite = _suite(tmp_path, cycle, "web-9", expect, ", pods: {web-9: {}}")
     assert [title in each.title for each in suite.diagnostics] == [True], render(suite.diagnostics)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("trace.jsonl", ["`trace.jsonl` is a trace, and which of its cycles is meant is not said"]),
+        ("trace.jsonl#cycle=x", ["no file matches `trace.jsonl#cycle=x`"]),
+        ("trace.jsonl#cycle=99", ["`trace.jsonl` holds no cycle 99: its cycles are 0 to 7"]),
+        ("none.jsonl#cycle=0", ["cannot read this file: no such file or directory"]),
+        ("trace.jsonl#cycle=0", ["there is no pod `web` among the fixtures"]),
+    ],
+)
+def test_a_source_that_is_wrong_is_told_alone(
+    rules: RuleSet, tmp_path: Path, source: str, said: list[str]
+) -> None:
+    _record(rules, tmp_path, [QUICKSTART / "cluster.yaml", QUICKSTART / "pods.yaml"], Settings())
+    test = tmp_path / "a.test.yaml"
+    test.write_text(
+        f"""apiVersion: kdsl.dev/v1
+kind: RuleTest
+profile: kubernetes.v1_36.default
+fixtures: {{from: ['{source}']}}
+tests:
+- {{name: a, pod: web, expect: {{recorded: true}}}}
+"""
+    )
+    found = read_suite([test]).diagnostics
+    assert [each.title.replace(f"{tmp_path}/", "") for each in found] == said
+    if source in ("trace.jsonl", "trace.jsonl#cycle=x"):
+        assert found[0].help == ("cycles are counted from 0: `trace.jsonl#cycle=0`",)

@@ -43,7 +43,8 @@ from kdsl.lang.device_tree import (
     Request,
     Resource,
 )
-from kdsl.lang.tree import Device, Expr, OrderBy, Param, Require, Statement, Value
+from kdsl.lang.expression_tree import Expr
+from kdsl.lang.tree import Device, OrderBy, Param, Require, Statement, Value
 
 S = TypeVar("S", bound=Statement)
 

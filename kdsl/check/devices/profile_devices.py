@@ -18,7 +18,8 @@ from kdsl.check.model import CheckedParam
 from kdsl.check.scope import Frame
 from kdsl.check.typed import UNDECLARED, Const, Var
 from kdsl.check.types import ERROR, INT, STRING
-from kdsl.lang.tree import Device, Name, SetParam, UseDevices
+from kdsl.lang.profile_tree import SetParam, UseDevices
+from kdsl.lang.tree import Device, Name
 
 _WHY: Final = {
     "kind": "a request would be for either",

@@ -42,7 +42,8 @@ from kdsl.lang.device_tree import (
     Inventory,
     Together,
 )
-from kdsl.lang.tree import AppliesWhen, Expr, Let, Name, Require, Template
+from kdsl.lang.expression_tree import Expr
+from kdsl.lang.tree import AppliesWhen, Let, Name, Require, Template
 
 
 class Sections:

@@ -13,7 +13,8 @@ from kdsl.check.devices.model import CheckedDevice
 from kdsl.check.model import CheckedParam
 from kdsl.check.typed import CallOf, Const, ListOf, TypedExpr, TypedItem, Var
 from kdsl.check.types import STRING, BindingTime, list_of
-from kdsl.lang.tree import Device, Name, UseDevices
+from kdsl.lang.profile_tree import UseDevices
+from kdsl.lang.tree import Device, Name
 
 DEVICES: Final = "Devices"
 """What `set` and verdicts call the devices of a profile."""

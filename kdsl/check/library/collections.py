@@ -56,6 +56,11 @@ FUNCTIONS: tuple[Function, ...] = (
         {f"list_sort_{kind}": f"list({kind}).(): list({kind})" for kind in _ORDERED},
     ),
     declare(
+        "@sortBy",
+        "`x.sortBy(item, key)`, given the keys: the items from the smallest key to the largest.",
+        {f"list_sort_by_{kind}": f"(list(T), list({kind})): list(T)" for kind in _ORDERED},
+    ),
+    declare(
         "slice",
         "The items from the first place up to but not including the second.",
         {"list_slice": "list(T).(int, int): list(T)"},
@@ -64,8 +69,8 @@ FUNCTIONS: tuple[Function, ...] = (
     declare("last", "The last item; none of an empty list.", {"list_last": "list(T).(): optional(T)"}),
     declare(
         "flatten",
-        "The items of the lists in a list, in order.",
-        {"list_flatten": "list(list(T)).(): list(T)"},
+        "The items of the lists in a list, in order; so many times where that is given.",
+        {"list_flatten": "list(list(T)).(): list(T)", "list_flatten_int": "list(T).(int): list(dyn)"},
     ),
     declare(
         "indexOf",

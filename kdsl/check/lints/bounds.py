@@ -7,13 +7,14 @@ Parameters of rules are unknown: a profile may set them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
-from kdsl.check.lints.cases import Cases, Known
+from kdsl.check.lints.cases import MOST, Cases, Known
 from kdsl.check.lints.lint import lets
 from kdsl.check.model import WrittenRule
-from kdsl.check.typed import Bind, CallOf, Const, ListOf, TypedExpr, Var
+from kdsl.check.typed import Aggregate, Bind, CallOf, Const, ListOf, TypedExpr, Var
 from kdsl.check.types import BOOL, DOUBLE, INT, UINT, Type
 from kdsl.check.walk import walk
 
@@ -23,6 +24,16 @@ _WHOLE: dict[Type, Bounds] = {INT: (-(2**63), 2**63 - 1), UINT: (0, 2**64 - 1)}
 _ARITHMETIC = frozenset({"_+_", "_-_", "_*_", "_/_", "-_"})
 _COMPARISONS = frozenset({"_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_"})
 _HOLDS_FOR_EQUALS = {"_==_": True, "_<=_": True, "_>=_": True, "_!=_": False, "_<_": False, "_>_": False}
+
+
+class HasCondition(Protocol):
+    """Something of which it is known that its condition holds."""
+
+    @property
+    def condition(self) -> TypedExpr: ...
+
+
+Held = TypeVar("Held", bound=HasCondition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +66,7 @@ class Certain:
                     self._bounds[slot] = self.bounds(self.lets[slot])
                 return self._bounds[slot]
             case Bind(macro="bind", variable=variable, value=value, body=body):
-                self.lets[variable.slot] = value
-                return self.bounds(body)
+                return Certain({**self.lets, variable.slot: value}).bounds(body)
             case CallOf(function="_?_:_", args=(condition, then, otherwise)):
                 return self._either(condition, then, otherwise)
             case CallOf():
@@ -108,7 +118,28 @@ class Certain:
 
     def excludes(self, conditions: Iterable[tuple[TypedExpr, bool]]) -> bool:
         """Tell whether the conditions can never be true or false together as it stands beside them."""
-        return Cases(self.lets, self.bounds, self._known).exclude(conditions)
+        return Cases(self.lets, self.bounds, self._known).exclude(conditions) is not None
+
+    def reasons(self, conditions: Sequence[TypedExpr], before: Sequence[Held]) -> list[Held]:
+        """Return from what of `before` all of the conditions follow, as little as will do and rather what
+        comes late; nothing where they do not. Only the last of `before` are looked at.
+        """
+        cases = Cases(self.lets, self.bounds, self._known)
+        found: list[Held] = []
+        rest = list(before[:-MOST:-1])
+        while True:
+            known = [(each.condition, True) for each in (*found, *rest)]
+            counts = [cases.exclude([(condition, False), *known]) for condition in conditions]
+            reached = [count - 1 for count in counts if count is not None]
+            if len(reached) < len(counts):
+                # With the reasons in front there may be too many cases to tell: all of these still do.
+                return [*found, *reversed(rest)] if found else []
+            # INVARIANT: what is `found` does not do without the last that was reached.
+            last = max(reached, default=0) - len(found)
+            if last <= 0:
+                return found
+            found.append(rest[last - 1])
+            rest = rest[: last - 1]
 
     def _sides(self, expr: TypedExpr) -> bool | None:
         """Tell what the sides of `&&` or `||` say of one another, once for each expression."""
@@ -128,7 +159,7 @@ class Certain:
         return (min(one[0], other[0]), max(one[1], other[1]))
 
     def _call(self, expr: CallOf) -> Bounds | None:
-        if expr.function == "size":
+        if expr.function == "size" or self._is_of_count(expr):
             return (0, 2**63 - 1)
         operands = [self.bounds(arg) for arg in expr.args]
         known = [operand for operand in operands if operand is not None]
@@ -143,6 +174,13 @@ class Certain:
         if expr.function == "math.greatest":
             return (max(low for low, _ in known), max(high for _, high in known))
         return None
+
+    def _is_of_count(self, expr: CallOf) -> bool:
+        """Tell whether this is a number of a count, as `topology(key).count(p, …).here(node)` is."""
+        counted = expr.args[0] if expr.member and expr.type == INT else None
+        while isinstance(counted, Var) and counted.slot in self.lets:
+            counted = self.lets[counted.slot]
+        return isinstance(counted, Aggregate) and counted.macro == "count"
 
     def _comparison(self, function: str, left: TypedExpr, right: TypedExpr) -> bool | None:
         if left == right and _equals_itself(left):

@@ -18,7 +18,7 @@ from kdsl.check.types import BOOL, INT, UINT
 
 Range = tuple[int | float, int | float]
 
-_MOST: Final = 64
+MOST: Final = 64
 """The most conditions, cases, and facts in one case that are looked at."""
 
 _NEGATED: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
@@ -64,19 +64,21 @@ class Cases:
     bounds: Callable[[TypedExpr], Range | None]
     known: Known
 
-    def exclude(self, conditions: Iterable[tuple[TypedExpr, bool]]) -> bool:
-        """Tell whether the conditions can never be true or false together as it stands beside them. Of many
-        only the first are looked at.
+    def exclude(self, conditions: Iterable[tuple[TypedExpr, bool]]) -> int | None:
+        """Return how many of the conditions, from the first on, can never be true or false together as it
+        stands beside them; None where all can be. Of many only the first `MOST` are looked at.
         """
-        cases: list[_Case] | None = [{}]
-        for condition, truth in islice(conditions, _MOST):
+        cases: list[_Case] = [{}]
+        for count, (condition, truth) in enumerate(islice(conditions, MOST), start=1):
             key = (id(condition), truth)
             if key not in self.known:
                 self.known[key] = condition, self._cases(condition, truth)
             more = _joined(cases, self.known[key][1])
             # Without a condition that is too much, the others say less, but nothing wrong.
             cases = cases if more is None else more
-        return not cases
+            if not cases:
+                return count
+        return None
 
     def _cases(self, expr: TypedExpr, truth: bool) -> list[_Case] | None:
         """Return the cases in which a condition has this truth; None where there are too many."""
@@ -149,12 +151,12 @@ class Cases:
 
 def _joined(one: list[_Case] | None, other: list[_Case] | None) -> list[_Case] | None:
     """Return the cases of both at once, without those that cannot be."""
-    if one is None or other is None or len(one) * len(other) > _MOST:
+    if one is None or other is None or len(one) * len(other) > MOST:
         return None
     found = [_together(left, right) for left, right in product(one, other)]
     return (
         None
-        if any(case and len(case) > _MOST for case in found)
+        if any(case and len(case) > MOST for case in found)
         else [case for case in found if case is not None]
     )
 
@@ -180,7 +182,7 @@ def _together(one: _Case, other: _Case) -> _Case | None:
 
 
 def _either(one: list[_Case] | None, other: list[_Case] | None) -> list[_Case] | None:
-    if one is None or other is None or len(one) + len(other) > _MOST:
+    if one is None or other is None or len(one) + len(other) > MOST:
         return None
     return [*one, *other]
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, fields
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.span import Span
 from kdsl.check.lints.removal import removal
+from kdsl.lang.expression_tree import Node
 from kdsl.lang.loader import Program
-from kdsl.lang.tree import Comment, Node, Statement
+from kdsl.lang.tree import Comment, Statement
 
 BAD_IGNORE = "K0802"
 UNUSED_IGNORE = "K0803"

@@ -19,7 +19,7 @@ first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kdsl.base.diagnostic import Diagnostic, Label, Severity
 from kdsl.base.span import Span
@@ -33,32 +33,51 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
     """Report `require`s of which every part was required before, or follows from what was."""
     for predicate in subject.predicates():
         certain = Certain.of(predicate)
-        asked: list[_Asked] = []
+        around: list[_Asked] = [_Asked(())]
         for requirement in requirements(predicate.body):
-            condition, loops = requirement.statement.condition, requirement.loops
+            condition = requirement.statement.condition
+            _enter(around, requirement.loops)
+            # With `report all` it is the item that ends, not the predicate.
+            before = around[1:] if predicate.report_all else around
             parts = list(_parts(condition))
-            before = [each for each in asked if _holds_in(each, loops, predicate.report_all)]
             spans = [span for part in parts if (span := _earlier(part, before)) is not None]
             if len(spans) == len(parts):
                 yield _warning("this condition was required before", condition, spans)
             elif certain.truth(condition) is None:
-                spans = _reasons(certain, condition, before)
-                if spans:
-                    yield _warning("this condition follows from what was required before", condition, spans)
-            asked += [_Asked(part, loops) for part in parts]
+                held = [part for asked in before for part in asked.parts]
+                reasons = certain.reasons([condition], held)
+                if reasons:
+                    title = "this condition follows from what was required before"
+                    yield _warning(title, condition, [each.condition.span for each in reasons])
+            for part in parts:
+                around[-1].add(part)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    condition: TypedExpr
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    condition: TypedExpr
+    """What was required inside these loops, and outside of any that is further in: it holds there only."""
+
     loops: tuple[CheckedForEach, ...]
+    parts: list[_Part] = field(default_factory=list)
+    spans: dict[TypedExpr, Span] = field(default_factory=dict)
+
+    def add(self, part: TypedExpr) -> None:
+        """Add what was required; where a part was first counts."""
+        self.parts.append(_Part(part))
+        self.spans.setdefault(part, part.span)
 
 
-def _holds_in(asked: _Asked, loops: tuple[CheckedForEach, ...], report_all: bool) -> bool:
-    """Tell whether what comes in `loops` is only reached where the condition held. What a loop asked holds
-    inside that loop only; with `report all` it is the item that ends, not the predicate.
-    """
-    return loops[: len(asked.loops)] == asked.loops and bool(asked.loops or not report_all)
+def _enter(around: list[_Asked], loops: tuple[CheckedForEach, ...]) -> None:
+    """Leave the loops that a `require` does not stand in, and enter those that it does."""
+    while around[-1].loops != loops[: len(around[-1].loops)]:
+        around.pop()
+    if len(around[-1].loops) < len(loops):
+        around.append(_Asked(loops))
 
 
 def _parts(condition: TypedExpr) -> Iterator[TypedExpr]:
@@ -72,23 +91,7 @@ def _parts(condition: TypedExpr) -> Iterator[TypedExpr]:
 
 def _earlier(part: TypedExpr, before: Sequence[_Asked]) -> Span | None:
     """Return where the part was required before."""
-    return next((each.condition.span for each in before if each.condition == part), None)
-
-
-def _reasons(certain: Certain, condition: TypedExpr, before: Sequence[_Asked]) -> list[Span]:
-    """Return where that was required from which the condition follows; nothing where it does not."""
-    needed = list(before)
-    if not _follows(certain, condition, needed):
-        return []
-    for each in before:
-        others = [other for other in needed if other is not each]
-        if _follows(certain, condition, others):
-            needed = others
-    return [each.condition.span for each in needed]
-
-
-def _follows(certain: Certain, condition: TypedExpr, before: Sequence[_Asked]) -> bool:
-    return certain.excludes([(condition, False), *((each.condition, True) for each in reversed(before))])
+    return next((asked.spans[part] for asked in before if part in asked.spans), None)
 
 
 def _warning(title: str, condition: TypedExpr, spans: Sequence[Span]) -> Diagnostic:

@@ -51,6 +51,7 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
 
 def _in_profile(profile: CheckedProfile) -> Iterator[Diagnostic]:
     asked: list[_Asked] = []
+    certain = Certain({})
     origins = profile.origins
     for predicate, used, tightened in zip(
         profile.predicates, origins.predicates, origins.tightenings, strict=True
@@ -63,8 +64,9 @@ def _in_profile(profile: CheckedProfile) -> Iterator[Diagnostic]:
             own = list(_asked(rule))
             # What the profile only inherits is right where it comes from.
             if _is_within(place, profile.span) and _is_simple(rule, own):
-                before = [each for each in asked if set(each.applies) <= set(rule.applies)]
-                reasons = _reasons([each.condition for each in own], before)
+                applies = set(rule.applies)
+                before = [each for each in asked if applies.issuperset(each.applies)]
+                reasons = certain.reasons([each.condition for each in own], before)
                 if reasons:
                     what = "predicate" if rule is predicate else "tightening of"
                     yield _warning(f"{what} `{rule.name}`", place, reasons)
@@ -104,24 +106,6 @@ def _bound(part: TypedExpr) -> tuple[Var, ...]:
         case Bind(variable=variable) | Aggregate(variable=variable):
             return (variable,)
     return ()
-
-
-def _reasons(conditions: list[TypedExpr], before: list[_Asked]) -> list[_Asked]:
-    """Return from what the conditions follow, as little as will do; nothing where they do not."""
-    needed = before
-    if not _follow(conditions, needed):
-        return []
-    for each in before:
-        others = [other for other in needed if other is not each]
-        if _follow(conditions, others):
-            needed = others
-    return needed
-
-
-def _follow(conditions: list[TypedExpr], before: list[_Asked]) -> bool:
-    known = [(each.condition, True) for each in reversed(before)]
-    certain = Certain({})
-    return all(certain.excludes([(condition, False), *known]) for condition in conditions)
 
 
 def _warning(what: str, place: Span, reasons: list[_Asked]) -> Diagnostic:

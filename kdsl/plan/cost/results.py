@@ -24,7 +24,7 @@ _AS_LARGE = frozenset(
         "substring",
         "trim",
     )
-) | frozenset(("reverse", "lowerAscii", "upperAscii", "find", "distinct", "sort", "slice"))
+) | frozenset(("reverse", "lowerAscii", "upperAscii", "find", "distinct", "sort", "@sortBy", "slice"))
 """What is no larger than the first argument, where that has the same type."""
 _LONGEST_NUMBER = MAX_PRECISION // CHARACTERS + 24
 """A formatted number, in steps: the digits of the largest double and of the precision."""

@@ -60,8 +60,21 @@ def _slice(items: Value, start: int, end: int) -> tuple[Value, ...]:
     return tuple(items[start:end])
 
 
-def _flatten(items: Value) -> Value:
-    return checked_list(chain.from_iterable(items), sum(map(len, items)))
+def _sort_by(items: Value, keys: Value) -> tuple[Value, ...]:
+    """Return the items in the order of their keys; items of equal keys stay in order."""
+    return tuple([items[place] for place in sorted(range(len(keys)), key=keys.__getitem__)])
+
+
+def _flatten(items: Value, depth: int = 1) -> Value:
+    """Take the lists in a list apart, `depth` times; what is no list stays."""
+    if depth < 0:
+        raise EvalError(f"flatten to a depth of {depth}")
+    for _ in range(depth):
+        if not any(kind_of(item) == "list" for item in items):
+            break
+        runs = [item if kind_of(item) == "list" else (item,) for item in items]
+        items = checked_list(chain.from_iterable(runs), sum(map(len, runs)))
+    return items
 
 
 def _sum_double(items: Value) -> float:
@@ -125,11 +138,13 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     **{f"list_max_{kind}": _extreme(operator.gt, "max") for kind in _ORDERED},
     **{f"list_is_sorted_{kind}": _is_sorted for kind in _ORDERED},
     **{f"list_sort_{kind}": lambda items: tuple(sorted(items)) for kind in _ORDERED},
+    **{f"list_sort_by_{kind}": _sort_by for kind in _ORDERED},
     "list_slice": _slice,
     "list_first": lambda items: Optional(items[0]) if items else NONE,
     "list_last": lambda items: Optional(items[-1]) if items else NONE,
     "list_reverse": lambda items: tuple(reversed(items)),
     "list_flatten": _flatten,
+    "list_flatten_int": _flatten,
     **{f"list_distinct_{kind}": _distinct for kind in ("int", "uint", "bool", "string", "bytes")},
     "list_index_of": lambda items, wanted: _first(items, wanted, range(len(items))),
     "list_last_index_of": lambda items, wanted: _first(items, wanted, reversed(range(len(items)))),

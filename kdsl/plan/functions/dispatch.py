@@ -57,6 +57,11 @@ def _arguments(overload: Overload, count: int) -> tuple[Type, ...]:
     return declared
 
 
+def _any_list(overload: Overload) -> Overload:
+    """Let `flatten` take a list of anything, as CEL does at run time: what is no list stays."""
+    return replace(overload, args=(Type("list", (DYN,)), *overload.args[1:]))
+
+
 def _any_index(overload: Overload) -> Overload:
     """Let a list be indexed by any whole number, as CEL does at run time; the implementation looks at it."""
     container, index = overload.args
@@ -84,6 +89,8 @@ def dispatcher(function: str, member: bool) -> Callable[..., Value]:
     overloads = tuple(sorted(overloads, key=lambda entry: DYN in entry[0].args))
     if function in ("_[_]", "_[?_]"):
         overloads = tuple((_any_index(overload), implementation) for overload, implementation in overloads)
+    if function == "flatten":
+        overloads = tuple((_any_list(overload), implementation) for overload, implementation in overloads)
 
     @cache
     def by_kinds(*kinds: str) -> Callable[..., Value] | None:

@@ -147,6 +147,7 @@ LARGER = [
     ("predicate", 'report all for i in pod.images { require [i, i, node.name].exists(x, x in node.images) else "no ${i}" }'),
     ("score", 'value node.labels.transformMap(k, v, [k, v, k + v]).transformList(k, v, v.size()).sum()'),
     ("score", 'value node.labels.transformMapEntry(k, v, {v: [k], v + k: [v, v]}).size()'),
+    ("score", 'value node.labels.map(k, [[k, k + k]]).flatten(2).sortBy(k, k + "ab").map(k, k.size()).sum()'),
     ("score", "let l = node.taints.map(t, [t.key, t.value]) value l == l + l ? 1 : l.map(x, x.join()).size()"),
 ]  # fmt: skip
 
@@ -184,6 +185,7 @@ BIG_NODE = NodeFacts(
 @example(LARGER[4], BIG_NODE, BIG_POD)
 @example(LARGER[5], BIG_NODE, BIG_POD)
 @example(LARGER[6], BIG_NODE, BIG_POD)
+@example(LARGER[7], BIG_NODE, BIG_POD)
 def test_no_run_takes_more_than_its_formula_says(
     rule: tuple[str, str], facts: NodeFacts, pod: PodInfo
 ) -> None:
