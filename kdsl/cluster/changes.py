@@ -45,10 +45,12 @@ class ChangedRows:
             return []
         if not positions:
             return None
-        found: dict[int, None] = {}
+        found: list[int] = []
         for log, position in zip(logs, positions, strict=True):
-            rows = log.since(position)
-            if rows is None:
-                return None
-            found.update(dict.fromkeys(rows))
-        return list(found)
+            if position != log.position:
+                rows = log.since(position)
+                if rows is None:
+                    return None
+                found += rows
+        # Most often one row has changed, in one log.
+        return found if len(found) < 2 else list(dict.fromkeys(found))

@@ -3,14 +3,16 @@ row.
 
 A column holds the rows' codes and what they stand for. A node that changed is encoded again when the column
 is next read; nothing else is. There is one column per field, and one per key of a map that rules asked for (a
-label, an image).
+label, an image). Rules read them, and tallies: the domains of a topology are the column of a label.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from operator import attrgetter
 from threading import Lock
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +30,20 @@ _SPARE: Final = 1024
 """So many values more than twice the rows are kept; then the column is encoded anew."""
 
 
+Read: TypeAlias = Callable[[Sequence[Value]], Sequence[Value]]
+"""Returns what a column holds of some nodes, None where it holds nothing."""
+
+
 class FactColumn:
-    """One column. Row `i` has `values[codes[i]]`, where `values[0]` stands for `ABSENT`.
+    """One column. Row `i` has `values[codes[i]]`, where `values[0]` stands for `ABSENT`. `numbers` are the
+    codes by value.
 
     `follows_images` tells that it may change though no fact of the row's own node did.
+
+    INVARIANT: a code stands for the same value as long as `numbers` is the same object.
     """
 
-    def __init__(self, read: Callable[[Value], Value], follows_images: bool) -> None:
+    def __init__(self, read: Read, follows_images: bool) -> None:
         self._read = read
         self._follows_images = follows_images
         self._position = self._images = -1
@@ -46,7 +55,7 @@ class FactColumn:
         self.codes: NDArray[np.int32] = np.zeros(0, np.int32)
         self.values: list[Value] = [None]
         self._optionals: list[Optional] = [NONE]
-        self._numbers: dict[Hashable, int] = {}
+        self.numbers: dict[Value, int] = {None: ABSENT}
 
     def digit(self, rows: Rows) -> tuple[NDArray[np.int32], int]:
         """Return the codes of some rows, and how many codes there are."""
@@ -87,16 +96,14 @@ class FactColumn:
             self._encode(snapshot, list(dict.fromkeys(changed)))
 
     def _encode(self, snapshot: LiveSnapshot, rows: Sequence[int]) -> None:
-        names, info, read, numbers = snapshot.names, snapshot.info, self._read, self._numbers
-        codes: list[int] = []
-        for row in rows:
-            value = read(info(row)) if names[row] else None
-            code = ABSENT if value is None else numbers.get(value)
-            if code is None:
-                code = numbers[value] = len(self.values)
-                self.values.append(value)
-            codes.append(code)
-        self.codes[rows] = codes
+        names, numbers = snapshot.names, self.numbers
+        taken = [row for row in rows if names[row]]
+        if len(taken) < len(rows):
+            self.codes[rows] = ABSENT
+        values = self._read(list(map(snapshot.info, taken)))
+        self.codes[taken] = [numbers.setdefault(value, len(numbers)) for value in values]
+        if len(numbers) > len(self.values):
+            self.values += islice(numbers, len(self.values), None)
 
 
 class Facts:
@@ -122,7 +129,8 @@ class Facts:
         with self._lock:
             column = self._fields.get(attribute)
             if column is None:
-                column = self._fields[attribute] = FactColumn(lambda node: getattr(node, attribute), False)
+                read = attrgetter(attribute)
+                column = self._fields[attribute] = FactColumn(lambda nodes: list(map(read, nodes)), False)
             column.refresh(self.snapshot)
             return column
 
@@ -132,14 +140,15 @@ class Facts:
         with self._lock:
             column = self._keys.pop(place, None)
             if column is None:
-
-                def read(node: Value) -> Value:
-                    entries: Mapping[str, Value] = getattr(node, attribute)
-                    return entries.get(key)
-
-                column = FactColumn(read, attribute == "images")
+                column = FactColumn(_entries(attribute, key), attribute == "images")
             self._keys[place] = column
             if len(self._keys) > MAX_KEYS:
                 del self._keys[next(iter(self._keys))]
             column.refresh(self.snapshot)
             return column
+
+
+def _entries(attribute: str, key: str) -> Read:
+    """Return what reads the entry of a map of nodes."""
+    map_of: Callable[[Value], Mapping[str, Value]] = attrgetter(attribute)
+    return lambda nodes: [entries.get(key) for entries in map(map_of, nodes)]

@@ -32,7 +32,7 @@ _UNNAMED = frozenset(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Question:
-    """The body of a macro on a frame of its own; see `kdsl.plan.tallies.topology.Question`."""
+    """The body of a macro on a frame of its own; see `kdsl.plan.tallies.measures.Question`."""
 
     name: Hashable | None
     on_facts: bool

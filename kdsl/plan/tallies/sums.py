@@ -10,20 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.snapshot import Rows
-from kdsl.plan.tallies.domains import NO_DOMAIN, DomainColumn
+from kdsl.plan.columns.facts import FactColumn
+from kdsl.plan.tallies.domains import NO_DOMAIN
 
 
 class Amounts:
     """One int64 per domain of a topology key; `ids` are the numbers of the domains by row, None over an
     overlay.
 
-    INVARIANT: the last cell stays 0. It is where `NO_DOMAIN` leads to.
+    INVARIANT: the cell of `NO_DOMAIN` stays 0.
     """
 
-    def __init__(self, column: DomainColumn) -> None:
+    def __init__(self, column: FactColumn) -> None:
         self.numbers: Mapping[str, int] = column.numbers
-        self.ids: NDArray[np.int32] | None = column.ids
-        self.cells: NDArray[np.int64] = np.zeros(len(column) + 1, dtype=np.int64)
+        self.ids: NDArray[np.int32] | None = column.codes
+        self.cells: NDArray[np.int64] = np.zeros(len(column.numbers), dtype=np.int64)
         # No number was ever beyond these.
         self.least_ever = self.largest_ever = 0
 
@@ -32,18 +33,23 @@ class Amounts:
         return self.cells.nbytes
 
     @property
+    def named(self) -> int:
+        """How many domains have a number."""
+        return len(self.numbers) - 1
+
+    @property
     def range(self) -> tuple[int, int]:
         """Two numbers that none is beyond, that of no domain included."""
         return self.least_ever, self.largest_ever
 
-    def refresh(self, column: DomainColumn) -> None:
+    def refresh(self, column: FactColumn) -> None:
         """Take in the rows and domains that came to the column."""
-        self.ids = column.ids
-        self.make_room(len(column))
+        self.ids = column.codes
+        self.make_room(len(column.numbers))
 
-    def make_room(self, domains: int) -> None:
-        """Have a cell for so many domains."""
-        self.cells = roomy(self.cells, domains)
+    def make_room(self, numbers: int) -> None:
+        """Have a cell for so many numbers."""
+        self.cells = roomy(self.cells, numbers)
 
     def add(self, number: int, amount: int) -> None:
         """Add to the number of a domain."""
@@ -86,7 +92,7 @@ class Sums(Amounts):
     change.
     """
 
-    def __init__(self, column: DomainColumn) -> None:
+    def __init__(self, column: FactColumn) -> None:
         super().__init__(column)
         self.total = 0
         self.steps = 0
@@ -96,7 +102,7 @@ class Sums(Amounts):
         self._domains: dict[int, int] = {}
 
     @staticmethod
-    def counted(column: DomainColumn, domains: NDArray[np.int32], amounts: NDArray[np.int64]) -> Sums:
+    def counted(column: FactColumn, domains: NDArray[np.int32], amounts: NDArray[np.int64]) -> Sums:
         """Return the sums of the amounts of rows in their domains, `NO_DOMAIN` for those in none."""
         sums = Sums(column)
         rows = np.flatnonzero(domains != NO_DOMAIN)
@@ -125,9 +131,9 @@ class Sums(Amounts):
         """How many domains there are."""
         return sum(self._domains.values())
 
-    def make_room(self, domains: int) -> None:
-        super().make_room(domains)
-        self._nodes = roomy(self._nodes, domains)
+    def make_room(self, numbers: int) -> None:
+        super().make_room(numbers)
+        self._nodes = roomy(self._nodes, numbers)
 
     def move(self, number: int, amount: int, nodes: int) -> None:
         """Let a node with an amount come to a domain (`nodes` is 1) or go from it (-1)."""
@@ -164,10 +170,10 @@ class Sums(Amounts):
         return other
 
 
-def roomy(cells: NDArray[Any], domains: int) -> NDArray[Any]:
-    """Return the cells with one for each of so many domains, and one for none behind them."""
-    if len(cells) > domains:
+def roomy(cells: NDArray[Any], numbers: int) -> NDArray[Any]:
+    """Return the cells, at least one for each of so many numbers."""
+    if len(cells) >= numbers:
         return cells
-    larger = np.zeros(2 * domains + 1, dtype=cells.dtype)
+    larger = np.zeros(2 * numbers, dtype=cells.dtype)
     larger[: len(cells)] = cells
     return larger

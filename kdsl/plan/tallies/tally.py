@@ -1,59 +1,28 @@
-"""One number per row and their sums per domain, recounted where a row changed.
+"""One number per row and their sums per domain: of a row that gets pods, those alone are counted.
 
-A tally never counts a row twice at one version. It is what `topology(key).count(…)` reads.
+A tally never counts a pod twice at one version. It is what `topology(key).count(…)` reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.changes import ChangedRows
-from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.snapshot import LiveSnapshot, Snapshot
-from kdsl.plan.tallies.domains import NO_DOMAIN, DomainColumn, grown
-from kdsl.plan.tallies.seen import Pods, Seen
+from kdsl.cluster.snapshot import LiveSnapshot, Rows, Snapshot
+from kdsl.plan.tallies.arrivals import Arrivals, Pods, by_row
+from kdsl.plan.tallies.domains import NO_DOMAIN, domains_of
+from kdsl.plan.tallies.measures import NOT_COUNTED, Counted, Measure
 from kdsl.plan.tallies.sums import Sums
-from kdsl.plan.values import INT_MAX, EvalError
+from kdsl.plan.values import INT_MAX, INT_MIN, EvalError
 
-_PER_ROW: Final = 84
+_PER_ROW: Final = 20
 """What a tally takes for a row, in bytes, beside the sums."""
 _REBUILD: Final = 8
 """Sums are made anew where more than one row in this many changed."""
-
-
-class Counted(NamedTuple):
-    """What counting one node gave: whether it takes part, its number, the steps it took, and its error."""
-
-    takes_part: bool
-    amount: int
-    steps: int
-    error: str = ""
-
-
-NOT_COUNTED: Final = Counted(False, 0, 0)
-
-
-class Measure(Protocol):
-    """Counts a node by itself: the same node always gives the same. It must not raise.
-
-    `before` is what counting gave before the pods `new` came to the node, which else is as it was.
-    """
-
-    def __call__(self, node: NodeInfo, before: Counted | None = None, new: Pods = (), /) -> Counted: ...
-
-
-class Screen(Protocol):
-    """Tells which of some nodes of a live snapshot take part, and the steps that each took at most.
-
-    None where they have to be measured one by one. One that takes part counts 0 until its pods are counted.
-    """
-
-    def __call__(self, nodes: NodeSet, /) -> tuple[NodeSet, int] | None: ...
 
 
 class Tally:
@@ -61,28 +30,27 @@ class Tally:
     part.
     """
 
-    def __init__(self, column: DomainColumn) -> None:
-        self.amounts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._column = column
-        self._generation = column.generation
-        self._changed = ChangedRows()
-        self._domains: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
-        self._steps: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._seen = Seen()
-        self._version = -1
+    def __init__(self, live: LiveSnapshot, topology_key: str) -> None:
+        self.nbytes = 0
+        """What the columns take."""
+        self._key = topology_key
+        self._column = domains_of(live, topology_key)
+        self._version = self._position = -1
+        self._clear(0)
+
+    def _clear(self, rows: int) -> None:
+        self.amounts: NDArray[np.int64] = np.zeros(rows, dtype=np.int64)
+        self._domains: NDArray[np.int32] = np.full(rows, NO_DOMAIN, dtype=np.int32)
+        self._steps: NDArray[np.int64] = np.zeros(rows, dtype=np.int64)
         # A number that no amount is beyond.
         self._largest = 0
         self._errors: dict[int, str] = {}
-        self._sums = Sums(column)
+        self._sums = Sums(self._column)
+        # Whether the sums have to be made anew. They do not follow what happens to rows then.
+        self._is_stale = True
 
-    @property
-    def nbytes(self) -> int:
-        """What the columns take."""
-        return _PER_ROW * len(self.amounts) + self._sums.nbytes
-
-    def sums(self, snapshot: Snapshot, measure: Measure, screen: Screen) -> Sums:
+    def sums(self, snapshot: Snapshot, arrivals: Arrivals, measure: Measure) -> Sums:
         """Return the sums over a snapshot, live or an overlay; EvalError where a node could not be counted.
-        The first count begins with `screen`.
 
         Those of the live snapshot are good until the next call.
 
@@ -90,98 +58,148 @@ class Tally:
         """
         live = snapshot.live
         if self._version != live.version:
-            self._refresh(live, measure, screen)
+            self._refresh(live, arrivals, measure)
             self._version = live.version
         if snapshot.is_overlay:
             return self._corrected(snapshot, measure)
-        self._complain(self._errors, snapshot)
+        if self._errors or not self._fits:
+            self._complain(self._errors, snapshot)
         return self._sums
 
-    def _refresh(self, live: LiveSnapshot, measure: Measure, screen: Screen) -> None:
-        self._column.refresh(live)
-        changed = self._changed.take(live.fact_changes, live.usage_changes)
-        is_new = self._generation != self._column.generation
-        if changed == [] and not is_new:
-            return
-        rows = len(live.names)
-        is_first = not len(self.amounts)
-        if rows > len(self.amounts):
-            self.amounts = grown(self.amounts, rows, 0)
-            self._domains = grown(self._domains, rows, NO_DOMAIN)
-            self._steps = grown(self._steps, rows, 0)
-        stale: Sequence[int] = range(rows) if changed is None else changed
-        if is_first:
-            is_new = True
-            screened = self._screened(live, screen)
-            stale = stale if screened is None else screened
-        found = [(row, self._counted(live, row, measure)) for row in stale]
-        self._largest = max([self._largest, *(abs(counted.amount) for _, counted in found)])
-        # Sums that may be out of range are not asked for, and numpy lets them wrap.
-        is_new = is_new or len(found) * _REBUILD > rows or self._largest * rows > INT_MAX
-        self._sums.refresh(self._column)
-        for row, counted in found:
-            self._put(row, counted, not is_new)
-        if is_new:
+    def _refresh(self, live: LiveSnapshot, arrivals: Arrivals, measure: Measure) -> None:
+        came = arrivals.since(self._position)
+        self._position = arrivals.position
+        if came is None:
+            self._begin(live, measure)
+        elif came:
+            self._follow(live, by_row(came), measure)
+        if self._is_stale:
             self._rebuild()
 
-    def _screened(self, live: LiveSnapshot, screen: Screen) -> list[int] | None:
-        """Find out at once which nodes take part. Return the rows that have pods to count, None where that
-        did not work.
-        """
-        ids, order = self._column.ids, live.order
-        asked = NodeSet(live, order[ids[order] != NO_DOMAIN])
-        found = screen(asked)
+    def _begin(self, live: LiveSnapshot, measure: Measure) -> None:
+        """Count all nodes."""
+        self._column = domains_of(live, self._key)
+        self._clear(len(live.names))
+        ids = self._column.codes
+        asked = NodeSet(live, live.order[ids[live.order] != NO_DOMAIN])
+        found = measure.screen(asked)
         if found is None:
-            return None
-        chosen, steps = found[0].rows, found[1]
-        self._domains[chosen] = ids[chosen]
-        self._steps[asked.rows] = steps
-        if steps:
-            # Nodes that get a pod need not be asked again.
-            self._seen.begin(live)
-        # Most nodes have nothing to count.
-        rows: list[int] = chosen[live.pod_counts[chosen] > 0].tolist()
-        return rows
+            self._count(live, dict.fromkeys(asked.rows.tolist()), measure)
+        else:
+            rows, steps = found[0].rows, found[1]
+            self._domains[rows] = ids[rows]
+            self._steps[asked.rows] = steps
+            # Most nodes have nothing to count.
+            self._count_first(live, rows[live.pod_counts[rows] > 0], measure)
 
-    def _counted(self, live: LiveSnapshot, row: int, measure: Measure) -> Counted:
-        """Count a row; of a node that has got further pods, those alone."""
-        _, node, new = self._seen.look(live, row)
-        if node is None:
-            return NOT_COUNTED
-        if new is None or row in self._errors:
-            return measure(node)
-        takes_part = self._domains.item(row) != NO_DOMAIN
-        return measure(node, Counted(takes_part, self.amounts.item(row), self._steps.item(row)), new)
+    def _count_first(self, live: LiveSnapshot, rows: Rows, measure: Measure) -> None:
+        """Count the pods of rows that take part."""
+        steps = self._steps[rows].tolist()
+        found = [
+            measure.further(info.pods, taken) if measure.on_facts else None
+            for info, taken in zip(map(live.info, rows.tolist()), steps, strict=True)
+        ]
+        known = [each or (0, taken) for each, taken in zip(found, steps, strict=True)]
+        self.amounts[rows] = [amount for amount, _ in known]
+        self._steps[rows] = [taken for _, taken in known]
+        self._largest = max([abs(amount) for amount, _ in known], default=0)
+        left = [row for row, each in zip(rows.tolist(), found, strict=True) if each is None]
+        self._count(live, dict.fromkeys(left), measure)
 
-    def _put(self, row: int, counted: Counted, moves: bool) -> None:
-        """Take in what counting a row gave; the sums follow where it `moves`."""
+    def _follow(self, live: LiveSnapshot, changes: Mapping[int, Pods | None], measure: Measure) -> None:
+        """Count what came to rows, for some of them all that they have."""
+        if None in changes.values():
+            self._grow(live)
+        if len(changes) * _REBUILD > len(self.amounts) or not self._fits:
+            self._is_stale = True
+        self._count(live, changes, measure)
+
+    def _grow(self, live: LiveSnapshot) -> None:
+        """Take in new rows and domains."""
+        self._column = column = domains_of(live, self._key)
+        missing = len(live.names) - len(self.amounts)
+        if missing > 0:
+            self.amounts = np.pad(self.amounts, (0, missing))
+            self._domains = np.pad(self._domains, (0, missing), constant_values=NO_DOMAIN)
+            self._steps = np.pad(self._steps, (0, missing))
+        if column.numbers is self._sums.numbers:
+            self._sums.refresh(column)
+            self._note_size()
+        else:
+            self._is_stale = True
+
+    @property
+    def _fits(self) -> bool:
+        """Tell whether any sum of amounts is in range. Others are not asked for, and numpy lets them wrap."""
+        return self._largest * len(self.amounts) <= INT_MAX
+
+    def _note_size(self) -> None:
+        self.nbytes = _PER_ROW * len(self.amounts) + self._sums.nbytes
+
+    def _count(self, live: LiveSnapshot, changes: Mapping[int, Pods | None], measure: Measure) -> None:
+        """Count the pods that came to rows, None for all that a row has."""
+        for row, pods in changes.items():
+            is_whole = pods is None or not measure.on_facts or row in self._errors
+            if is_whole or not self._add(row, pods or (), measure):
+                self._put(row, measure.whole(live.info(row)) if live.names[row] else NOT_COUNTED)
+
+    def _add(self, row: int, pods: Pods, measure: Measure) -> bool:
+        """Count pods that came to a row. Return whether that worked."""
+        domain = self._domains.item(row)
+        if domain == NO_DOMAIN:
+            return True
+        taken = self._steps.item(row)
+        found = measure.further(pods, taken)
+        if found is None:
+            return False
+        more, steps = found
+        if more:
+            amount = self.amounts.item(row) + more
+            if not INT_MIN <= amount <= INT_MAX:
+                return False
+            self.amounts[row] = amount
+            self._note_amount(amount)
+            if not self._is_stale:
+                self._sums.change(domain, more)
+        if steps != taken:
+            self._steps[row] = steps
+            self._sums.steps += steps - taken
+        return True
+
+    def _note_amount(self, amount: int) -> None:
+        if abs(amount) > self._largest:
+            self._largest = abs(amount)
+            if not self._fits:
+                self._is_stale = True
+
+    def _put(self, row: int, counted: Counted) -> None:
+        """Take in what counting a whole row gave."""
         takes_part, amount, steps, error = counted
         before, was, took = self._domains.item(row), self.amounts.item(row), self._steps.item(row)
-        domain = self._column.ids.item(row) if takes_part else NO_DOMAIN
-        if moves and domain != before:
+        domain = self._column.codes.item(row) if takes_part else NO_DOMAIN
+        self._note_amount(amount)
+        if not self._is_stale and (before, was) != (domain, amount):
             if before != NO_DOMAIN:
                 self._sums.move(before, was, -1)
             if domain != NO_DOMAIN:
                 self._sums.move(domain, amount, 1)
-        elif moves and amount != was and domain != NO_DOMAIN:
-            self._sums.change(domain, amount - was)
         self._sums.steps += steps - took
         self.amounts[row], self._domains[row], self._steps[row] = amount, domain, steps
-        if self._errors:
-            self._errors.pop(row, None)
+        self._errors.pop(row, None)
         if error:
             self._errors[row] = error
 
     def _rebuild(self) -> None:
         # Rows that take part have the number of their domain in the column; it may be another one now.
-        self._domains = np.where(self._domains == NO_DOMAIN, NO_DOMAIN, self._column.ids)
-        self._generation = self._column.generation
+        self._domains = np.where(self._domains == NO_DOMAIN, NO_DOMAIN, self._column.codes)
         self._sums = Sums.counted(self._column, self._domains, self.amounts)
         self._sums.steps = int(self._steps.sum())
+        self._is_stale = False
+        self._note_size()
 
     def _corrected(self, overlay: Snapshot, measure: Measure) -> Sums:
         """Return the sums with the changed rows of an overlay in place of the live ones."""
-        found = {row: measure(overlay.info(row)) for row in sorted(overlay.changed_rows)}
+        found = {row: measure.whole(overlay.info(row)) for row in sorted(overlay.changed_rows)}
         errors = {row: error for row, error in self._errors.items() if row not in found}
         errors |= {row: counted.error for row, counted in found.items() if counted.error}
         self._complain(errors, overlay, *(abs(counted.amount) for counted in found.values()))
@@ -191,7 +209,7 @@ class Tally:
             if before != NO_DOMAIN:
                 sums.move(before, int(self.amounts[row]), -1)
             if counted.takes_part:
-                domain = overlay.info(row).labels[self._column.key]
+                domain = overlay.info(row).labels[self._key]
                 sums.move(sums.number_of(domain), counted.amount, 1)
             sums.steps += counted.steps - int(self._steps[row])
         return sums
@@ -202,7 +220,7 @@ class Tally:
         """
         if errors:
             raise EvalError(next(errors[row] for row in snapshot.order.tolist() if row in errors))
-        if self._largest * len(self.amounts) > INT_MAX:
+        if not self._fits:
             # It may have been an amount that is no more.
             self._largest = max(int(self.amounts.max(initial=0)), -int(self.amounts.min(initial=0)))
         if max(self._largest, *others, 0) * len(self.amounts) > INT_MAX:

@@ -5,7 +5,7 @@ It is what `cluster.requiredAntiAffinityTerms.count(…)` and its like read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -52,17 +52,15 @@ class TermTally:
     """What the terms of one kind are worth to one question."""
 
     def __init__(self) -> None:
-        self._generation = self._position = -1
+        self.nbytes = 0
+        """About what it takes."""
+        # What of the index was seen.
+        self._position = self._growth = -1
         self._worths: dict[PodAffinityTerm, Worth] = {}
         self._sums = TermSums({}, 0, 0, object())
         # A number that no worth is beyond, and how many terms could not be asked.
         self._largest = 0
         self._errors = 0
-
-    @property
-    def nbytes(self) -> int:
-        """About what it takes."""
-        return sum(each.nbytes for each in self._sums.by_key.values()) + _PER_TERM * len(self._worths)
 
     def sums(self, index: TermIndex, snapshot: Snapshot, appraise: Appraisal) -> TermSums:
         """Return the sums over a snapshot, live or an overlay; EvalError where a term could not be asked.
@@ -71,7 +69,8 @@ class TermTally:
 
         INVARIANT: every `appraise` that a tally is given finds the same.
         """
-        self._refresh(index, appraise)
+        if self._position != index.position or self._growth != index.growth:
+            self._refresh(index, appraise)
         if snapshot.is_overlay:
             return self._corrected(index, snapshot, appraise)
         if self._errors:
@@ -80,17 +79,16 @@ class TermTally:
         return self._sums
 
     def _refresh(self, index: TermIndex, appraise: Appraisal) -> None:
-        moves = index.since(self._position) if index.generation == self._generation else None
-        self._generation, self._position = index.generation, index.position
-        if moves is not None:
+        moves = index.since(self._position)
+        self._position = index.position
+        if moves is not None and self._growth != index.growth:
             for key, amounts in self._sums.by_key.items():
                 amounts.refresh(index.column(key))
-            for move in moves:
-                self._learn(move.term, appraise)
-            if self._largest * (index.count + len(moves)) <= INT_MAX:
-                self._follow(index, moves, appraise)
-                return
-        self._rebuild(index, appraise)
+        self._growth = index.growth
+        if moves is None or not self._follow(index, moves, appraise):
+            self._rebuild(index, appraise)
+        self.nbytes = sum([each.nbytes for each in self._sums.by_key.values()])
+        self.nbytes += _PER_TERM * len(self._worths)
 
     def _learn(self, term: PodAffinityTerm, appraise: Appraisal) -> Worth:
         worth = self._worths.get(term)
@@ -99,9 +97,9 @@ class TermTally:
             self._largest = max(self._largest, abs(worth.amount))
         return worth
 
-    def _follow(self, index: TermIndex, moves: Iterable[Move], appraise: Appraisal) -> None:
-        """Do to the sums what terms did."""
-        sums = self._sums
+    def _follow(self, index: TermIndex, moves: Sequence[Move], appraise: Appraisal) -> bool:
+        """Do to the sums what terms did. Return whether that worked: not where they may be out of range."""
+        sums, terms = self._sums, index.count + len(moves)
         for term, number, pods, is_edge in moves:
             worth = self._learn(term, appraise)
             if is_edge:
@@ -110,9 +108,12 @@ class TermTally:
                 if pods < 0:
                     del self._worths[term]
             if worth.amount:
+                if self._largest * terms > INT_MAX:
+                    return False
                 self._amounts(index, term.topology_key).add(number, pods * worth.amount)
                 sums.total += pods * worth.amount
                 sums.mark = object()
+        return True
 
     def _rebuild(self, index: TermIndex, appraise: Appraisal) -> None:
         """Add up anew."""
@@ -123,7 +124,7 @@ class TermTally:
         self._sums = TermSums({}, 0, sum(worth.steps for worth in self._worths.values()), object())
         if self._largest * index.count > INT_MAX:
             # Nobody gets to see the sums, and moves that follow have nothing to go by.
-            self._generation = -1
+            self._position = -1
             return
         for term, domains in index.domains.items():
             amount = self._worths[term].amount

@@ -49,3 +49,16 @@ def test_values_that_went_are_forgotten() -> None:
         cache.add_node(node("a", labels={"k": str(number)}))
         assert _values(cache, "k") == {"a": str(number)}
     assert len(Facts.of(cache.snapshot().live).key("labels", "k").values) < 2_000
+
+
+def test_numbers_are_the_same_object_as_long_as_codes_stand_for_the_same() -> None:
+    cache = ClusterCache()
+    seen: dict[int, dict[object, int]] = {}
+    for number in range(3_000):
+        cache.add_node(node("a", labels={"k": str(number)}))
+        column = Facts.of(cache.snapshot().live).key("labels", "k")
+        assert list(column.numbers) == column.values
+        before = seen.setdefault(id(column.numbers), column.numbers)
+        assert before is column.numbers
+        assert column.numbers[str(number)] == column.codes[0]
+    assert len(seen) > 1

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.cluster.cache import ClusterCache
@@ -16,10 +17,13 @@ from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot import Snapshot
+from kdsl.plan.columns import facts
 from kdsl.plan.scalar.meter import Meter
-from kdsl.plan.tallies.terms import TermKind
-from kdsl.plan.tallies.topology import PodTerms, Topology
-from kdsl.plan.values import Value
+from kdsl.plan.tallies import store, tally
+from kdsl.plan.tallies.arrivals import Arrivals
+from kdsl.plan.tallies.terms import TermIndex, TermKind
+from kdsl.plan.tallies.topology import FEW_DOMAINS, PodTerms, Topology
+from kdsl.plan.values import EvalError, Value
 
 KEYS: Final = ("zone", "host")
 TERMS: Final = tuple(
@@ -158,6 +162,8 @@ def check(snapshot: Snapshot) -> None:
 
 def happen(cache: ClusterCache, events: list[tuple[str, Value]]) -> None:
     for kind, what in events:
+        # Somebody asks, but not for counts: those take in several versions at once.
+        PodTerms(cache.snapshot(), TermKind.PREFERRED_AFFINITY).are_there()
         match kind:
             case "node":
                 cache.add_node(what)
@@ -188,6 +194,39 @@ def what_ifs(snapshot: Snapshot, changes: list[tuple[int, PodInfo | NodeFacts]])
         yield snapshot
 
 
+def nothing(patch: pytest.MonkeyPatch) -> None:
+    """Forget nothing."""
+
+
+def sums(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(tally, "_REBUILD", 8)
+
+
+def short_logs(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Arrivals, "since", short(Arrivals.since))
+    patch.setattr(TermIndex, "since", short(TermIndex.since))
+
+
+def short(since: Callable[[Any, int], Sequence[Any] | None]) -> Callable[[Any, int], Sequence[Any] | None]:
+    def known(self: Any, position: int) -> Sequence[Any] | None:
+        return None if self.position - position > 2 else since(self, position)
+
+    return known
+
+
+def few_values(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(facts, "_SPARE", -8)
+
+
+def few_columns(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(facts, "MAX_KEYS", 1)
+
+
+def few_tallies(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(store, "MAX_BYTES", 0)
+
+
+@pytest.mark.parametrize("forget", [nothing, sums, short_logs, few_values, few_columns, few_tallies])
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(
@@ -197,16 +236,21 @@ def what_ifs(snapshot: Snapshot, changes: list[tuple[int, PodInfo | NodeFacts]])
     )
 )
 def test_counts_are_those_of_counting_anew(
+    forget: Callable[[pytest.MonkeyPatch], None],
     history: list[tuple[list[tuple[str, Value]], list[tuple[int, PodInfo | NodeFacts]]]],
 ) -> None:
     cache = ClusterCache()
-    for events, changes in history:
-        happen(cache, events)
-        snapshot = cache.snapshot()
-        check(snapshot)
-        for overlay in what_ifs(snapshot, changes):
-            check(overlay)
-        check(snapshot)
+    with pytest.MonkeyPatch.context() as patch:
+        # Few nodes are enough to see sums follow.
+        patch.setattr(tally, "_REBUILD", 0)
+        forget(patch)
+        for events, changes in history:
+            happen(cache, events)
+            snapshot = cache.snapshot()
+            check(snapshot)
+            for overlay in what_ifs(snapshot, changes):
+                check(overlay)
+            check(snapshot)
 
 
 def test_a_row_is_counted_once_at_one_version() -> None:
@@ -233,3 +277,83 @@ def test_a_row_is_counted_once_at_one_version() -> None:
     info: NodeInfo = snapshot.info(0)
     Topology(snapshot.overlay(0, info.with_pod(PodInfo("x"))), "zone").count(question, Meter(100))
     assert sorted(asked[3:]) == sorted([*(pod.name for pod in info.pods), "x"])
+
+
+def _zone(cache: ClusterCache, *names: str) -> None:
+    for name in names:
+        cache.add_node(NodeFacts(name, labels=FrozenMap({"zone": "z"})))
+
+
+def _total(cache: ClusterCache, steps: int = 1000) -> int:
+    class Limited(Question):
+        def meter(self) -> Meter:
+            return Meter(steps)
+
+    return Topology(cache.snapshot(), "zone").count(Limited("priority"), Meter(1000)).total()
+
+
+def test_sums_that_were_too_large_come_back_into_range() -> None:
+    cache, large = ClusterCache(), 1 << 59
+    _zone(cache, *"abcdefgh")
+    cache.add_pod(PodInfo("p1", node_name="a", priority=large))
+    assert _total(cache) == large
+    cache.add_pod(PodInfo("p2", node_name="b", priority=10 * large))
+    for name, priority in (("p3", 10 * large), ("p4", 1), ("p5", 1)):
+        with pytest.raises(EvalError, match="overflow"):
+            _total(cache)
+        cache.add_pod(PodInfo(name, node_name="a", priority=priority))
+    cache.remove_pod("default/p2")
+    with pytest.raises(EvalError, match="overflow"):
+        _total(cache)
+    cache.remove_pod("default/p3")
+    assert _total(cache) == large + 2
+    cache.add_pod(PodInfo("p6", node_name="b", priority=5))
+    assert _total(cache) == large + 7
+
+
+def test_a_node_out_of_range_is_counted_again_when_pods_come_that_bring_it_back() -> None:
+    cache, large = ClusterCache(), 1 << 62
+    _zone(cache, "a")
+    cache.add_pod(PodInfo("p1", node_name="a", priority=large))
+    assert _total(cache) == large
+    cache.add_pod(PodInfo("p2", node_name="a", priority=large))
+    with pytest.raises(EvalError, match="overflow"):
+        _total(cache)
+    cache.add_pod(PodInfo("p3", node_name="a", priority=-large))
+    assert _total(cache) == large
+
+
+def test_a_node_that_took_too_many_steps_is_counted_again_when_it_takes_less() -> None:
+    cache = ClusterCache()
+    _zone(cache, "a", "b")
+    for number in range(4):
+        cache.add_pod(PodInfo(f"p{number}", node_name="a", priority=1))
+        assert _total(cache, 4) == number + 1
+    for name in ("p4", "p5"):
+        cache.add_pod(PodInfo(name, node_name="a", priority=1))
+        with pytest.raises(EvalError, match="more than 4 steps"):
+            _total(cache, 4)
+    cache.remove_pod("default/p0")
+    cache.remove_pod("default/p1")
+    assert _total(cache, 4) == 4
+
+
+def test_a_pod_that_is_not_counted_leaves_the_sums_as_they_are() -> None:
+    cache = ClusterCache()
+    _zone(cache, *"abcdefgh")
+    first = Topology(cache.snapshot(), "zone").count(Question("urgent"), Meter(100))
+    mark = first.sums.mark
+    for name, priority in (("idle", 0), ("urgent", 1)):
+        cache.add_pod(PodInfo(name, node_name="a", priority=priority))
+        cache.snapshot()
+        count = first.renewed(Meter(100))
+        assert (count.sums.mark is mark) is (priority == 0)
+        assert count.total() == priority
+
+
+def test_labels_tell_a_count_where_there_are_few_domains() -> None:
+    cache = ClusterCache()
+    for number in range(FEW_DOMAINS + 1):
+        cache.add_node(NodeFacts(f"n{number}", labels=FrozenMap({"zone": str(number)})))
+        count = Topology(cache.snapshot(), "zone").count(Question("urgent"), Meter(100))
+        assert count.label_keys == (frozenset({"zone"}) if number < FEW_DOMAINS else None)

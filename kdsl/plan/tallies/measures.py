@@ -1,0 +1,130 @@
+"""How the pods of a node are counted: by the questions of a rule, each node with steps of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol
+
+from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.plan.tallies.arrivals import Pods
+from kdsl.plan.values import INT_MAX, INT_MIN, EvalError, Value
+
+
+class Meter(Protocol):
+    """What counting may cost, and has cost: `kdsl.plan.scalar.meter.Meter`."""
+
+    left: int
+    limit: int
+
+    def spend(self, steps: int) -> None:
+        """Take steps before they are done; EvalError where that is too much."""
+        ...
+
+
+class Question(Protocol):
+    """The body of a macro, with everything it reads beside its variable.
+
+    `name` is equal for questions that have equal answers, None where that is not known. `on_facts` tells that
+    of a node it reads nothing that placements change.
+    """
+
+    @property
+    def name(self) -> Hashable | None: ...
+
+    @property
+    def on_facts(self) -> bool: ...
+
+    def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
+        """Answer for each value; EvalError. What it costs is taken from `meter`."""
+        ...
+
+    def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
+        """Return the nodes of a live snapshot for which the answer is true, and the steps that no node took
+        more of; None where they have to be asked one by one.
+        """
+        ...
+
+    def meter(self) -> Meter:
+        """Return a full meter, for asking about one node."""
+        ...
+
+
+class Counted(NamedTuple):
+    """What counting one node gave: whether it takes part, its number, the steps it took, and its error."""
+
+    takes_part: bool
+    amount: int
+    steps: int
+    error: str = ""
+
+
+NOT_COUNTED: Final = Counted(False, 0, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measure:
+    """Counts the pods of nodes that have the label `key`: the answers of `question` about them, added up.
+    `filters` are asked whether a node takes part.
+
+    The same node always gives the same.
+    """
+
+    key: str
+    filters: tuple[Question, ...]
+    question: Question
+    on_facts: bool = field(init=False)
+    """Whether placements leave it as it is which nodes take part."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "on_facts", all(each.on_facts for each in self.filters))
+
+    def screen(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
+        """Return those of some nodes of a live snapshot that take part, and the steps that none took more of;
+        None where they have to be counted one by one.
+        """
+        steps = 0
+        for each in self.filters:
+            found = each.choose(nodes)
+            if found is None:
+                return None
+            nodes, taken = found
+            steps += taken
+            if steps > each.meter().limit:
+                return None
+        return nodes, steps
+
+    def whole(self, node: NodeInfo) -> Counted:
+        """Count a node with all its pods."""
+        if self.key not in node.labels:
+            return NOT_COUNTED
+        # The other nodes must make no difference to whether this one can be counted.
+        meter = self.question.meter()
+        try:
+            if not all(all(each.answers((node,), meter)) for each in self.filters):
+                return Counted(False, 0, meter.limit - meter.left)
+            amount = total(self.question.answers(node.pods, meter))
+        except EvalError as error:
+            return Counted(True, 0, min(meter.limit, meter.limit - meter.left), error.message)
+        return Counted(True, amount, meter.limit - meter.left)
+
+    def further(self, pods: Pods, steps: int) -> tuple[int, int] | None:
+        """Return what pods count that came to a node which takes part, and all steps that the node has taken,
+        from those before. None where that does not work: by itself the whole node may have steps enough.
+        """
+        meter = self.question.meter()
+        meter.left -= steps
+        try:
+            amount = total(self.question.answers(pods, meter))
+        except EvalError:
+            return None
+        return amount, meter.limit - meter.left
+
+
+def total(answers: Iterable[Value]) -> int:
+    """Add up numbers; of conditions, those that hold. EvalError where the sum is out of range."""
+    amount: int = sum(answers)
+    if INT_MIN <= amount <= INT_MAX:
+        return amount
+    raise EvalError("integer overflow")
