@@ -16,7 +16,7 @@ ALLOWED = {
     "click": {"kdsl/cli"},
     "rich": {"kdsl/cli", "kdsl/report"},
     "jsonschema": {"kdsl/hooks", "kdsl/config", "kdsl/testing"},
-    "msgspec": {"kdsl/cluster", "kdsl/trace"},
+    "msgspec": {"kdsl/cluster", "kdsl/cycle", "kdsl/hooks", "kdsl/trace"},
 }
 
 

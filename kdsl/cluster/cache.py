@@ -139,7 +139,7 @@ class ClusterCache:
         pod = self._catalog.complete(pod)
         if before is pod or before == pod:
             return
-        self._change(before, pod if pod.node_name and not pod.is_finished else None)
+        self._change(key, before, pod if pod.node_name and not pod.is_finished else None)
 
     update_pod = add_pod
 
@@ -148,7 +148,7 @@ class ClusterCache:
         self._assumed.discard(key)
         pod = self._pods.get(key)
         if pod is not None:
-            self._change(pod, None)
+            self._change(key, pod, None)
 
     def assume(self, pod: PodInfo, node_name: str) -> PodInfo:
         """Count `pod` on a node ahead of its binding and return it as placed there.
@@ -157,11 +157,12 @@ class ClusterCache:
         """
         if node_name not in self._nodes:
             raise KeyError(f"there is no node {node_name}")
-        if pod.key in self._pods:
-            raise ValueError(f"pod {pod.key} is already on node {self._pods[pod.key].node_name}")
+        key = pod.key
+        if key in self._pods:
+            raise ValueError(f"pod {key} is already on node {self._pods[key].node_name}")
         placed = self._catalog.complete(pod).on(node_name)
-        self._assumed.add(placed.key)
-        self._change(None, placed)
+        self._assumed.add(key)
+        self._change(key, None, placed)
         return placed
 
     def forget(self, key: str) -> bool:
@@ -193,20 +194,21 @@ class ClusterCache:
             snapshot.set_nodes(self._zones.names())
             self._has_new_nodes = False
         stale = self._spread.take_changed()
-        for name in self._dirty_facts.keys() | (stale or ()):
-            info = self._nodes[name]
-            self._nodes[name] = info.with_images(self._spread.images(info.facts.image_sizes))
-        for name in self._dirty_facts:
-            snapshot.set_facts(self._nodes[name])
+        if self._dirty_facts or stale:
+            for name in self._dirty_facts.keys() | (stale or ()):
+                info = self._nodes[name]
+                self._nodes[name] = info.with_images(self._spread.images(info.facts.image_sizes))
+            for name in self._dirty_facts:
+                snapshot.set_facts(self._nodes[name])
+            self._dirty_facts.clear()
         for name in self._dirty_usage:
             snapshot.set_usage(self._nodes[name])
+        self._dirty_usage.clear()
         if stale is not None:
             snapshot.set_images(self._nodes[name] for name in stale)
         if self._has_new_catalog:
             snapshot.set_catalog()
             self._has_new_catalog = False
-        self._dirty_facts.clear()
-        self._dirty_usage.clear()
         return snapshot
 
     def _follow_catalog(self, kind: str, key: str) -> None:
@@ -228,45 +230,49 @@ class ClusterCache:
         self._nodes[name] = info.with_changed(pod)
         self._dirty_usage[name] = None
 
-    def _change(self, before: PodInfo | None, after: PodInfo | None) -> None:
-        """Let a pod on a node come, become another, or go."""
+    def _change(self, key: str, before: PodInfo | None, after: PodInfo | None) -> None:
+        """Let the pod `namespace/name` on a node come, become another, or go."""
         # The hot path: most pods are placed while nobody waits for anything, and events cost more than that.
-        pods = [pod for pod in (before, after) if pod is not None]
-        heard = [observer for observer, listens in self._observers for pod in pods if listens(pod.key)]
-        names = {pod.node_name for pod in pods} if heard else ()
+        heard = [observer for observer, listens in self._observers if listens(key)]
+        if not heard:
+            self._replace(key, before, after)
+            return
+        names = {pod.node_name for pod in (before, after) if pod is not None}
         nodes = {name: self._nodes.get(name) for name in names}
+        self._replace(key, before, after)
+        now = {name: self._nodes.get(name) for name in names}
+        for event in assigned_pod_events(before, after, nodes, now):
+            self._tell(event)
+
+    def _replace(self, key: str, before: PodInfo | None, after: PodInfo | None) -> None:
         if before is not None:
-            self._take_away(before)
+            self._take_away(key, before)
         if after is not None:
-            self._put(after)
-        if heard:
-            now = {name: self._nodes.get(name) for name in names}
-            for event in assigned_pod_events(before, after, nodes, now):
-                self._tell(event)
+            self._put(key, after)
 
     def _tell(self, event: ClusterEvent | None) -> None:
         if event is not None:
             for observer, _ in self._observers:
                 observer(event)
 
-    def _put(self, pod: PodInfo) -> None:
+    def _put(self, key: str, pod: PodInfo) -> None:
         name = pod.node_name
-        self._pods[pod.key] = pod
+        self._pods[key] = pod
         info = self._nodes.get(name)
         if info is None:
-            self._waiting.setdefault(name, {})[pod.key] = pod
+            self._waiting.setdefault(name, {})[key] = pod
             return
         self._nodes[name] = info.with_pod(pod)
         self._dirty_usage[name] = None
 
-    def _take_away(self, pod: PodInfo) -> None:
+    def _take_away(self, key: str, pod: PodInfo) -> None:
         name = pod.node_name
-        del self._pods[pod.key]
+        del self._pods[key]
         info = self._nodes.get(name)
         if info is not None:
             self._nodes[name] = info.without_pod(pod)
             self._dirty_usage[name] = None
             return
-        del self._waiting[name][pod.key]
+        del self._waiting[name][key]
         if not self._waiting[name]:
             del self._waiting[name]

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from kdsl.base.resources import capped
 
 Int64Column: TypeAlias = NDArray[np.int64]
+Bounds: TypeAlias = tuple[int, int]
+"""The least and the largest that an amount may be."""
+_NOTHING: Bounds = (0, 0)
 
 
 def readable(cells: Int64Column) -> Int64Column:
@@ -31,10 +34,16 @@ def grown(cells: Int64Column, rows: int) -> Int64Column:
 
 
 class Columns:
-    """Amounts by resource and row, capped at int64. A resource without a column is zero everywhere."""
+    """Amounts by resource and row, capped at int64. A resource without a column is zero everywhere.
 
-    def __init__(self) -> None:
+    `bounds` hold every amount of a resource that was ever written to a row. They grow in leaps, so that what
+    follows from them stays true for long. With `holds_blank`, they hold rows that nothing was written to.
+    """
+
+    def __init__(self, holds_blank: bool) -> None:
         self._rows = 0
+        self._holds_zero = holds_blank
+        self._bounds: dict[str, Bounds] = {}
         self._cells: dict[str, Int64Column] = {}
         self._views: dict[str, Int64Column] = {}
         self._zeros = readable(np.zeros(0, np.int64))
@@ -53,13 +62,41 @@ class Columns:
 
     def write(self, row: int, amounts: Mapping[str, int]) -> None:
         """Set the amounts of one row; what is not named becomes zero."""
+        bounds = self._bounds
         if not amounts.keys() <= self._cells.keys():
             for name in [name for name in amounts if name not in self._cells]:
                 self._cells[name] = np.zeros(self._rows, np.int64)
                 self._views[name] = readable(self._cells[name])
+                amount = 0 if self._holds_zero else capped(amounts[name])
+                bounds[name] = _leap(amount, amount)
+        # Of what is named later, this row has none.
+        self._holds_zero = True
         for name, cells in self._cells.items():
-            cells[row] = capped(amounts.get(name, 0))
+            amount = capped(amounts.get(name, 0))
+            cells[row] = amount
+            least, largest = bounds[name]
+            if not least <= amount <= largest:
+                bounds[name] = _leap(min(least, amount), max(largest, amount))
+
+    def clear(self, row: int) -> None:
+        """Set the amounts of a row that is not in use any more to zero."""
+        for cells in self._cells.values():
+            cells[row] = 0
+
+    def bounds(self, name: str) -> Bounds:
+        """Return bounds of the amounts of resource `name`, the same object until they grow."""
+        return self._bounds.get(name, _NOTHING)
 
     def column(self, name: str) -> Int64Column:
         """Return the amounts of resource `name` by row, in its canonical unit; read only."""
         return self._views.get(name, self._zeros)
+
+
+def _leap(least: int, largest: int) -> Bounds:
+    """Return bounds that hold two amounts. Towards zero they are as narrow as can be."""
+    return least if least >= 0 else -_above(-least), largest if largest <= 0 else _above(largest) - 1
+
+
+def _above(amount: int) -> int:
+    """Return the power of 256 above a positive amount, or what is above all of them."""
+    return 1 << min(-(-amount.bit_length() // 8) * 8, 63)

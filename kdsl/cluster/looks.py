@@ -35,16 +35,19 @@ _SPARE = 1024
 
 def look_of(node: NodeInfo) -> Hashable:
     """Return what nodes that look alike share: the values of `LOOK_FIELDS`."""
+    facts = node.facts
     return (
         node.requested,
         node.scored_requests,
         len(node.pods),
         node.used_host_ports,
-        *look_of_facts(node),
+        facts.allocatable,
+        facts.unschedulable,
+        facts.taints,
     )
 
 
-def look_of_facts(node: NodeInfo) -> tuple[Hashable, ...]:
+def look_of_facts(node: NodeInfo) -> Hashable:
     """Return what of a look is the node's own, whatever pods are on it."""
     facts = node.facts
     return facts.allocatable, facts.unschedulable, facts.taints

@@ -148,12 +148,15 @@ class NodeInfo(Struct, frozen=True):
         ports = self.used_host_ports
         if pod.host_ports:
             ports = tuple(dict.fromkeys(ports + pod.host_ports))
+        requested = self.requested.plus(pod.usage)
+        # The hot path: nearly always both amounts are one object.
+        is_one = self.scored_requests is self.requested and pod.scored_usage is pod.usage
         return NodeInfo(
             self.facts,
             self.images,
             (*self.pods, pod),
-            self.requested.plus(pod.usage),
-            self.scored_requests.plus(pod.scored_usage),
+            requested,
+            requested if is_one else self.scored_requests.plus(pod.scored_usage),
             ports,
             self.affine_pods + pod.has_affinity_terms,
         )

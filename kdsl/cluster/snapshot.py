@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from kdsl.base.resources import resource_order
 from kdsl.cluster.catalog import Catalog
 from kdsl.cluster.changes import Changes
-from kdsl.cluster.columns import Columns, Int64Column, grown, readable
+from kdsl.cluster.columns import Bounds, Columns, Int64Column, grown, readable
 from kdsl.cluster.looks import Looks, look_of, look_of_facts
 from kdsl.cluster.node import NodeInfo
 
@@ -139,7 +139,13 @@ class LiveSnapshot(Snapshot):
         self._free: list[int] = []
         self._static_version = self._usage_version = self._pod_counts = np.zeros(0, np.int64)
         self._static_view = self._usage_view = self._counts_view = readable(np.zeros(0, np.int64))
-        self._allocatable, self._requested, self._scored = Columns(), Columns(), Columns()
+        # Who has no pods yet may have no usage written.
+        self._allocatable, self._requested, self._scored = Columns(False), Columns(True), Columns(True)
+        self._families = {
+            "allocatable": self._allocatable,
+            "requested": self._requested,
+            "scored_requests": self._scored,
+        }
         self._resource_names: tuple[str, ...] | None = ()
         self._versions = count(1)
         self._what_if_versions = count(-1, -1)
@@ -192,6 +198,12 @@ class LiveSnapshot(Snapshot):
 
     def scored_requests(self, resource: str) -> Int64Column:
         return self._scored.column(resource)
+
+    def bounds(self, family: str, resource: str) -> Bounds:
+        """Return what no amount of a resource in a family (`allocatable`, `requested`, `scored_requests`) is
+        beyond, whichever node in use it is of. They are the same object as long as they are equal.
+        """
+        return self._families[family].bounds(resource)
 
     def what_if_version(self) -> int:
         return next(self._what_if_versions)
@@ -258,7 +270,7 @@ class LiveSnapshot(Snapshot):
         self._names[row] = ""
         self._infos[row] = None
         for columns in (self._allocatable, self._requested, self._scored):
-            columns.write(row, {})
+            columns.clear(row)
         self._pod_counts[row] = 0
         self.looks.clear(row)
         self.fact_looks.clear(row)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
@@ -11,8 +12,7 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.table import HookTable
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True, eq=False):
     """One pod, the hooks of its profile, and the snapshot it is tried on. Plugins write to `state` only."""
 
     table: HookTable
@@ -22,7 +22,7 @@ class Attempt:
 
     def __post_init__(self) -> None:
         # What a pod is includes what the catalog knows of its namespace.
-        object.__setattr__(self, "pod", self.snapshot.catalog.complete(self.pod))
+        force_setattr(self, "pod", self.snapshot.catalog.complete(self.pod))
 
     @property
     def all_nodes(self) -> NodeSet:

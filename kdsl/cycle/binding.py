@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec import Struct, field
 
 from kdsl.cycle.attempt import Attempt
 from kdsl.hooks.errors import PluginError
@@ -15,12 +17,14 @@ WAITING = "one or more plugins asked to wait and no plugin rejected pod"
 NOT_BOUND = "no bind plugin took the pod"
 
 
-@dataclass(frozen=True, slots=True)
-class Permission:
+class Permission(Struct, frozen=True):
     """What Permit came to: a rejection, or who asks to wait and for how long (nanoseconds), or neither."""
 
     rejection: Status | None = None
     waits: dict[str, int] = field(default_factory=dict)
+
+
+_GRANTED: Final = Permission()
 
 
 def run_permits(attempt: Attempt, node: str) -> Permission:
@@ -42,7 +46,7 @@ def run_permits(attempt: Attempt, node: str) -> Permission:
             return Permission(rejection=answer.by(plugin))
         else:
             raise PluginError.answered(plugin, "permit", answer)
-    return Permission(waits=waits)
+    return Permission(waits=waits) if waits else _GRANTED
 
 
 def run_binding(attempt: Attempt, node: str) -> Status | None:

@@ -33,11 +33,11 @@ def run_feasible_filters(attempt: Attempt, verdicts: Verdicts) -> Verdicts:
                 raise PluginError.answered(plugin, "filter_feasible", answer)
             verdicts = _narrowed(verdicts, answer, plugin)
         except PluginError as error:
-            return Verdicts(verdicts.rows, verdicts.column, error)
+            return Verdicts.of(verdicts.rows, verdicts.column, error)
         except Exception as cause:  # noqa: BLE001 - a plugin may raise anything
             raised = PluginError.raised(plugin, "filter_feasible", cause)
             raised.__cause__ = cause
-            return Verdicts(verdicts.rows, verdicts.column, raised)
+            return Verdicts.of(verdicts.rows, verdicts.column, raised)
     return verdicts
 
 
@@ -54,4 +54,4 @@ def _narrowed(verdicts: Verdicts, answer: StatusColumn, plugin: str) -> Verdicts
     ids = table.translate(column.ids, column.table)
     stamped = (answer.table[0], *(one.by(plugin) for one in answer.table[1:]))
     ids[places] = table.translate(answer.ids, stamped)
-    return Verdicts(verdicts.rows, StatusColumn(ids, table.statuses))
+    return Verdicts.of(verdicts.rows, StatusColumn(ids, table.statuses))

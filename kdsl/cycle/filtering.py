@@ -8,11 +8,11 @@ nothing but time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.cycle.judging import Judge, Judged
@@ -20,7 +20,7 @@ from kdsl.cycle.sampling import Rotated
 from kdsl.cycle.verdicts import StatusTable, Verdicts
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError
-from kdsl.hooks.status import StatusColumn
+from kdsl.hooks.status import Status, StatusColumn
 
 _SMALLEST_RUN = 64  # below this a call costs more than its columns
 _SPARE = 16  # one node in so many is judged on suspicion, lest a further run be needed
@@ -35,49 +35,35 @@ def find_feasible(
     `run_length` fixes how many nodes are judged at once; by default the first run holds just the nodes that
     are needed if all pass.
     """
-    search = _Search(wanted)
-    runs = _runs(rows, search, workers, run_length)
-    if workers.parallelism == 1:
-        for run in runs:
-            if search.add(run, judge.judge(run)):
-                break
+    search, count = _Search(wanted), len(rows)
+    length = run_length or max((wanted + workers.parallelism) // workers.parallelism, _SMALLEST_RUN)
+    if workers.parallelism > 1:
+        runs = (rows.cut(begin, begin + length) for begin in range(0, count, length))
+        with closing(workers.map(lambda run: (run, judge.judge(run)), runs)) as judged:
+            for run, answers in judged:
+                if search.add(run, answers):
+                    break
         return search.verdicts()
-    with closing(workers.map(lambda run: (run, judge.judge(run)), runs)) as judged:
-        for run, answers in judged:
-            if search.add(run, answers):
-                break
+    begin = 0
+    while begin < count:
+        run = rows.cut(begin, begin + length)
+        if search.add(run, judge.judge(run)):
+            break
+        begin += length
+        if run_length is None:
+            # One worker knows how many nodes passed so far.
+            length = search.next_run(begin)
     return search.verdicts()
 
 
-def _runs(
-    rows: Rotated, search: _Search, workers: Workers, run_length: int | None
-) -> Iterator[NDArray[np.int32]]:
-    """Cut `rows` into runs.
-
-    They are equal for several workers. One worker knows how many nodes passed so far.
-    """
-    follows = run_length is None and workers.parallelism == 1
-    if run_length is None:
-        share = (search.wanted + workers.parallelism) // workers.parallelism
-        run_length = max(share, _SMALLEST_RUN)
-    begin = 0
-    while begin < len(rows):
-        yield rows.cut(begin, begin + run_length)
-        begin += run_length
-        if follows:
-            run_length = search.next_run(begin)
-
-
-@dataclass(slots=True)
-class _Search:
+class _Search(Struct, eq=False):
     """Merges runs in visiting order and knows where the search ends."""
 
     wanted: int
     found: int = 0
     error: PluginError | None = None
-    table: StatusTable = field(default_factory=StatusTable)
-    rows: list[NDArray[np.int32]] = field(default_factory=list)
-    ids: list[NDArray[np.int32]] = field(default_factory=list)
+    runs: list[tuple[NDArray[np.int32], NDArray[np.int32], Sequence[Status]]] = []
+    """The nodes of each run up to the end, the numbers of what they are answered, and the answers."""
 
     def add(self, run: NDArray[np.int32], judged: Judged) -> bool:
         """Take the next run; tell whether the search is over."""
@@ -86,12 +72,12 @@ class _Search:
         passed = len(ids) - rejected
         is_over = passed > room
         if is_over:
-            ids = ids[: int(np.flatnonzero(ids == 0)[room]) if rejected else room]
+            ids = ids[: int((ids == 0).nonzero()[0][room]) if rejected else room]
+            passed = room
         elif judged.error is not None:
             self.error, is_over = judged.error, True
-        self.found += min(passed, room)
-        self.rows.append(run[: len(ids)])
-        self.ids.append(self.table.translate(ids, judged.statuses) if rejected else ids)
+        self.found += passed
+        self.runs.append((run[: len(ids)], ids, judged.statuses))
         return is_over
 
     def next_run(self, visited: int) -> int:
@@ -100,11 +86,14 @@ class _Search:
         return max(_SMALLEST_RUN, min(needed + needed // _SPARE, _FARTHEST * visited))
 
     def verdicts(self) -> Verdicts:
-        if not self.rows:
+        if not self.runs:
             return Verdicts.empty()
-        rows, ids = _joined(self.rows), _joined(self.ids)
-        return Verdicts(rows, StatusColumn(ids, self.table.statuses), self.error)
-
-
-def _joined(parts: list[NDArray[np.int32]]) -> NDArray[np.int32]:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if len(self.runs) == 1:
+            rows, ids, statuses = self.runs[0]
+            rejected = len(rows) - self.found
+            feasible = rows[ids == 0] if rejected else rows
+            return Verdicts(rows, StatusColumn(ids, statuses), rejected, feasible, self.error)
+        table = StatusTable()
+        rows = np.concatenate([rows for rows, _, _ in self.runs])
+        ids = np.concatenate([table.translate(ids, statuses) for _, ids, statuses in self.runs])
+        return Verdicts.of(rows, StatusColumn(ids, table.statuses), self.error)

@@ -14,8 +14,8 @@ from kdsl.hooks.table import HookTable
 Place = tuple[str, str]
 """The profile and scheduler that order a pod; pods that no profile takes have a heap for each scheduler."""
 
-Entry = tuple[int, Any, int, int, QueuedPod]
-"""When it is due, sort key, sequence, number of the push, pod.
+Entry = tuple[int, Any, int, int, QueuedPod, str]
+"""When it is due, sort key, sequence, number of the push, pod, its `namespace/name`.
 
 A pod that was removed and pushed again leaves an entry that is the same but for the number of the push: it is
 what keeps pods from being compared.
@@ -47,19 +47,20 @@ class Heaps:
         """Add a pod; raises PluginError where its profile has no key for it, or one that cannot be
         compared.
         """
+        key = queued.pod.key
         place = (table.profile, table.scheduler) if table else ("", queued.pod.scheduler_name)
         heap = self._heaps.setdefault(place, [])
         plugin, sort = table.queue_sort if table and table.queue_sort else ("PrioritySort", age)
         entry = None
         try:
-            entry = (due, sort(queued), queued.sequence, next(self._pushes), queued)
+            entry = (due, sort(queued), queued.sequence, next(self._pushes), queued, key)
             heapq.heappush(heap, entry)
         except Exception as cause:
             # A key that cannot be compared with the others leaves its entry in the heap.
             heap[:] = [other for other in heap if other is not entry]
             heapq.heapify(heap)
             raise PluginError.raised(plugin, "queue_sort", cause) from cause
-        self._alive[queued.pod.key] = queued
+        self._alive[key] = queued
 
     @property
     def due(self) -> int | None:
@@ -70,19 +71,19 @@ class Heaps:
     def pop(self) -> QueuedPod | None:
         """Take the pod that is first of all."""
         heap = self._first()
-        return None if heap is None else self._alive.pop(heapq.heappop(heap)[4].pod.key)
+        return None if heap is None else self._alive.pop(heapq.heappop(heap)[5])
 
     def _first(self) -> list[Entry] | None:
         """Return the heap on top of which is the pod that is first of all, None where there is none."""
         if not self._alive:
             return None
-        found: list[list[Entry]] = []
+        first: list[Entry] | None = None
         for heap in self._heaps.values():
-            while heap and self._alive.get(heap[0][4].pod.key) is not heap[0][4]:
+            while heap and self._alive.get(heap[0][5]) is not heap[0][4]:
                 heapq.heappop(heap)
-            if heap:
-                found.append(heap)
-        return found[0] if len(found) == 1 else min(found, key=lambda heap: (heap[0][0], age(heap[0][4])))
+            if heap and (first is None or _turn(heap[0]) < _turn(first[0])):
+                first = heap
+        return first
 
     def clear(self) -> tuple[QueuedPod, ...]:
         """Take all pods out, in the order in which they came, with all that is known of how they compare."""
@@ -94,6 +95,11 @@ class Heaps:
     def remove(self, key: str) -> QueuedPod | None:
         """Take the pod `namespace/name` out, wherever it stands."""
         return self._alive.pop(key, None)
+
+
+def _turn(entry: Entry) -> tuple[int, tuple[int, int, int]]:
+    """Return what orders pods of different profiles."""
+    return entry[0], age(entry[4])
 
 
 def age(queued: QueuedPod) -> tuple[int, int, int]:

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kdsl.cluster.node import NodeInfo
@@ -29,7 +29,7 @@ Contested = Mapping[int, Sequence[PodInfo]]
 """The nominated pods that must be taken into account on a node, by row."""
 
 
-class Judged(NamedTuple):
+class Judged(Struct, frozen=True, eq=False):
     """Answers for the first `len(ids)` nodes of a run, of which so many are rejected; an `error` ends them
     before its node.
     """
@@ -40,8 +40,7 @@ class Judged(NamedTuple):
     error: PluginError | None
 
 
-@dataclass(frozen=True, slots=True)
-class Judge:
+class Judge(Struct, frozen=True, eq=False):
     """The filters that are not skipped, for one pod over one snapshot. Safe to use from several threads."""
 
     state: CycleState
@@ -61,7 +60,7 @@ class Judge:
             pod=attempt.pod,
             snapshot=attempt.snapshot,
             filters=tuple([step for step in table.filter_steps if not skipped.issuperset(step.names)]),
-            add_pods=tuple([entry for entry in table.add_pods if entry[0] not in skipped]),
+            add_pods=table.add_pods,
             # Without filters nothing can reject, whatever is nominated.
             contested=contested if table.filters else {},
             check_all=table.check_all,
@@ -77,7 +76,7 @@ class Judge:
         With `check_all` every filter is asked about every node, and a status has what all of them say.
         """
         known = StatusTable()
-        ids = np.zeros(len(rows), dtype=np.int32)
+        ids = np.zeros(len(rows), np.int32)
         error: PluginError | None = None
         # The nodes that nobody has rejected yet; None for all of them.
         alive: NDArray[np.intp] | None = None
@@ -91,10 +90,15 @@ class Judge:
             answers, failed = self._ask(plugin, call, asked, known)
             if answers is None:
                 continue
-            alive = np.arange(len(rows)) if alive is None else alive
+            error = error if failed is None else failed
+            if alive is None:
+                # The first that rejects any: what it says is all that is known.
+                ids = answers
+                alive = np.arange(len(ids)) if self.check_all else (ids == 0).nonzero()[0]
+                continue
             if failed is not None:
                 # Nodes from the failing one on are out; earlier ones go on to the other filters.
-                error, ids, alive = failed, ids[: alive[len(answers)]], alive[: len(answers)]
+                ids, alive = ids[: alive[len(answers)]], alive[: len(answers)]
             ids[alive] = known.joined(ids[alive], answers) if self.check_all else answers
             alive = alive if self.check_all else alive[answers == 0]
         rejected = 0 if alive is None else int(np.count_nonzero(ids))
@@ -143,7 +147,7 @@ class Judge:
                 return None, None
             if len(column.ids) != len(rows):
                 raise ValueError(f"{len(column.ids)} answers for {len(rows)} nodes")
-            return _read(plugin, column, known)
+            return _read(plugin, column, known) if np.count_nonzero(column.ids) else (None, None)
         except Exception as cause:  # noqa: BLE001 - a plugin may raise anything
             error = PluginError.raised(plugin, "filter", cause)
             error.__cause__ = cause
@@ -177,9 +181,11 @@ def account_for(
 ) -> None:
     """Tell plugins by their `add_pod` or `remove_pod` hooks that `other` is on `node` now, or no more.
 
-    Raises PluginError where one goes wrong.
+    Those that skip the pod are not told. Raises PluginError where one goes wrong.
     """
     for plugin, call in calls:
+        if plugin in state.skipped_filters:
+            continue
         try:
             status = call(state, pod, other, node)
         except Exception as cause:
@@ -190,13 +196,9 @@ def account_for(
 
 def _read(
     plugin: str, column: StatusColumn, known: StatusTable
-) -> tuple[NDArray[np.int32] | None, PluginError | None]:
-    """Renumber a plugin's answers and stamp them, up to the first that is neither success nor a rejection;
-    None where all are successes.
-    """
+) -> tuple[NDArray[np.int32], PluginError | None]:
+    """Renumber a plugin's answers and stamp them, up to the first that is neither success nor a rejection."""
     ids = column.ids
-    if not np.count_nonzero(ids):
-        return None, None
     used = np.bincount(ids).nonzero()[0]
     numbers = np.zeros(int(used[-1]) + 1, dtype=np.int32)
     end, error = len(ids), None

@@ -25,12 +25,13 @@ class Nominator:
 
         A bound pod is not nominated. A pod without a node in its status keeps the nomination it has.
         """
-        before = self._nodes.get(_identity(pod), "")
+        identity = _identity(pod)
+        before = self._nodes.get(identity, "")
         node = "" if pod.node_name else node or pod.nominated_node_name or before
         self._remove(pod)
         if node:
-            self._nodes[_identity(pod)] = node
-            self._pods_by_node.setdefault(node, {})[_identity(pod)] = pod
+            self._nodes[identity] = node
+            self._pods_by_node.setdefault(node, {})[identity] = pod
         if before and before not in (node, pod.node_name):
             self._withdrawn(pod)
 
@@ -47,10 +48,11 @@ class Nominator:
 
     def _remove(self, pod: PodInfo) -> str:
         """Take a pod out and return the node that it was promised."""
-        node = self._nodes.pop(_identity(pod), "")
+        identity = _identity(pod)
+        node = self._nodes.pop(identity, "")
         pods = self._pods_by_node.get(node)
         if pods is not None:
-            pods.pop(_identity(pod), None)
+            pods.pop(identity, None)
             if not pods:
                 del self._pods_by_node[node]
         return node

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.hooks.specs import QueuedPod
 from kdsl.hooks.status import Code, Status
 
 
-@dataclass(frozen=True, slots=True)
-class Rejectors:
+class Rejectors(Struct, frozen=True):
     """The plugins that a pod failed by: none of them where the attempt went wrong.
 
     Those of `pending` wait for something that is on its way: once it is there, the pod need not wait.
@@ -52,8 +51,7 @@ def _split(found: list[tuple[str, str]]) -> Rejectors:
     )
 
 
-@dataclass(slots=True)
-class PendingPod:
+class PendingPod(Struct, eq=False):
     """A pod that waits. `rejections` and `errors` count failures for the backoff: errors only those in a row.
 
     `refusal` is why the pod is gated, None where it is not. `is_flushed`: nothing but the time that passed
@@ -63,7 +61,7 @@ class PendingPod:
     queued: QueuedPod
     rejections: int = 0
     errors: int = 0
-    rejectors: Rejectors = field(default=NOBODY)
+    rejectors: Rejectors = NOBODY
     refusal: Status | None = None
     is_flushed: bool = False
 

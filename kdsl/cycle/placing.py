@@ -5,7 +5,9 @@ Every change goes through a `Statement`. Whatever fails, the pod loses its nomin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kdsl.base.clock import Clock
 from kdsl.cycle.attempt import Attempt
@@ -20,8 +22,7 @@ from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import Status
 
 
-@dataclass(frozen=True, slots=True)
-class Reserved:
+class Reserved(Struct, frozen=True, eq=False):
     """A pod with a node set aside for it, and the decision that stands unless something fails on the way."""
 
     attempt: Attempt
@@ -44,21 +45,22 @@ class Placer:
 
     def place(self, attempt: Attempt, decision: Decision) -> Decision:
         """Set the decision's node aside, ask for permission, and bind unless a plugin asks to wait."""
-        reserved = Reserved(attempt, decision, Statement(self.cluster))
-        reserved.statement.assume(attempt, reserved.node)
-        self.nominator.delete(attempt.pod, placed_on=reserved.node)
+        node, statement = decision.node, Statement(self.cluster)
+        reserved = Reserved(attempt, decision, statement)
+        statement.assume(attempt, node)
+        self.nominator.delete(attempt.pod, placed_on=node)
         try:
-            rejection = reserved.statement.reserve(attempt, reserved.node)
+            rejection = statement.reserve(attempt, node)
             if rejection is not None:
                 return self.turn_away(reserved, rejection)
-            permission = run_permits(attempt, reserved.node)
+            permission = run_permits(attempt, node)
         except PluginError as error:
             return self._give_back(reserved, Outcome.ERROR, str(error))
         if permission.rejection is not None:
             return self.turn_away(reserved, permission.rejection)
         if permission.waits:
             self.waiting.hold(attempt.pod.key, permission.waits, self.clock.now(), reserved)
-            return replace(decision, outcome=Outcome.WAITING, message=WAITING)
+            return decision.with_fields(outcome=Outcome.WAITING, message=WAITING)
         return self.bind(reserved)
 
     def bind(self, reserved: Reserved) -> Decision:
@@ -72,16 +74,16 @@ class Placer:
         reserved.statement.commit()
         faults = reserved.attempt.state.faults
         faults += map(str, run_post_binds(reserved.attempt, reserved.node))
-        return replace(reserved.decision, faults=tuple(faults)) if faults else reserved.decision
+        return reserved.decision.with_fields(faults=tuple(faults)) if faults else reserved.decision
 
     def turn_away(self, reserved: Reserved, rejection: Status) -> Decision:
         """Give everything back because a plugin refused the pod on this node."""
         decision = self._give_back(reserved, Outcome.UNSCHEDULABLE, single_node_message(rejection))
-        return replace(decision, turned_away=rejection)
+        return decision.with_fields(turned_away=rejection)
 
     def _give_back(self, reserved: Reserved, outcome: Outcome, message: str) -> Decision:
         reserved.statement.discard()
         self.nominator.clear(reserved.attempt.pod)
         faults = reserved.attempt.state.faults
         faults += map(str, reserved.statement.faults)
-        return replace(reserved.decision, outcome=outcome, node="", message=message, faults=tuple(faults))
+        return reserved.decision.with_fields(outcome=outcome, node="", message=message, faults=tuple(faults))

@@ -4,10 +4,8 @@ with nothing to do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.cluster.nodeset import NodeSet
@@ -19,14 +17,14 @@ from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
 from kdsl.hooks.table import JoinedPreFilter, PreFilterHook
 
-_OF_ONE: Final = (Status, Narrowed)
-"""What a plugin answers for itself; joined ones answer for several."""
 
+class PreFilterResult(Struct, frozen=True):
+    """The pod's rejection, or the names of the candidates (None: all nodes) and who narrowed them.
 
-@dataclass(frozen=True, slots=True)
-class PreFilterResult:
-    """The pod's rejection, or the names of the candidates (None: all nodes) and who narrowed them."""
+    `skipping` are the plugins with nothing to do, in the order of the profile.
+    """
 
+    skipping: tuple[str, ...] = ()
     rejection: Status | None = None
     names: frozenset[str] | None = None
     narrowed_by: tuple[str, ...] = ()
@@ -53,29 +51,36 @@ def run_pre_filters(attempt: Attempt) -> PreFilterResult:
     rejection: Status | None = None
     names: frozenset[str] | None = None
     narrowed_by: list[str] = []
+    skipping: list[str] = []
     skipped = attempt.state.skipped_filters
     nodes = attempt.all_nodes
     for step in attempt.table.pre_filter_steps:
-        for plugin, answer in _ask(step, attempt, nodes):
+        found = _ask(step, attempt, nodes)
+        if found is None:
+            continue
+        skipping += found.skipping
+        skipped.update(found.skipping)
+        for plugin, answer in found.answers:
             if isinstance(answer, Narrowed):
                 narrowed_by.append(plugin)
                 names = frozenset(answer.names) if names is None else names.intersection(answer.names)
                 if not names:
                     by = sorted(narrowed_by)
-                    return PreFilterResult(_nothing_left(by), names, tuple(by))
+                    return PreFilterResult(tuple(skipping), _nothing_left(by), names, tuple(by))
                 continue
             match answer.code:
                 case Code.SKIP:
+                    skipping.append(plugin)
                     skipped.add(plugin)
                 case Code.SUCCESS:
                     continue
                 case Code.UNRESOLVABLE:
-                    return PreFilterResult(answer.by(plugin))
+                    return PreFilterResult(tuple(skipping), answer.by(plugin))
                 case Code.UNSCHEDULABLE:
                     rejection = answer.by(plugin)
                 case _:
                     raise PluginError.answered(plugin, "pre_filter", answer)
-    return PreFilterResult(rejection, names, tuple(sorted(narrowed_by)))
+    return PreFilterResult(tuple(skipping), rejection, names, tuple(sorted(narrowed_by)))
 
 
 def candidate_rows(snapshot: Snapshot, names: frozenset[str] | None) -> NDArray[np.int32]:
@@ -86,15 +91,19 @@ def candidate_rows(snapshot: Snapshot, names: frozenset[str] | None) -> NDArray[
     return snapshot.order[np.isin(snapshot.order, rows)]
 
 
-def _ask(step: Step[PreFilterHook | JoinedPreFilter], attempt: Attempt, nodes: NodeSet) -> PreFilterAnswers:
-    """Ask a plugin, or several that are joined, and return who answers anything other than to go on."""
+def _ask(
+    step: Step[PreFilterHook | JoinedPreFilter], attempt: Attempt, nodes: NodeSet
+) -> PreFilterAnswers | None:
+    """Ask a plugin, or several that are joined, and return the answers; None where all let the pod go on."""
     try:
         answer = step.call(attempt.state, attempt.pod, nodes)
     except Exception as cause:
         raise PluginError.raised(step.plugin, "pre_filter", cause) from cause
-    if answer is None:
-        return ()
-    return ((step.plugin, answer),) if isinstance(answer, _OF_ONE) else answer
+    if answer is None or isinstance(answer, PreFilterAnswers):
+        return answer
+    if isinstance(answer, Status) and answer.code is Code.SKIP:
+        return PreFilterAnswers(step.names)
+    return PreFilterAnswers(answers=((step.plugin, answer),))
 
 
 def _nothing_left(plugins: list[str]) -> Status:

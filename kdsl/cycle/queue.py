@@ -121,7 +121,7 @@ class SchedulingQueue:
             self.add(pod)
             return
         event = pending_pod_event(pending.queued.pod, pod)
-        pending.queued = replace(pending.queued, pod=pod)
+        pending.queued = pending.queued.with_pod(pod)
         for heaps in (self._active, self._backoff, self._error_backoff):
             if heaps.remove(pod.key) is not None:
                 # Its place may be another one now: what orders pods may have changed.
@@ -131,11 +131,14 @@ class SchedulingQueue:
 
     def delete(self, key: str) -> None:
         """Forget the pod `namespace/name`, wherever it is."""
-        self._pods.pop(key, None)
-        self._asleep.remove(key)
-        for heaps in (self._active, self._backoff, self._error_backoff):
-            heaps.remove(key)
-        self._in_flight.end(key)
+        if self._pods.pop(key, None) is None:
+            return
+        # INVARIANT: a pod is in one place.
+        if key in self._in_flight:
+            self._in_flight.end(key)
+        elif not self._asleep.remove(key):
+            for heaps in (self._active, self._backoff, self._error_backoff):
+                heaps.remove(key)
 
     # ---- attempts ----------------------------------------------------------------------------------------
 
@@ -151,8 +154,9 @@ class SchedulingQueue:
             return None
         key = queued.pod.key
         self._in_flight.start(key)
-        self._pods[key].queued = queued = queued.tried(1)
-        return queued
+        pending = self._pods[key]
+        pending.queued = queued.tried(1)
+        return pending.queued
 
     def put_back(self, queued: QueuedPod) -> None:
         """Undo a `pop`: the attempt was not begun. What happened since does not matter, it will see it."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.decision import (
@@ -26,8 +27,7 @@ from kdsl.cycle.verdicts import Verdicts
 from kdsl.hooks.status import Code
 
 
-@dataclass(slots=True)
-class Record:
+class Record(Struct, eq=False):
     """What is known about an attempt so far; a phase that was not reached leaves its field empty."""
 
     attempt: Attempt
@@ -82,13 +82,12 @@ class Record:
         return tuple(Victim.of(pod, scheduler) for pod in pods)
 
     def _prefilter(self) -> PreFilter:
-        skips = self.attempt.state.skipped_filters
-        skipped = tuple([plugin for plugin, _ in self.attempt.table.pre_filters if plugin in skips])
         if self.search is None:
-            return PreFilter(skipped=skipped)
+            names = (plugin for plugin, _ in self.attempt.table.pre_filters)
+            return PreFilter(skipped=tuple(filter(self.attempt.state.skipped_filters.__contains__, names)))
         found = self.search.prefilter
         candidates = None if found.names is None else tuple(sorted(found.names))
-        return PreFilter(found.rejection, skipped, found.narrowed_by, candidates)
+        return PreFilter(found.rejection, found.skipping, found.narrowed_by, candidates)
 
     def _rejections(self) -> tuple[Rejection, ...]:
         if self.search is None:

@@ -7,10 +7,10 @@ a single node.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.cluster.nodeset import NodeSet
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound="RawScores")
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreColumn:
+class ScoreColumn(Struct, frozen=True, eq=False):
     """One plugin's scores: as it gave them and in 0..100, one per feasible node."""
 
     plugin: str
@@ -36,8 +35,7 @@ class ScoreColumn:
     normalized: NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
+class Scores(Struct, frozen=True, eq=False):
     """The scores of a feasible set in its order; `totals` are weighted sums over the columns.
 
     `compute` gives the columns, which not every decision shows: ask for them before the snapshot changes.
@@ -97,22 +95,19 @@ def _joined_totals(joined: JoinedScores, attempt: Attempt, nodes: NodeSet) -> Sc
         return None
     if totals is None:
         return None
-    for hook in _asked(attempt, attempt.table.lone_scores):
-        _, points = _score(hook, attempt, nodes)
-        if not isinstance(points, int) or points:
-            totals = totals + points * hook.weight
+    skipped = attempt.state.skipped_scores
+    for hook in attempt.table.lone_scores:
+        if hook.plugin not in skipped:
+            _, points = _score(hook, attempt, nodes)
+            if not isinstance(points, int) or points:
+                totals = totals + points * hook.weight
     return Scores(totals, lambda: _columns(attempt, nodes))
 
 
-def _asked(attempt: Attempt, hooks: Iterable[ScoreHook]) -> list[ScoreHook]:
-    """Return who of `hooks` has something to say of the pod."""
-    skipped = attempt.state.skipped_scores
-    return [hook for hook in hooks if hook.plugin not in skipped]
-
-
 def _columns(attempt: Attempt, nodes: NodeSet) -> tuple[ScoreColumn, ...]:
-    length = len(nodes.rows)
-    found = [(hook, *_score(hook, attempt, nodes)) for hook in _asked(attempt, attempt.table.scores)]
+    length, skipped = len(nodes.rows), attempt.state.skipped_scores
+    asked = (hook for hook in attempt.table.scores if hook.plugin not in skipped)
+    found = [(hook, *_score(hook, attempt, nodes)) for hook in asked]
     return tuple(
         ScoreColumn(hook.plugin, hook.weight, _spread(raw, length), _spread(points, length))
         for hook, raw, points in found

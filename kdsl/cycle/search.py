@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.cluster.pod import PodInfo
@@ -36,8 +37,7 @@ class SearchSettings:
             raise ValueError("run_length must be at least 1")
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Struct, frozen=True, eq=False):
     """What a search found. `start` is the index at which it began, `next_start` where the next one begins.
 
     `nominated` tells that the pod's nominated node took it, without a look at any other. `wanted` is how many

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from random import Random
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.cycle.decision import TieBreak
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """`index` into the feasible list, its `total` (None: not scored), and how many nodes shared it."""
 
     index: int
@@ -23,17 +22,19 @@ class Choice:
 
 def select(totals: NDArray[np.int64], tie_break: TieBreak, random: Random | None = None) -> Choice:
     """Choose among at least one total, given in visiting order; `random` is for `TieBreak.RANDOM`."""
-    highest = totals[totals.argmax()]
+    index = int(totals.argmax())
+    highest = totals[index]
     ties = (totals == highest).nonzero()[0]
-    match tie_break:
-        case TieBreak.FIRST:
-            index = ties[0]
-        case TieBreak.RANDOM:
-            assert random is not None
-            index = ties[random.randrange(len(ties))]
-        case TieBreak.HEAP:
-            index = heap_top(ties)
-    return Choice(int(index), int(highest), len(ties))
+    if len(ties) > 1:
+        match tie_break:
+            case TieBreak.HEAP:
+                index = heap_top(ties)
+            case TieBreak.RANDOM:
+                assert random is not None
+                index = int(ties[random.randrange(len(ties))])
+            case TieBreak.FIRST:
+                pass
+    return Choice(index, int(highest), len(ties))
 
 
 def heap_top(ties: NDArray[np.intp]) -> int:
@@ -49,7 +50,7 @@ def heap_top(ties: NDArray[np.intp]) -> int:
     if ties[0] == 0:
         return 0
     # INVARIANT: ties ascend.
-    return int(ties[_pre_order(int(ties[-1]).bit_length()).take(ties).argmin()])
+    return int(ties[_pre_order(int(ties[-1]).bit_length())[ties].argmin()])
 
 
 @cache

@@ -6,11 +6,11 @@ Columns throughout: nothing here loops over nodes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.hooks.errors import PluginError
@@ -51,32 +51,32 @@ class StatusTable:
         return numbers[ids]
 
 
-@dataclass(frozen=True, slots=True)
-class Verdicts:
+class Verdicts(Struct, frozen=True, eq=False):
     """The visited nodes up to the end of the search.
 
     `rows` are rows of the snapshot in visiting order; `column` answers for them, every rejection stamped with
-    its plugin. `error` ended the search; the node it happened on is not among the rows.
+    its plugin: `rejected` of them. `feasible` are the rows of the others in visiting order. `error` ended the
+    search; the node it happened on is not among the rows.
     """
 
     rows: NDArray[np.int32]
     column: StatusColumn
-    error: PluginError | None = None
-    rejected: int = field(init=False)
-    """How many nodes have a status of their own."""
-    feasible: NDArray[np.int32] = field(init=False)
-    """The rows of the nodes that passed, in visiting order."""
+    rejected: int
+    feasible: NDArray[np.int32]
+    error: PluginError | None
 
-    def __post_init__(self) -> None:
-        rejected = int(np.count_nonzero(self.column.ids))
-        object.__setattr__(self, "rejected", rejected)
-        object.__setattr__(self, "feasible", self.rows[self.column.passed] if rejected else self.rows)
+    @staticmethod
+    def of(rows: NDArray[np.int32], column: StatusColumn, error: PluginError | None = None) -> Verdicts:
+        """Return the verdicts of a column."""
+        rejected = int(np.count_nonzero(column.ids))
+        return Verdicts(rows, column, rejected, rows[column.passed] if rejected else rows, error)
 
-    @classmethod
+    @staticmethod
     @cache
-    def empty(cls) -> Verdicts:
+    def empty() -> Verdicts:
         """Return the verdicts where nobody was asked."""
-        return cls(np.empty(0, dtype=np.int32), StatusColumn(np.empty(0, dtype=np.int32), (SUCCESS,)))
+        nothing = np.empty(0, dtype=np.int32)
+        return Verdicts.of(nothing, StatusColumn(nothing, (SUCCESS,)))
 
     def including(self, other: Verdicts) -> Verdicts:
         """Return these verdicts with the rejections of `other` on nodes that were not visited here."""
@@ -91,4 +91,4 @@ class Verdicts:
             table.translate(other.column.ids, other.column.table)[extra],
         )
         rows = np.concatenate((self.rows, other.rows[extra]))
-        return Verdicts(rows, StatusColumn(np.concatenate(ids), table.statuses), self.error)
+        return Verdicts.of(rows, StatusColumn(np.concatenate(ids), table.statuses), self.error)

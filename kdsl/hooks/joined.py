@@ -6,11 +6,13 @@ Each plugin is registered by itself and has its place in the profile; joining th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+
+from msgspec import Struct
 
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
-from kdsl.hooks.status import Status, StatusColumn
+from kdsl.hooks.status import Code, Status, StatusColumn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,8 +21,24 @@ if TYPE_CHECKING:
     from kdsl.cluster.nodeset import NodeSet
     from kdsl.cluster.pod import PodInfo
 
-PreFilterAnswers: TypeAlias = Sequence[tuple[str, Status | Narrowed]]
-"""Who answers anything other than to go on, and what, in the order of the profile."""
+
+class PreFilterAnswers(Struct, frozen=True):
+    """What plugins answer at PreFilter, in the order of the profile; who lets the pod go on is left out.
+
+    Nearly always the others have nothing to do, and are `skipping`. Where one answers anything else, that is
+    empty, and `answers` has what each says.
+    """
+
+    skipping: tuple[str, ...] = ()
+    answers: tuple[tuple[str, Status | Narrowed], ...] = ()
+
+    @staticmethod
+    def of(answers: Sequence[tuple[str, Status | Narrowed]]) -> PreFilterAnswers:
+        """Return what plugins answered."""
+        skips = [name for name, answer in answers if isinstance(answer, Status) and answer.code is Code.SKIP]
+        if len(skips) == len(answers):
+            return PreFilterAnswers(tuple(skips))
+        return PreFilterAnswers(answers=tuple(answers))
 
 
 class JoinedPredicates(Protocol):
@@ -28,10 +46,12 @@ class JoinedPredicates(Protocol):
 
     names: tuple[str, ...]
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers: ...
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers | None: ...
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
-        """Return the status that each node has from the first that rejects it, stamped with its name."""
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
+        """Return the status that each node has from the first that rejects it, stamped with its name; None
+        where all pass.
+        """
         ...
 
 

@@ -15,6 +15,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -206,7 +207,11 @@ def _positional(function: Hook, declared: tuple[str, ...], expected: tuple[str, 
     count, places = len(declared), tuple(expected.index(argument) for argument in declared)
     if declared == expected[:count]:
         return lambda *values: function(*values[:count])
-    return lambda *values: function(*[values[place] for place in places])
+    if count == 1:
+        (place,) = places
+        return lambda *values: function(values[place])
+    chosen = itemgetter(*places)
+    return lambda *values: function(*chosen(values))
 
 
 def _diagnostic(

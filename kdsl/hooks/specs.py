@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pluggy
+from msgspec import Struct
 
 from kdsl.base.events import EventPattern
 from kdsl.hooks.state import CycleState
@@ -82,8 +83,7 @@ class Wait:
     timeout: int
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedPod:
+class QueuedPod(Struct, frozen=True):
     """A pod in the queue. `queued_at` is in nanoseconds since the epoch, `sequence` counts arrivals.
 
     `attempts` counts those that were begun.
@@ -93,6 +93,10 @@ class QueuedPod:
     queued_at: int
     sequence: int
     attempts: int = 0
+
+    def with_pod(self, pod: PodInfo) -> QueuedPod:
+        """Return the same place for what the pod has become."""
+        return QueuedPod(pod, self.queued_at, self.sequence, self.attempts)
 
     def tried(self, times: int) -> QueuedPod:
         """Return the pod with so many more attempts."""

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
 
-class CycleState:
+
+class CycleState(Struct, eq=False):
     """Per-attempt storage: one value per key, and the plugins that are skipped in this attempt.
 
     Cloned before pods are added to or removed from a node tentatively; values with a `clone` method are
-    cloned with it, the others are shared.
+    cloned with it, the others are shared. `faults` are what went wrong and was passed over, for the decision
+    to tell of; clones share the list.
     """
 
-    __slots__ = ("_values", "faults", "skipped_filters", "skipped_scores")
-
-    def __init__(self) -> None:
-        self._values: dict[str, object] = {}
-        self.faults: list[str] = []
-        """What went wrong and was passed over: the decision tells of it. Clones share the list."""
-        self.skipped_filters: set[str] = set()
-        self.skipped_scores: set[str] = set()
+    skipped_filters: set[str] = set()
+    skipped_scores: set[str] = set()
+    faults: list[str] = []
+    _values: dict[str, object] = {}
 
     def write(self, key: str, value: object) -> None:
         self._values[key] = value
@@ -30,12 +29,8 @@ class CycleState:
         return self._values.get(key)
 
     def clone(self) -> CycleState:
-        other = CycleState()
-        other._values = {key: _clone(value) for key, value in self._values.items()}
-        other.faults = self.faults
-        other.skipped_filters = set(self.skipped_filters)
-        other.skipped_scores = set(self.skipped_scores)
-        return other
+        values = {key: _clone(value) for key, value in self._values.items()}
+        return CycleState(set(self.skipped_filters), set(self.skipped_scores), self.faults, values)
 
 
 def _clone(value: object) -> object:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 
@@ -43,8 +43,7 @@ _LABELS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """One answer. The cycle stamps `plugin`; `sites` are the `file:line` behind the reasons.
 
     An answer of several plugins has theirs as its `parts`.
@@ -87,8 +86,7 @@ def _padded(status: Status) -> tuple[str, ...]:
 SUCCESS = Status(Code.SUCCESS)
 
 
-@dataclass(frozen=True, slots=True)
-class StatusColumn:
+class StatusColumn(Struct, frozen=True, eq=False):
     """Answers for a set of nodes, dictionary-encoded.
 
     `ids` has one entry per node of the asked `NodeSet`, in its order, and indexes `table`; `table[0]` is

@@ -137,7 +137,7 @@ class Session:
         is_lone = decision.feasible == 1 and decision.outcome is Outcome.PLACED
         if recorded is not None or not is_lone:
             return decision
-        return replace(decision, verdicts=self._judge(cluster, pod).verdicts)
+        return decision.with_fields(verdicts=self._judge(cluster, pod).verdicts)
 
     def queue(self, cluster: Cluster, arrivals: Iterable[tuple[PodInfo, int]]) -> Queued:
         """Let pods arrive (at a second each), take them in the queue's order and schedule them."""

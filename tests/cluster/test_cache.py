@@ -13,7 +13,7 @@ from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.read import read_values
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.snapshot import LiveSnapshot, Snapshot
 
 from tests.cluster.build import container, facts, pod_info
 
@@ -79,6 +79,17 @@ def check_columns(snapshot: Snapshot) -> None:
             ):
                 assert len(column) == len(snapshot.names)
                 assert column[row] == (amounts.amount(resource) if amounts is not None else 0)
+    if isinstance(snapshot, LiveSnapshot):
+        check_bounds(snapshot)
+
+
+def check_bounds(snapshot: LiveSnapshot) -> None:
+    """No amount of a node is beyond its bounds."""
+    for resource in (*snapshot.resource_names, "example.com/nobody"):
+        for family in ("allocatable", "requested", "scored_requests"):
+            least, largest = snapshot.bounds(family, resource)
+            amounts = getattr(snapshot, family)(resource)[snapshot.order]
+            assert ((least <= amounts) & (amounts <= largest)).all()
 
 
 class CacheMachine(RuleBasedStateMachine):

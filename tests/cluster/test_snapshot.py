@@ -119,3 +119,20 @@ def test_node_sets() -> None:
     assert every.take(np.array([False] * 3)).names() == ()
     assert every.rows.dtype == np.int32
     assert base.node("nobody") is None
+
+
+def test_bounds_of_amounts_grow_in_leaps() -> None:
+    cache = ClusterCache()
+    cache.add_node(facts("one"))
+    cache.add_node(facts("two"))
+    snapshot = cache.snapshot().live
+    cpus, nothing = snapshot.bounds("allocatable", "cpu"), snapshot.bounds("requested", "cpu")
+    assert cpus == (4000, 2**16 - 1)
+    assert nothing == (0, 0)
+    cache.add_pod(pod_info({"containers": [container(cpu="300m")]}, name="a").on("one"))
+    asked = cache.snapshot().live.bounds("requested", "cpu")
+    assert asked == (0, 2**16 - 1)
+    cache.add_pod(pod_info({"containers": [container(cpu="3")]}, name="b").on("one"))
+    cache.remove_node("two")
+    assert cache.snapshot().live.bounds("requested", "cpu") is asked
+    assert cache.snapshot().live.bounds("allocatable", "cpu") is cpus

@@ -20,7 +20,7 @@ def diagnosis(
     ids = np.repeat(np.arange(1, len(table), dtype=np.int32), list(counts.values()))
     rows = np.arange(len(ids), dtype=np.int32)
     return Diagnosis(
-        nodes, Verdicts(rows, StatusColumn(ids, table)), Status(Code.UNRESOLVABLE, tuple(absent)), **rest
+        nodes, Verdicts.of(rows, StatusColumn(ids, table)), Status(Code.UNRESOLVABLE, tuple(absent)), **rest
     )
 
 

@@ -24,7 +24,7 @@ def diagnosis() -> Diagnosis:
     """Of three nodes the last was visited, then the first."""
     rows = np.array([2, 0], dtype=np.int32)
     return Diagnosis(
-        3, Verdicts(rows, StatusColumn(np.array([1, 1], dtype=np.int32), [SUCCESS, FULL])), ABSENT
+        3, Verdicts.of(rows, StatusColumn(np.array([1, 1], dtype=np.int32), [SUCCESS, FULL])), ABSENT
     )
 
 

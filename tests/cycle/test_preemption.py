@@ -192,6 +192,16 @@ def test_python_plugins_are_told_who_goes_and_comes_back() -> None:
     assert events == [("-", "a"), ("-", "b"), ("+", "a"), ("+", "b"), ("-", "b")]
 
 
+def test_a_skipped_plugin_does_not_account_for_them() -> None:
+    def account() -> None:
+        raise AssertionError("it skips the pod")
+
+    idle = plugin(pre_filter=lambda: Status(Code.SKIP), add_pod=account, remove_pod=account)
+    pods = [sized("a", 1, 2, "n"), sized("b", 1, 1, "n")]
+    engine, _ = world({"n": 2}, pods, plugins={"Idle": idle})
+    assert victims(engine.schedule_one(sized("p", 1, 10))) == ["b"]
+
+
 def test_victims_are_handed_to_the_evictor_in_order() -> None:
     evicted: list[tuple[str, str, str]] = []
 

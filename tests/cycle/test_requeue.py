@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from kdsl.base.clock import ManualClock
 from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.cluster.events import ClusterEvent
@@ -309,3 +312,35 @@ def test_pods_that_go_are_forgotten_wherever_they_are(clock: ManualClock) -> Non
     queue.notice(NODE_ADDED)
     assert queue.pop() is None
     assert queue.unschedulable == {}
+
+
+EVENTS = (NODE_ADDED, POD_GONE)
+STEPS: dict[str, Callable[[SchedulingQueue, ManualClock, str], object]] = {
+    "add": lambda queue, clock, name: queue.add(pod(name)),
+    "update": lambda queue, clock, name: queue.update(pod(name, labels={"at": str(clock.now())})),
+    "delete": lambda queue, clock, name: queue.delete(f"default/{name}"),
+    "done": lambda queue, clock, name: queue.done(f"default/{name}"),
+    "activate": lambda queue, clock, name: queue.activate([f"default/{name}"]),
+    "pop": lambda queue, clock, name: queue.pop(),
+    "put back": lambda queue, clock, name: (queued := queue.pop()) and queue.put_back(queued),
+    "fail": lambda queue, clock, name: queue.requeue(f"default/{name}", FIT),
+    "err": lambda queue, clock, name: queue.requeue(f"default/{name}", NOBODY),
+    "events": lambda queue, clock, name: [queue.notice(event) for event in EVENTS],
+    "wait": lambda queue, clock, name: (clock.advance(MAX_ASLEEP), queue.flush()),
+    "reroute": lambda queue, clock, name: queue.reroute(),
+}
+
+
+@given(st.lists(st.tuples(st.sampled_from(list(STEPS)), st.sampled_from("abc")), max_size=25))
+def test_a_pod_is_in_one_place(steps: list[tuple[str, str]]) -> None:
+    gate = plugin(pre_enqueue=lambda pod: Status(Code.UNRESOLVABLE, ("c",)) if pod.name == "c" else None)
+    clock = ManualClock(1_000 * SECOND)
+    queue = queue_of(clock, Gate=gate)
+    for step, name in steps:
+        STEPS[step](queue, clock, name)
+        for key in ("default/a", "default/b", "default/c"):
+            holders = (
+                *(heaps for heaps in (queue._active, queue._backoff, queue._error_backoff) if key in heaps),
+                *(held for held in (queue._asleep, queue._in_flight) if key in held),
+            )
+            assert len(holders) == (queue.pending(key) is not None)

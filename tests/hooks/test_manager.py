@@ -43,12 +43,22 @@ def test_a_hook_may_leave_arguments_out_and_order_them_freely() -> None:
         def pre_filter(self) -> str:
             return "nothing needed"
 
+        @hookimpl
+        def reserve(self, node: str) -> str:
+            return node
+
+        @hookimpl
+        def permit(self, state: str) -> str:
+            return state
+
     manager = PluginManager()
     assert manager.register(Few(), "few") == ()
     entry = manager.get("few")
     assert entry is not None
     assert entry.hooks["bind"]("state", "pod", "node") == ("node", "pod")
     assert entry.hooks["pre_filter"]("state", "pod", "nodes") == "nothing needed"
+    assert entry.hooks["reserve"]("state", "pod", "node") == "node"
+    assert entry.hooks["permit"]("state", "pod", "node") == "state"
 
 
 def test_a_full_signature_costs_no_wrapper() -> None:

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kdsl.cycle.decision import Decision, PreFilter, TieBreak
 from kdsl.explain.explanation import Explanation
 from kdsl.explain.placement import placement_of
 from kdsl.hooks.status import Code, Status
 from kdsl.report.explanation import explanation_text
+from msgspec.structs import replace
 
 from tests.report.decisions import GATED, PENDING, PLACED
 
@@ -37,7 +36,7 @@ without TaintToleration it would be n2, 20 ahead
 
 def test_long_tables_are_cut() -> None:
     verdicts = tuple(replace(PLACED.verdicts[0], node=f"n{at}") for at in range(1, 31))
-    many = replace(PLACED, verdicts=verdicts, feasible=30, start=0, prefilter=PreFilter())
+    many = PLACED.with_fields(verdicts=verdicts, feasible=30, start=0, prefilter=PreFilter())
     text = text_of(many)
     assert "… and 20 feasible nodes more: --all lists them" in text
     assert "no single score mattered: without any one of them it is n1 as well" in text
@@ -50,20 +49,20 @@ def test_a_gated_pod() -> None:
 
 
 def test_a_tie_says_how_it_was_broken() -> None:
-    text = text_of(replace(PLACED, tied=2, tie_break=TieBreak.RANDOM))
+    text = text_of(PLACED.with_fields(tied=2, tie_break=TieBreak.RANDOM))
     assert "2 of them with this total; tie broken by `random`" in text
 
 
 def test_the_only_feasible_node_was_not_scored() -> None:
     verdicts = tuple(replace(verdict, scores=(), total=None) for verdict in PLACED.verdicts)
-    text = text_of(replace(PLACED, feasible=1, total=None, verdicts=verdicts))
+    text = text_of(PLACED.with_fields(feasible=1, total=None, verdicts=verdicts))
     assert "the only feasible node, so nothing was scored" in text
     assert "feasible: n1, n2" in text
 
 
 def test_a_rejection_before_any_node() -> None:
     status = Status(Code.UNRESOLVABLE, ("pod affinity terms conflict",), "NodeAffinity", ("r.kdsl:4",))
-    text = text_of(replace(PENDING, prefilter=PreFilter(status), verdicts=()))
+    text = text_of(PENDING.with_fields(prefilter=PreFilter(status), verdicts=()))
     assert text.endswith(
         "rejected before any node was looked at:\n"
         "  NodeAffinity (UnschedulableAndUnresolvable): pod affinity terms conflict\n"

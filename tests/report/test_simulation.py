@@ -47,7 +47,7 @@ memory         16.0Gi       0   0.0%  4.0Gi  25.0%
 
 
 def test_wide_lists_everything_text_does_not() -> None:
-    placed = [replace(PLACED, pod=f"shop/web-{at}") for at in range(SHOWN + 3)]
+    placed = [PLACED.with_fields(pod=f"shop/web-{at}") for at in range(SHOWN + 3)]
     simulation = Simulation(placed, SUMMARY)
     assert "… and 3 more (-o wide lists all)" in simulation_text(simulation)
     wide = simulation_text(simulation, wide=True)
@@ -80,7 +80,7 @@ def test_placement_lines_have_the_form_of_the_reference() -> None:
     [
         (PENDING, "Insufficient cpu"),
         (GATED, "waiting for scheduling gates: [shop/approved]"),
-        (replace(PENDING, rejections=PENDING.rejections[2:]), "node(s) had untolerated taint(s)"),
+        (PENDING.with_fields(rejections=PENDING.rejections[2:]), "node(s) had untolerated taint(s)"),
     ],
 )
 def test_the_dominant_reason_is_the_one_most_nodes_gave(decision: Decision, reason: str) -> None:
@@ -89,10 +89,10 @@ def test_the_dominant_reason_is_the_one_most_nodes_gave(decision: Decision, reas
 
 def test_of_each_pod_the_last_decision_counts() -> None:
     builder = SummaryBuilder({})
-    makes_room = replace(
-        PENDING, nominated="n1", victims=(Victim.of(PLACED.pod, "default-scheduler"),), message="no room"
+    makes_room = PENDING.with_fields(
+        nominated="n1", victims=(Victim.of(PLACED.pod, "default-scheduler"),), message="no room"
     )
-    for decision in (PLACED, makes_room, GATED, GATED, replace(PLACED, pod=PENDING.pod)):
+    for decision in (PLACED, makes_room, GATED, GATED, PLACED.with_fields(pod=PENDING.pod)):
         builder.observe(decision, 1_000_000)
     assert (builder.placed, builder.pending, builder.evicted) == (
         {PENDING.pod},
@@ -102,8 +102,8 @@ def test_of_each_pod_the_last_decision_counts() -> None:
 
 
 def test_text_names_who_made_room_for_whom() -> None:
-    makes_room = replace(PENDING, nominated="n1", victims=(Victim.of(PLACED.pod, "default-scheduler"),))
-    decisions = [PLACED, makes_room, replace(PLACED, pod=PENDING.pod)]
+    makes_room = PENDING.with_fields(nominated="n1", victims=(Victim.of(PLACED.pod, "default-scheduler"),))
+    decisions = [PLACED, makes_room, PLACED.with_fields(pod=PENDING.pod)]
     text = simulation_text(Simulation(decisions, replace(SUMMARY, pending=0, evicted=1)))
     assert text.startswith(
         """\

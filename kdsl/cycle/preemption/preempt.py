@@ -137,7 +137,7 @@ class Preemption:
 
     def _why(self, rows: Collection[int], column: StatusColumn) -> str:
         """Return the text of finding nothing: a FitError about preemption."""
-        verdicts = Verdicts(np.fromiter(rows, dtype=np.int32, count=len(rows)), column)
+        verdicts = Verdicts.of(np.fromiter(rows, dtype=np.int32, count=len(rows)), column)
         return Diagnosis(len(self.judge.snapshot), verdicts, NOT_HELPFUL).message()
 
     def _ask(self, point: str, call: Callable[[PodInfo, T], R], argument: T) -> R:

@@ -20,8 +20,7 @@ class WhatIf:
         self._row = row
         self._state = judge.state.clone()
         self._node = judge.snapshot.info(row)
-        skipped = judge.state.skipped_filters
-        self._remove_pods = tuple(call for call in attempt.table.remove_pods if call[0] not in skipped)
+        self._remove_pods = attempt.table.remove_pods
 
     def remove(self, pods: Iterable[PodInfo]) -> None:
         """Take pods off the node; raise PluginError where a plugin cannot account for it."""

@@ -14,7 +14,7 @@ from kdsl.cluster.changes import ChangedRows, Changes
 from kdsl.cluster.looks import look_of
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Rows
-from kdsl.plan.columns.batch import MIN_ROWS
+from kdsl.plan.columns.batch import MIN_ROWS, MIN_TAPED
 
 Compute = Callable[[Rows], NDArray[Any]]
 """Computes one answer for each of some rows."""
@@ -96,8 +96,8 @@ class _Column:
 class ByLook:
     """Rows that look alike share an answer; unless it depends `on_usage`, pods make no difference.
 
-    With `looks_ahead`, `compute` may be asked about more looks than are wanted: where many are not known,
-    others will be asked for soon.
+    With `looks_ahead`, `compute` may be asked about more looks than are wanted: where some are not known,
+    others will be asked for soon, and over columns many cost hardly more than few.
     """
 
     def __init__(
@@ -147,17 +147,22 @@ class ByLook:
         if self._complete + 1 < len(self._looks):
             chosen = self._unknown(looks, rows)
             if chosen:
-                if self._looks_ahead and len(chosen) >= MIN_ROWS:
+                if self._looks_ahead and len(chosen) >= MIN_TAPED:
                     order = self._live.order
-                    chosen |= self._unknown(self._looks.ids.take(order), order, MAX_AHEAD)
+                    others = self._unknown(self._looks.ids.take(order), order, MAX_AHEAD)
+                    # So many are worth columns; fewer might be asked one by one.
+                    if len(others) >= MIN_ROWS:
+                        chosen |= others
                 column.put(np.fromiter(chosen, np.intp), compute(np.fromiter(chosen.values(), np.int32)))
         return column.values.take(looks), column.only
 
     def _unknown(self, looks: NDArray[np.intp], rows: Rows, most: int | None = None) -> dict[int, int]:
         """Return those of the looks of some rows that are not known, with a row of each; of `most` rows."""
-        missing = (~self._column.known.take(looks)).nonzero()[0][:most]
+        missing = (~self._column.known.take(looks)).nonzero()[0]
+        if not len(missing):
+            return {}
         # Of a few, which is the rule, a dictionary is made in no time.
-        return dict(zip(looks[missing].tolist(), rows[missing].tolist(), strict=True))
+        return dict(zip(looks[missing[:most]].tolist(), rows[missing[:most]].tolist(), strict=True))
 
     def imagine(self, row: int, node: NodeInfo, compute: Compute) -> Any:
         if not self._on_usage:

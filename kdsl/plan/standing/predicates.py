@@ -141,7 +141,7 @@ class _Kind:
     snapshot: LiveSnapshot
     epoch: tuple[int, ...]
     table: _Table
-    answers: PreFilterAnswers
+    answers: tuple[tuple[str, Status | Narrowed], ...]
     answers_alone: PreFilterAnswers
     verdicts: tuple[tuple[tuple[_Part, ...], Answers], ...]
 
@@ -163,6 +163,7 @@ class JoinedPredicates:
         self._fresh = tuple(
             _Fresh.of(place, each, likenesses) for place, each in enumerate(plugins) if not _is_kept(each)
         )
+        self._fresh_names = tuple(each.plugin.name for each in self._fresh)
         self._skips = Skips(
             {
                 each.name: (reads_of(each.rule.applies), each.is_for)
@@ -206,7 +207,7 @@ class JoinedPredicates:
             kept.refresh()
         state.write(self._key, kind)
         if not self._fresh:
-            return kind.answers
+            return kind.answers_alone
         skipping = self._skips(pod, nodes.snapshot)
         if len(skipping) == len(self._fresh):
             return kind.answers_alone
@@ -216,10 +217,10 @@ class JoinedPredicates:
             answer = SKIP if name in skipping else fresh.plugin.pre_filter(state, pod, nodes)
             if answer is not None:
                 answers[name] = answer
-        return [(name, answers[name]) for name in self.names if name in answers]
+        return PreFilterAnswers.of([(name, answers[name]) for name in self.names if name in answers])
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
-        """Return the status of each node, with the name of the predicate that gave it."""
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
+        """Return the status of each node, with the name of the predicate that gave it; None if all pass."""
         kind = state.get(self._key)
         if not isinstance(kind, _Kind) or kind.snapshot is not nodes.snapshot.live:
             return self._ask_each(state, pod, nodes)
@@ -241,6 +242,8 @@ class JoinedPredicates:
             if only != 0:
                 ids = found if ids is None else table.first(ids, found)
         if ids is None:
+            if state.skipped_filters.issuperset(self._fresh_names):
+                return None
             ids = np.zeros(len(nodes), _IDS)
         return self._with_fresh(state, pod, nodes, ids, table)
 
@@ -290,7 +293,7 @@ class JoinedPredicates:
         )
         known = dict(answers)
         alone = [(name, SKIP if name not in self._kept else known.get(name)) for name in self.names]
-        answers_alone = tuple([(name, answer) for name, answer in alone if answer is not None])
+        answers_alone = PreFilterAnswers.of([(name, answer) for name, answer in alone if answer is not None])
         return _Kind(live, epoch, self._table, tuple(answers), answers_alone, verdicts)
 
     def _ask_each(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:

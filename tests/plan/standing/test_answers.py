@@ -75,11 +75,14 @@ def test_pods_make_no_difference_to_what_does_not_depend_on_usage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "looks_ahead", "first"), [(12, True, 30), (11, True, 11), (12, False, 12)]
+    ("wanted", "nodes", "looks_ahead", "first"),
+    [(3, 30, True, 30), (3, 12, True, 12), (3, 11, True, 3), (2, 30, True, 2), (12, 30, False, 12)],
 )
-def test_where_many_looks_are_not_known_all_are_asked_for(wanted: int, looks_ahead: bool, first: int) -> None:
+def test_where_many_looks_are_not_known_all_are_asked_for(
+    wanted: int, nodes: int, looks_ahead: bool, first: int
+) -> None:
     cache = ClusterCache()
-    for at in range(30):
+    for at in range(nodes):
         cache.add_node(NodeFacts(f"n{at}", allocatable=Resources({"cpu": at})))
     live = cache.snapshot().live
     answers = ByLook(live, INT64, looks_ahead=looks_ahead)
@@ -92,9 +95,9 @@ def test_where_many_looks_are_not_known_all_are_asked_for(wanted: int, looks_ahe
     answers.refresh()
     assert answers.get(live.order[:wanted], compute)[0].tolist() == list(range(wanted))
     assert len(asked) == first
-    assert answers.get(live.order, compute)[0].tolist() == list(range(30))
+    assert answers.get(live.order, compute)[0].tolist() == list(range(nodes))
     # Nobody is asked twice.
-    assert sorted(asked) == list(range(30))
+    assert sorted(asked) == list(range(nodes))
 
 
 class Sized:

@@ -19,12 +19,14 @@ from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.ports import HostPort
 from kdsl.cluster.snapshot import Rows
 from kdsl.cluster.taints import Taint, Toleration
+from kdsl.hooks.joined import PreFilterAnswers
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
-from kdsl.hooks.status import Code, Status
+from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.columns import batch
 from kdsl.plan.frames import Frames
 from kdsl.plan.hookimpls import PredicatePlugin, ScorePlugin
+from kdsl.plan.predicate import SKIP
 from kdsl.plan.scalar import Frame
 from kdsl.plan.score import ScoreError
 from kdsl.plan.standing import answers as standing_answers
@@ -204,12 +206,23 @@ def one_by_one(plugins: Sequence[PredicatePlugin], pod: PodInfo, nodes: NodeSet)
     return found, statuses
 
 
+def answers_of(found: PreFilterAnswers) -> list[tuple[str, Status | Narrowed]]:
+    """Return who answers anything other than to go on, and what."""
+    return [*((name, SKIP) for name in found.skipping), *found.answers]
+
+
+def column_of(joined: JoinedPredicates, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
+    """Return what joined predicates say of each node."""
+    column = joined.filter(state, pod, nodes)
+    return StatusColumn.of([None] * len(nodes)) if column is None else column
+
+
 def joined_answers(joined: JoinedPredicates, pod: PodInfo, nodes: NodeSet) -> Answers:
     """Return the same of joined predicates."""
     state = CycleState()
-    found = list(joined.pre_filter(state, pod, nodes))
+    found = answers_of(joined.pre_filter(state, pod, nodes))
     state.skipped_filters |= {name for name, answer in found if isinstance(answer, Status)}
-    column = joined.filter(state, pod, nodes)
+    column = column_of(joined, state, pod, nodes)
     each = map(column.__getitem__, range(len(nodes)))
     return found, [
         () if status.code is Code.SUCCESS else (status.plugin, status.code, status.reasons, status.sites)
@@ -339,7 +352,7 @@ def test_joined_predicates_judge_other_pods_on_a_node_as_they_do_alone(
         alone, together = CycleState(), CycleState()
         for state, answered in (
             (alone, [(each.name, each.pre_filter(alone, pod, nodes)) for each in plugins]),
-            (together, list(warm.pre_filter(together, pod, nodes))),
+            (together, answers_of(warm.pre_filter(together, pod, nodes))),
         ):
             state.skipped_filters |= {name for name, answer in answered if isinstance(answer, Status)}
         for row in nodes.rows.tolist():
@@ -352,7 +365,8 @@ def test_joined_predicates_judge_other_pods_on_a_node_as_they_do_alone(
                 more = more.with_pod(other.with_fields(name=f"new-{other.name}", node_name=node.name))
             for changed in (less, more, less):
                 one = NodeSet(nodes.snapshot.overlay(row, changed), np.array([row], np.int32))
-                assert first_rejection(plugins, alone, pod, one) == told(warm.filter(together, pod, one)[0])
+                found = told(column_of(warm, together, pod, one)[0])
+                assert found == first_rejection(plugins, alone, pod, one)
         assert joined_answers(warm, pod, nodes) == one_by_one(plugins, pod, nodes)
 
 
