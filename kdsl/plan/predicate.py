@@ -23,6 +23,7 @@ from kdsl.plan.columns.batch import Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate, column_predicate
 from kdsl.plan.columns.rule import Note
+from kdsl.plan.columns.tape import TapeSlots
 from kdsl.plan.frames import Frames
 from kdsl.plan.scalar import Frame
 from kdsl.plan.scalar.meter import Meter
@@ -72,6 +73,7 @@ class PredicateProgram:
             else:
                 self._block.add(statement, self._on_error)
         self.notes: list[Note] = []
+        self._tapes: TapeSlots | None = None
         self.columns = self._over_columns(scope, functions)
         self.frames = Frames(scope, self._block.resets, self._steps.pod)
 
@@ -83,7 +85,7 @@ class PredicateProgram:
         if functions.probe is not None or self._node_applies or stays_narrow:
             return None
         compiler = ColumnCompiler(scope, functions, self._node, self._block.resets)
-        self.notes = compiler.notes
+        self.notes, self._tapes = compiler.notes, compiler.tapes
         required = [each for each in self.rule.body if not isinstance(each, CheckedLet)]
         statements = required[len(self._early) :]
         return column_predicate(self.rule, statements, scope, compiler, self._on_error)
@@ -129,7 +131,8 @@ class PredicateProgram:
         def scalar(batch: Batch) -> NDArray[np.int32]:
             return np.fromiter(self.judge(frame, batch.nodes(), verdicts), np.int32, len(batch))
 
-        if self.columns is None or not is_worth_columns(nodes):
+        has_tapes = self._tapes is not None and self._tapes.are_known(frame)
+        if self.columns is None or not is_worth_columns(nodes, has_tapes):
             return np.fromiter(self.judge(frame, nodes.nodes(), verdicts), np.int32, len(nodes))
         frame[-1] = Meter(self._steps.node)
         return self.columns.judge(batch_of(nodes, frame), verdicts, scalar)

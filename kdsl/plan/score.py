@@ -21,6 +21,7 @@ from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.programs import ColumnScore
 from kdsl.plan.columns.rule import Note
 from kdsl.plan.columns.sights import Watcher
+from kdsl.plan.columns.tape import TapeSlots
 from kdsl.plan.frames import Frames
 from kdsl.plan.nodelist import NodeList
 from kdsl.plan.normalize import Scores, normalize, whole
@@ -63,12 +64,13 @@ class ScoreProgram:
         self._value = scope.compile(rule.value)
         self._by = None if rule.normalize.by is None else scope.compile(rule.normalize.by)
         self.notes: list[Note] = []
+        self._tapes: TapeSlots | None = None
         self._columns = None if functions.probe is not None else self._over_columns(scope, functions)
         self.frames = Frames(scope, (*self._resets, self._feasible), self._steps.pod)
 
     def _over_columns(self, scope: RuleScope, functions: Functions) -> ColumnScore:
         compiler = ColumnCompiler(scope, functions, self._node, self._resets)
-        self.notes = compiler.notes
+        self.notes, self._tapes = compiler.notes, compiler.tapes
         value, *ignores = map(scope.optimised, (self.rule.value, *self.rule.ignores))
         watcher = Watcher(compiler, self._node)
         kinds = watcher.of_rule((*ignores, value), (), lambda expr: expr, scope.passing_slot)
@@ -105,7 +107,8 @@ class ScoreProgram:
         def scalar(batch: Batch) -> Scores:
             return np.fromiter(self.judge(frame, batch.nodes()), self.dtype, len(batch))
 
-        if self._columns is None or not is_worth_columns(nodes):
+        has_tapes = self._tapes is not None and self._tapes.are_known(frame)
+        if self._columns is None or not is_worth_columns(nodes, has_tapes):
             return np.fromiter(self.judge(frame, nodes.nodes()), self.dtype, len(nodes))
         frame[-1] = Meter(self._steps.node)
         return self._columns.judge(batch_of(nodes, frame), scalar)

@@ -13,11 +13,14 @@ from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.plan.columns.column import Array, ColumnValue, Mask, OutOfSteps, rows_of, take
 from kdsl.plan.columns.facts import Facts
+from kdsl.plan.columns.traced import Place, cells_of
 from kdsl.plan.scalar import Frame
 from kdsl.plan.values import Value
 
 MIN_ROWS: Final = 12
 """For fewer nodes the scalar back end is faster than making columns."""
+MIN_TAPED: Final = 3
+"""For fewer nodes it is faster than playing a tape."""
 
 
 @dataclass(slots=True)
@@ -25,7 +28,7 @@ class Batch:
     """Some rows of a snapshot, for one pod.
 
     `frame` is the scalar frame: it holds what is the same for all rows, and the meter. `columns` holds the
-    variables that are not, by slot.
+    variables that are not, by slot. While an evaluation is watched, `rows` are `TracedRows`.
 
     The meter is that of one node. What columns take from it is never less than what the scalar back end would
     take for any row, so as long as it lasts no row would have run out of steps, and a rule cannot run longer
@@ -48,6 +51,10 @@ class Batch:
         if meter.left < 0:
             raise OutOfSteps
 
+    def column(self, place: Place) -> NDArray[np.int64]:
+        """Return what the rows have in a column of the snapshot."""
+        return cells_of(self.snapshot, self.rows, place)
+
     def nodes(self) -> Iterator[Value]:
         """Yield the nodes, as the scalar back end sees them."""
         return map(self.snapshot.info, self.rows.tolist())
@@ -63,9 +70,11 @@ class Batch:
         return Batch(self.snapshot, self.rows, frame, self.facts, columns)
 
 
-def is_worth_columns(nodes: NodeSet) -> bool:
-    """Tell whether nodes are many enough. What-ifs are about single nodes, and their facts are not kept."""
-    return len(nodes) >= MIN_ROWS and not nodes.snapshot.is_overlay
+def is_worth_columns(nodes: NodeSet, has_tape: bool = False) -> bool:
+    """Tell whether nodes are many enough, fewer with a tape. What-ifs are about single nodes, and their facts
+    are not kept.
+    """
+    return len(nodes) >= (MIN_TAPED if has_tape else MIN_ROWS) and not nodes.snapshot.is_overlay
 
 
 def batch_of(nodes: NodeSet, frame: Frame) -> Batch:

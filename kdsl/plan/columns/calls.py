@@ -54,7 +54,7 @@ def compare_columns(left: Operand, right: Operand, wanted: bool, dtype: Any) -> 
             return Same((one.value == other.value) is wanted)
         found = equal_codes(one, other) if dtype is None else None
         if found is None:
-            found = equality(len(batch), one, other, dtype)
+            return equality(one, other, dtype, wanted)
         return found if wanted else Column(~found.values, found.bad)
 
     return compare

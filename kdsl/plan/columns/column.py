@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,8 @@ Int64s: TypeAlias = NDArray[np.int64]
 DTYPES: Final[dict[Type, Any]] = {BOOL: np.bool_, INT: np.int64, DOUBLE: np.float64}
 """The types that have arrays of their own."""
 
-_PLAIN: Final[dict[type, Any]] = {bool: np.bool_, int: np.int64, float: np.float64}
+PLAIN: Final[dict[type, Any]] = {bool: np.bool_, int: np.int64, float: np.float64}
+"""The type of array for values of a class."""
 
 
 class NotColumnar(Exception):  # noqa: N818 - control flow, not an error
@@ -98,12 +99,10 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class ResourceTable:
-    """`read` returns the amounts of a resource, in its canonical unit; `names` are those that some row may
-    have.
-    """
+    """`read` returns the amounts of a resource, in its canonical unit; `names` those that a row may have."""
 
     read: Callable[[str], Int64s]
-    names: frozenset[str]
+    names: Callable[[], frozenset[str]]
 
 
 ColumnValue: TypeAlias = Same | Column | Amounts | Coded | Items | ResourceTable
@@ -137,13 +136,25 @@ def spread(value: ColumnValue, rows: int, dtype: Any) -> tuple[Array, Bad]:
     match value:
         case Column(values=found, bad=bad):
             pass
-        case Same(value=only) if only.__class__ in _PLAIN:
-            found = np.full(rows, only, dtype=_PLAIN[only.__class__])
+        case Same(value=only) if only.__class__ in PLAIN:
+            found = np.full(rows, only, dtype=PLAIN[only.__class__])
         case _:
             raise NotColumnar
     if dtype is not None and found.dtype != dtype:
         raise NotColumnar
     return found, bad
+
+
+def operand(value: ColumnValue, dtype: Any) -> tuple[Array, Bad]:
+    """Return a bool, int or double for arithmetic: an array, or one number where all rows share it.
+    NotColumnar where it is none, or of another type.
+    """
+    match value:
+        case Column(values=found, bad=bad) if found.dtype == dtype:
+            return found, bad
+        case Same(value=only) if PLAIN.get(only.__class__) is dtype:
+            return cast(Array, only), None
+    raise NotColumnar
 
 
 def of_results(

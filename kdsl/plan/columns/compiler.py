@@ -43,6 +43,7 @@ from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.logic import choose, conjunction, disjunction
 from kdsl.plan.columns.rule import ColumnScope, Note, RuleColumns
+from kdsl.plan.columns.tape import recorded
 from kdsl.plan.functions import IMPLEMENTATIONS
 from kdsl.plan.ir import free_slots, operands
 from kdsl.plan.scalar import UNSET, Closure
@@ -62,8 +63,13 @@ _LISTS = (Macro.FILTER, Macro.MAP, Macro.TRANSFORM_LIST, Macro.TRANSFORM_MAP)
 class ColumnCompiler(RuleColumns):
     """Compiles the expressions of one rule."""
 
-    def compile(self, expr: TypedExpr, shared: frozenset[int] = frozenset()) -> ColumnClosure:
-        """Compile an expression. `shared` are loop variables that hold one value for all rows."""
+    def compile(self, expr: TypedExpr) -> ColumnClosure:
+        """Compile an expression that stands for itself, such as the value of a score."""
+        lowered, slot = self.lower(expr), self.tapes.add(expr.reads)
+        return lowered if slot is None else recorded(lowered, slot)
+
+    def lower(self, expr: TypedExpr, shared: frozenset[int] = frozenset()) -> ColumnClosure:
+        """Compile a part of a rule. `shared` are loop variables that hold one value for all rows."""
         return Lowering(self, shared, frozenset(), self.slots.node).lower(expr)
 
 

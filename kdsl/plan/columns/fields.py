@@ -21,6 +21,7 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.facts import ABSENT
 from kdsl.plan.columns.logic import Operand
+from kdsl.plan.columns.traced import POD_COUNTS
 from kdsl.plan.views import attribute_of
 
 _RESOURCES = {"allocatable": "allocatable", "requested": "requested", "scoredRequests": "scored_requests"}
@@ -33,12 +34,13 @@ def node_field(expr: FieldOf) -> Operand:
         read = _RESOURCES[expr.field]
 
         def table(batch: Batch) -> ColumnValue:
-            column, rows = getattr(batch.snapshot, read), batch.rows
-            return ResourceTable(lambda name: column(name)[rows], frozenset(batch.snapshot.resource_names))
+            return ResourceTable(
+                lambda name: batch.column((read, name)), lambda: frozenset(batch.snapshot.resource_names)
+            )
 
         return table
     if expr.field == "podCount":
-        return lambda batch: Column(batch.snapshot.pod_counts[batch.rows])
+        return lambda batch: Column(batch.column(POD_COUNTS))
     if expr.type not in _PLAIN or not is_static(expr.reads):
         raise NotColumnar
     attribute, dtype = attribute_of(expr.field), DTYPES.get(expr.type)

@@ -27,10 +27,12 @@ from kdsl.plan.columns.column import (
     Same,
     bad_of,
     either,
+    operand,
     spread,
 )
 from kdsl.plan.columns.kernels import KERNELS, Kernel, sum_overflows
 from kdsl.plan.columns.logic import Operand, Tally, plain
+from kdsl.plan.columns.traced import is_traced
 from kdsl.plan.scalar.comprehensions import pairs
 from kdsl.plan.values import Optional, Value, kind_of
 
@@ -166,7 +168,7 @@ def _quantifier(iterable: Operand, slots: tuple[int, ...], body: Operand, decide
                 values = (values & present) if decider else (values | absent)
                 bad = None if bad is None else bad & present
             tally.add(values, bad, None)
-            if tally.is_over:
+            if not is_traced(values) and not len(tally.open_rows()):
                 break
         return tally.result()
 
@@ -189,7 +191,7 @@ def _build(
                 if where is not None:
                     present, failed = _kept(where(batch), present, len(batch))
                     bad = either(bad, failed)
-                    if present is not None and not present.any():
+                    if present is not None and not is_traced(present) and not present.any():
                         continue
                 # `filter` keeps its variable.
                 value = batch.columns[slots[0]] if body is None else body(batch)
@@ -216,7 +218,7 @@ def _kept(condition: ColumnValue, present: Bad, rows: int) -> tuple[Bad, Bad]:
     if bad is not None:
         values = values & ~bad
         bad = bad if present is None else bad & present
-    if values.all():
+    if not is_traced(values) and values.all():
         return present, bad
     return (values if present is None else values & present), bad
 
@@ -234,10 +236,11 @@ def _size(rows: int, args: list[ColumnValue]) -> ColumnValue:
 
 
 def _count(items: Items, rows: int) -> Int64s:
-    count = np.zeros(rows, dtype=np.int64)
-    for entry in items.entries:
-        count += 1 if entry.present is None else entry.present
-    return count
+    some = [entry.present for entry in items.entries if entry.present is not None]
+    everywhere = len(items.entries) - len(some)
+    if not some:
+        return np.full(rows, everywhere, dtype=np.int64)
+    return sum((mask.astype(np.int64) for mask in some[1:]), some[0] + everywhere)
 
 
 def _sum(dtype: Any) -> Kernel:
@@ -245,17 +248,19 @@ def _sum(dtype: Any) -> Kernel:
         items = args[0]
         if not isinstance(items, Items):
             raise NotColumnar
-        total, bad = np.zeros(rows, dtype=dtype), items.bad
+        total, bad = dtype(0), items.bad
         for entry in items.entries:
-            values, _ = spread(entry.value, rows, dtype)
+            values, _ = operand(entry.value, dtype)
             if entry.present is not None:
                 values = np.where(entry.present, values, dtype(0))
             after = total + values
             if dtype is np.int64:
                 overflow = sum_overflows(total, values, after)
-                bad = either(bad, overflow if overflow.any() else None)
+                if overflow.any():
+                    bad = either(bad, np.broadcast_to(overflow, rows))
             total = after
-        return Column(total, bad)
+        # All rows may share it as far as they are good.
+        return Column(np.full(rows, total) if isinstance(total, dtype) else total, bad)
 
     return kernel
 
@@ -326,7 +331,7 @@ def _in_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
     return Column(matches[value.codes], value.bad)
 
 
-def _extreme_of_list(name: str, dtype: Any) -> Kernel:
+def _extreme_of_list(name: str) -> Kernel:
     """Return `math.least` or `math.greatest` of a list whose items all rows have."""
     kernel = KERNELS[name]
 
@@ -336,8 +341,7 @@ def _extreme_of_list(name: str, dtype: Any) -> Kernel:
             raise NotColumnar
         if any(entry.present is not None for entry in items.entries):
             raise NotColumnar
-        values = [Column(*spread(entry.value, rows, dtype)) for entry in items.entries]
-        return kernel(rows, list(values))
+        return kernel(rows, [entry.value for entry in items.entries])
 
     return of_list
 
@@ -364,8 +368,8 @@ CALLS: Final[Mapping[str, Callable[[int, list[ColumnValue]], ColumnValue]]] = {
     "optional_orValue_value": _or_value,
     "in_map": _in_map,
     "in_list": _in_list,
-    "math_least_list_int": _extreme_of_list("math_least_int", np.int64),
-    "math_least_list_double": _extreme_of_list("math_least_double", np.float64),
-    "math_greatest_list_int": _extreme_of_list("math_greatest_int", np.int64),
-    "math_greatest_list_double": _extreme_of_list("math_greatest_double", np.float64),
+    "math_least_list_int": _extreme_of_list("math_least_int"),
+    "math_least_list_double": _extreme_of_list("math_least_double"),
+    "math_greatest_list_int": _extreme_of_list("math_greatest_int"),
+    "math_greatest_list_double": _extreme_of_list("math_greatest_double"),
 }

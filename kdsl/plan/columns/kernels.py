@@ -7,13 +7,14 @@ here is evaluated per distinct value or row by row.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
 from kdsl.base.quantity import NANOS_PER_UNIT, Quantity
 from kdsl.base.resources import CPU, Resources
 from kdsl.plan.columns.column import (
+    AllBad,
     Amounts,
     Array,
     Bad,
@@ -24,8 +25,10 @@ from kdsl.plan.columns.column import (
     ResourceTable,
     Same,
     either,
+    operand,
     spread,
 )
+from kdsl.plan.columns.traced import is_exact, least_of, quotient
 from kdsl.plan.values import INT_MAX, INT_MIN
 
 Kernel = Callable[[int, list[ColumnValue]], ColumnValue]
@@ -34,67 +37,82 @@ Kernel = Callable[[int, list[ColumnValue]], ColumnValue]
 _EXACT: Final = 2**53  # up to here every int64 is a float64
 _MILLI: Final = 1000
 
+_NOWHERE: Final = np.False_
+"""Marks no row."""
 
-def _checked(values: Array, overflow: Array, *bads: Bad) -> Column:
+
+def _marked(mask: Array | np.bool_) -> Bad:
+    """Return a mask; None where it marks no row. AllBad where it is known to mark all of them."""
+    if isinstance(mask, np.generic):
+        if mask:
+            raise AllBad
+        return None
+    return mask if mask.any() else None
+
+
+def _checked(values: Array, overflow: Array | np.bool_, *bads: Bad) -> Column:
     """Return ints, with the rows that overflowed marked."""
-    return Column(values, either(*bads, overflow if overflow.any() else None))
+    return Column(values, either(*bads, _marked(overflow)))
 
 
-def _ints(rows: int, args: list[ColumnValue]) -> tuple[Int64s, Int64s, Bad]:
-    left, left_bad = spread(args[0], rows, np.int64)
-    right, right_bad = spread(args[1], rows, np.int64)
+def _ints(args: list[ColumnValue]) -> tuple[Int64s, Int64s, Bad]:
+    left, left_bad = operand(args[0], np.int64)
+    right, right_bad = operand(args[1], np.int64)
     return left, right, either(left_bad, right_bad)
 
 
-def sum_overflows(left: Int64s, right: Int64s, total: Int64s) -> Array:
+def sum_overflows(left: Int64s, right: Int64s, total: Int64s) -> Array | np.bool_:
     """Tell where `left + right` wrapped around: both have the sign that the total has not."""
-    return ((left ^ total) & (right ^ total)) < 0
+    return _NOWHERE if is_exact(total) else ((left ^ total) & (right ^ total)) < 0
 
 
-def difference_overflows(left: Int64s, right: Int64s, rest: Int64s) -> Array:
-    return ((left ^ right) & (left ^ rest)) < 0
+def difference_overflows(left: Int64s, right: Int64s, rest: Int64s) -> Array | np.bool_:
+    return _NOWHERE if is_exact(rest) else ((left ^ right) & (left ^ rest)) < 0
 
 
-def product_overflows(left: Int64s, right: Int64s) -> Array:
+def product_overflows(left: Int64s, right: Int64s, product: Int64s) -> Array | np.bool_:
     """Tell where a product may not fit, by its magnitude: a little too often, never too seldom."""
-    return np.abs(left.astype(np.float64)) * np.abs(right.astype(np.float64)) >= 2.0**62
+    return _NOWHERE if is_exact(product) else np.abs(left * 1.0) * np.abs(right * 1.0) >= 2.0**62
 
 
-def truncated_quotient(left: Int64s, right: Int64s) -> tuple[Int64s, Array]:
+def truncated_quotient(left: Int64s, right: Int64s) -> tuple[Int64s, Array | np.bool_]:
     """Divide toward zero; the second result marks divisors of zero and the one quotient that does not fit."""
+    if least_of(right) > 0:
+        return quotient(left, right), _NOWHERE
     undefined = (right == 0) | ((left == INT_MIN) & (right == -1))
     divisor = np.where(undefined, 1, right)
-    quotient = left // divisor
-    return quotient + ((left % divisor != 0) & ((left < 0) != (divisor < 0))), undefined
+    # A rest has the sign of what is divided: without it nothing needs rounding.
+    return (left - np.fmod(left, divisor)) // divisor, undefined
 
 
 def _add_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, bad = _ints(rows, args)
+    left, right, bad = _ints(args)
     total = left + right
     return _checked(total, sum_overflows(left, right, total), bad)
 
 
 def _subtract_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, bad = _ints(rows, args)
+    left, right, bad = _ints(args)
     rest = left - right
     return _checked(rest, difference_overflows(left, right, rest), bad)
 
 
 def _multiply_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, bad = _ints(rows, args)
-    return _checked(left * right, product_overflows(left, right), bad)
+    left, right, bad = _ints(args)
+    product = left * right
+    return _checked(product, product_overflows(left, right, product), bad)
 
 
 def _divide_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, bad = _ints(rows, args)
-    quotient, undefined = truncated_quotient(left, right)
-    return _checked(quotient, undefined, bad)
+    left, right, bad = _ints(args)
+    whole, undefined = truncated_quotient(left, right)
+    return _checked(whole, undefined, bad)
 
 
 def _modulo_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, bad = _ints(rows, args)
-    quotient, undefined = truncated_quotient(left, right)
-    return _checked(left - quotient * right, undefined, bad)
+    left, right, bad = _ints(args)
+    whole, undefined = truncated_quotient(left, right)
+    return _checked(left - whole * right, undefined, bad)
 
 
 def _negate_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
@@ -107,13 +125,22 @@ def _absolute_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
     return _checked(np.abs(values), values == INT_MIN, bad)
 
 
+def _column(values: Array | np.bool_ | np.int64, bad: Bad) -> ColumnValue:
+    """Return a column, or the one value that all rows are known to have; NotColumnar where some are bad."""
+    if not isinstance(values, np.generic):
+        return Column(values, bad)
+    if bad is not None:
+        raise NotColumnar
+    return Same(values.item())
+
+
 def _of_two(compute: Callable[[Array, Array], Array], dtype: Any) -> Kernel:
     """Return a kernel for two arguments of one type that cannot fail."""
 
     def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
-        left, left_bad = spread(args[0], rows, dtype)
-        right, right_bad = spread(args[1], rows, dtype)
-        return Column(compute(left, right), either(left_bad, right_bad))
+        left, left_bad = operand(args[0], dtype)
+        right, right_bad = operand(args[1], dtype)
+        return _column(compute(left, right), either(left_bad, right_bad))
 
     return kernel
 
@@ -148,9 +175,10 @@ def _extreme(better: Callable[[Array, Array], Array], dtype: Any) -> Kernel:
     """Return `math.least` or `math.greatest`: the first argument that no other is better than."""
 
     def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
-        best, bad = spread(args[0], rows, dtype)
+        # Of what all rows share the first operation makes arrays: not all arguments are such.
+        best, bad = operand(args[0], dtype)
         for arg in args[1:]:
-            other, other_bad = spread(arg, rows, dtype)
+            other, other_bad = operand(arg, dtype)
             best, bad = np.where(better(other, best), other, best), either(bad, other_bad)
         return Column(best, bad)
 
@@ -165,48 +193,49 @@ def scale_of(resource: str) -> int:
     return _MILLI if resource == CPU else 1
 
 
-def _amounts(rows: int, args: list[ColumnValue]) -> tuple[Int64s, Int64s, int, Bad]:
+def _amounts(args: list[ColumnValue]) -> tuple[Int64s, Int64s, int, Bad]:
     """Return two quantities in one scale."""
     scales = [arg.scale for arg in args if isinstance(arg, Amounts)]
     if len(set(scales)) != 1:
         raise NotColumnar
-    (left, left_bad), (right, right_bad) = (amount_of(arg, scales[0], rows) for arg in args)
+    (left, left_bad), (right, right_bad) = (amount_of(arg, scales[0]) for arg in args)
     return left, right, scales[0], either(left_bad, right_bad)
 
 
-def amount_of(value: ColumnValue, scale: int, rows: int) -> tuple[Int64s, Bad]:
-    """Return a quantity in a scale; NotColumnar where it is in another one, or finer than that."""
+def amount_of(value: ColumnValue, scale: int) -> tuple[Int64s, Bad]:
+    """Return a quantity in a scale, a single one where all rows share it; NotColumnar where it is in another
+    scale, or finer than that.
+    """
     if isinstance(value, Amounts) and value.scale == scale:
         return value.values, value.bad
     if isinstance(value, Same) and isinstance(value.value, Quantity):
         amount, rest = divmod(value.value.nanos * scale, NANOS_PER_UNIT)
         if rest == 0 and abs(amount) <= INT_MAX:
-            return np.full(rows, amount, dtype=np.int64), None
+            return cast(Int64s, amount), None
     raise NotColumnar
 
 
 def _compare_amounts(compare: Callable[[Array, Array], Array]) -> Kernel:
     def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
-        left, right, _, bad = _amounts(rows, args)
-        return Column(compare(left, right), bad)
+        left, right, _, bad = _amounts(args)
+        return _column(compare(left, right), bad)
 
     return kernel
 
 
-def _checked_amounts(values: Int64s, scale: int, overflow: Array, *bads: Bad) -> Amounts:
+def _checked_amounts(values: Int64s, scale: int, overflow: Array | np.bool_, *bads: Bad) -> Amounts:
     """Return quantities, with those that overflowed marked. The least int64 is no quantity of units."""
-    outside = overflow | (values == INT_MIN)
-    return Amounts(values, scale, either(*bads, outside if outside.any() else None))
+    return Amounts(values, scale, either(*bads, _marked(overflow | (values == INT_MIN))))
 
 
 def _add_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, scale, bad = _amounts(rows, args)
+    left, right, scale, bad = _amounts(args)
     total = left + right
     return _checked_amounts(total, scale, sum_overflows(left, right, total), bad)
 
 
 def _subtract_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, scale, bad = _amounts(rows, args)
+    left, right, scale, bad = _amounts(args)
     rest = left - right
     return _checked_amounts(rest, scale, difference_overflows(left, right, rest), bad)
 
@@ -215,28 +244,31 @@ def _multiply_amount(rows: int, args: list[ColumnValue]) -> ColumnValue:
     first, second = args if isinstance(args[0], Amounts) else reversed(args)
     if not isinstance(first, Amounts):
         raise NotColumnar
-    factor, bad = spread(second, rows, np.int64)
-    overflow = product_overflows(first.values, factor)
-    return _checked_amounts(first.values * factor, first.scale, overflow, first.bad, bad)
+    factor, bad = operand(second, np.int64)
+    product = first.values * factor
+    overflow = product_overflows(first.values, factor, product)
+    return _checked_amounts(product, first.scale, overflow, first.bad, bad)
 
 
 def _divide_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, _, bad = _amounts(rows, args)
-    quotient, undefined = truncated_quotient(left, right)
-    return _checked(quotient, undefined, bad)
+    left, right, _, bad = _amounts(args)
+    whole, undefined = truncated_quotient(left, right)
+    return _checked(whole, undefined, bad)
 
 
 def _ratio_of_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, _, bad = _amounts(rows, args)
+    left, right, _, bad = _amounts(args)
     undefined = (right == 0) | (np.abs(left) > _EXACT) | (np.abs(right) > _EXACT)
-    ratio = left.astype(np.float64) / np.where(undefined, 1, right).astype(np.float64)
-    return Column(ratio, either(bad, undefined if undefined.any() else None))
+    ratio = (left * 1.0) / (np.where(undefined, 1, right) * 1.0)
+    return Column(ratio, either(bad, _marked(undefined)))
 
 
 def _amount_as_integer(rows: int, args: list[ColumnValue]) -> ColumnValue:
     amounts = args[0]
     if not isinstance(amounts, Amounts):
         raise NotColumnar
+    if amounts.scale == 1:
+        return Column(amounts.values, amounts.bad)
     broken = amounts.values % amounts.scale != 0
     return _checked(amounts.values // amounts.scale, broken, amounts.bad)
 
@@ -249,8 +281,8 @@ def _sign_of_amounts(rows: int, args: list[ColumnValue]) -> ColumnValue:
 
 
 def _compare_to(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    left, right, _, bad = _amounts(rows, args)
-    return Column((left > right).astype(np.int64) - (left < right), bad)
+    left, right, _, bad = _amounts(args)
+    return _column((left > right).astype(np.int64) - (left < right), bad)
 
 
 # ---- resources ---------------------------------------------------------------------------------------------
@@ -259,7 +291,7 @@ def _compare_to(rows: int, args: list[ColumnValue]) -> ColumnValue:
 def _resources(value: ColumnValue) -> tuple[frozenset[str], Callable[[str], Int64s | int]]:
     """Return the resources that a value may name, and what gives the amount of each."""
     if isinstance(value, ResourceTable):
-        return value.names, value.read
+        return value.names(), value.read
     if isinstance(value, Same) and isinstance(value.value, Resources):
         return frozenset(value.value.amounts()), value.value.amount
     raise NotColumnar
@@ -336,13 +368,16 @@ KERNELS: Final[Mapping[str, Kernel]] = {
 }
 
 
-def equality(rows: int, left: ColumnValue, right: ColumnValue, dtype: Any) -> Column:
-    """Compare two values of one plain type for equality."""
+def equality(left: ColumnValue, right: ColumnValue, dtype: Any, wanted: bool = True) -> ColumnValue:
+    """Compare two values of one plain type for equality, or inequality where `wanted` is false. Not all rows
+    share both.
+    """
+    compare = np.equal if wanted else np.not_equal
     if isinstance(left, Amounts) or isinstance(right, Amounts):
-        first, second, _, bad = _amounts(rows, [left, right])
-        return Column(first == second, bad)
+        first, second, _, bad = _amounts([left, right])
+        return _column(compare(first, second), bad)
     if dtype is None:
         raise NotColumnar
-    one, one_bad = spread(left, rows, dtype)
-    other, other_bad = spread(right, rows, dtype)
-    return Column(one == other, either(one_bad, other_bad))
+    one, one_bad = operand(left, dtype)
+    other, other_bad = operand(right, dtype)
+    return _column(compare(one, other), either(one_bad, other_bad))

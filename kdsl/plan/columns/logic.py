@@ -10,6 +10,7 @@ import numpy as np
 
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
+    PLAIN,
     AllBad,
     Amounts,
     Array,
@@ -23,10 +24,12 @@ from kdsl.plan.columns.column import (
     Same,
     bad_of,
     either,
+    operand,
     rows_of,
     spread,
 )
 from kdsl.plan.columns.kernels import amount_of
+from kdsl.plan.columns.traced import is_traced
 from kdsl.plan.values import Value
 
 Operand = Callable[[Batch], ColumnValue]
@@ -40,39 +43,40 @@ class Tally:
 
     def __init__(self, rows: int, decider: bool) -> None:
         self.decider = decider
-        self.decided = np.zeros(rows, dtype=np.bool_)
-        self.bad = np.zeros(rows, dtype=np.bool_)
-        self.is_same = True
+        self._rows = rows
+        self._decided: Bad = None
+        self._bad: Bad = None
+        self._is_same = True
 
     def add(self, value: Mask, bad: Bad, among: Array | None) -> None:
         """Take the values of one operand for the rows `among` (None: all)."""
-        self.is_same = False
+        self._is_same = False
         decides = value if self.decider else ~value
         if bad is not None:
             decides = decides & ~bad
-        if among is None:
-            self.decided |= decides
-            if bad is not None:
-                self.bad |= bad
-        else:
-            self.decided[among[decides]] = True
-            if bad is not None:
-                self.bad[among[bad]] = True
+        self._decided = either(self._decided, self._everywhere(decides, among))
+        if bad is not None:
+            self._bad = either(self._bad, self._everywhere(bad, among))
 
     def fail(self, among: Array | None) -> None:
         """Take an operand that failed for the rows `among`."""
-        self.is_same = False
-        self.bad[slice(None) if among is None else among] = True
+        self._is_same = False
+        failed = np.ones(self._rows if among is None else len(among), dtype=np.bool_)
+        self._bad = either(self._bad, self._everywhere(failed, among))
 
-    @property
-    def is_over(self) -> bool:
-        return bool(self.decided.all())
+    def _everywhere(self, mask: Mask, among: Array | None) -> Mask:
+        return mask if among is None else scattered(mask, among, self._rows)
+
+    def open_rows(self) -> Array:
+        """Return the rows that are not decided."""
+        return np.arange(self._rows) if self._decided is None else rows_of(~self._decided)
 
     def result(self) -> ColumnValue:
-        if self.is_same:
+        if self._is_same:
             return Same(not self.decider)
-        bad = self.bad & ~self.decided
-        return Column(self.decided if self.decider else ~self.decided, bad if bad.any() else None)
+        decided = np.zeros(self._rows, dtype=np.bool_) if self._decided is None else self._decided
+        bad = None if self._bad is None else self._bad & ~decided
+        return Column(decided if self.decider else ~decided, None if bad is None or not bad.any() else bad)
 
 
 def _connective(operands: Sequence[Operand], decider: bool) -> Operand:
@@ -81,9 +85,9 @@ def _connective(operands: Sequence[Operand], decider: bool) -> Operand:
     def evaluate(batch: Batch) -> ColumnValue:
         tally: Tally | None = None
         part, among = batch, None
-        for place, operand in enumerate(operands):
+        for place, each in enumerate(operands):
             try:
-                value = operand(part)
+                value = each(part)
             except AllBad:
                 tally = tally or Tally(len(batch), decider)
                 tally.fail(among)
@@ -102,9 +106,13 @@ def _connective(operands: Sequence[Operand], decider: bool) -> Operand:
                     return value
                 tally = Tally(len(batch), decider)
             tally.add(values, bad, among)
-            if place == last or tally.is_over:
+            if place == last:
                 break
-            open_rows = rows_of(~tally.decided)
+            if is_traced(values):
+                continue
+            open_rows = tally.open_rows()
+            if not len(open_rows):
+                break
             if len(open_rows) * 2 < len(part):
                 part, among = batch.part(open_rows), open_rows
         return Same(not decider) if tally is None else tally.result()
@@ -128,6 +136,8 @@ def choose(condition: Operand, yes: Operand, no: Operand) -> Operand:
         if isinstance(chosen, Same):
             return yes(batch) if chosen.value is True else no(batch)
         values, bad = spread(chosen, len(batch), np.bool_)
+        if is_traced(values):
+            return _with_bad(_selected(values, _or_none(yes, batch), _or_none(no, batch)), bad)
         first, second = rows_of(values), rows_of(~values)
         if not len(second):
             return _with_bad(yes(batch), bad)
@@ -144,10 +154,48 @@ Part = tuple[Array, ColumnValue | None]
 
 def _branch(closure: Operand, batch: Batch, index: Array) -> Part:
     """Return a branch for its rows; None where it fails for all of them."""
+    return index, _or_none(closure, batch.part(index))
+
+
+def _or_none(closure: Operand, batch: Batch) -> ColumnValue | None:
     try:
-        return index, closure(batch.part(index))
+        return closure(batch)
     except AllBad:
-        return index, None
+        return None
+
+
+def _selected(condition: Mask, yes: ColumnValue | None, no: ColumnValue | None) -> ColumnValue:
+    """Put two branches together that were evaluated for all rows: of one plain type, or amounts."""
+    known = [value for value in (yes, no) if value is not None]
+    if not known:
+        raise AllBad
+    bad = either(_failing(condition, yes), _failing(~condition, no))
+    if len(known) == 1:
+        return _with_bad(known[0], bad)
+    amounts = next((value for value in known if isinstance(value, Amounts)), None)
+    if amounts is not None:
+        one, other = (amount_of(value, amounts.scale)[0] for value in known)
+        return Amounts(np.where(condition, one, other), amounts.scale, bad)
+    dtype = next((value.values.dtype.type for value in known if isinstance(value, Column)), None)
+    if dtype is None:
+        dtype = next((PLAIN.get(value.value.__class__) for value in known if isinstance(value, Same)), None)
+    if dtype is None:
+        raise NotColumnar
+    one, other = (operand(value, dtype)[0] for value in known)
+    return Column(np.where(condition, one, other), bad)
+
+
+def _failing(chosen: Mask, value: ColumnValue | None) -> Bad:
+    """Return the rows that choose a branch and are bad there."""
+    bad = None if value is None else bad_of(value)
+    return chosen if value is None else None if bad is None else chosen & bad
+
+
+def scattered(mask: Mask, among: Array, rows: int) -> Mask:
+    """Return a mask of some rows as one of all."""
+    everywhere = np.zeros(rows, dtype=np.bool_)
+    everywhere[among] = mask
+    return everywhere
 
 
 def _with_bad(value: ColumnValue, bad: Bad) -> ColumnValue:
@@ -231,5 +279,5 @@ def _merge_amounts(rows: int, parts: list[Part], bad: Bad) -> ColumnValue:
     merged = np.zeros(rows, dtype=np.int64)
     for index, value in parts:
         if value is not None:
-            merged[index] = amount_of(value, scale, len(index))[0]
+            merged[index] = amount_of(value, scale)[0]
     return Amounts(merged, scale, bad)

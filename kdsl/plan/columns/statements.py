@@ -8,66 +8,25 @@ back end as a whole, so is one whose reason depends on the node.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kdsl.check.model import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement, CheckedTemplate
 from kdsl.check.typed import TypedExpr
 from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
-from kdsl.plan.columns.column import AllBad, Mask, Same, rows_of, spread
+from kdsl.plan.columns.column import AllBad, Bad, Mask, Same, spread
 from kdsl.plan.columns.compiler import ColumnCompiler, Note
 from kdsl.plan.columns.distinct import Spending, fact_digits, grouped, show_node
+from kdsl.plan.columns.logic import scattered
+from kdsl.plan.columns.rejections import NotedRejections, Rejections
+from kdsl.plan.columns.tape import Tapes
 from kdsl.plan.scalar import UNSET
 from kdsl.plan.scope import RuleScope
 from kdsl.plan.statements import CODES, Block
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError
-from kdsl.plan.verdicts import Failure, OnError, Verdicts
-
-
-@dataclass(slots=True)
-class Rejections:
-    """What was found of a batch so far: `failures` in the order of the rule, each with its rows."""
-
-    open: Mask
-    bad: Mask
-    failures: list[tuple[Failure, Mask]] = field(default_factory=list)
-
-    @staticmethod
-    def of(rows: int) -> Rejections:
-        return Rejections(np.ones(rows, dtype=np.bool_), np.zeros(rows, dtype=np.bool_))
-
-    def add(self, failure: Failure, rows: Mask) -> None:
-        if rows.any():
-            self.failures.append((failure, rows))
-
-    def leave(self, rows: Mask) -> None:
-        """Leave rows to the scalar back end."""
-        self.bad |= rows
-        self.open &= ~rows
-
-    def ids(self, verdicts: Verdicts, report_all: bool) -> NDArray[np.int32]:
-        """Return the number of each row's status; those of bad rows mean nothing."""
-        if not report_all:
-            # The first failure closes a row.
-            numbers = np.zeros(len(self.open), dtype=np.int32)
-            for failure, rows in self.failures:
-                numbers[rows] = verdicts.id_of((failure,))
-            return numbers
-        lists: list[tuple[Failure, ...]] = [()]
-        which = np.zeros(len(self.open), dtype=np.int64)
-        for failure, rows in self.failures:
-            before = which.copy()
-            for known in np.unique(before[rows]).tolist():
-                which[rows & (before == known)] = len(lists)
-                lists.append((*lists[known], failure))
-        used, places = np.unique(which, return_inverse=True)
-        ids = [verdicts.id_of(tuple(dict.fromkeys(lists[one]))) for one in used.tolist()]
-        return np.array(ids, dtype=np.int32)[places]
-
+from kdsl.plan.verdicts import Failure, OnError
 
 Step = Callable[[Batch, Rejections], None]
 """Runs one statement for the open rows of a batch and closes those that it rejects."""
@@ -90,10 +49,14 @@ class ColumnBlock:
         self._on_error = on_error
         self._error_parts = tuple(error_parts)
 
-    def steps(
-        self, statements: Iterable[CheckedStatement], shared: frozenset[int] = frozenset()
-    ) -> list[Step]:
-        """Compile statements."""
+    def steps(self, statements: Sequence[CheckedStatement]) -> list[Step]:
+        """Compile the statements of a rule."""
+        steps = self._steps(statements, frozenset())
+        reads = (each.reads for each in expressions_of(statements))
+        slot = self._compiler.tapes.add(frozenset().union(*reads))
+        return steps if slot is None else [_Recorded(steps, self._report_all, slot)]
+
+    def _steps(self, statements: Iterable[CheckedStatement], shared: frozenset[int]) -> list[Step]:
         found: list[Step] = []
         for statement in statements:
             match statement:
@@ -106,44 +69,37 @@ class ColumnBlock:
         return found
 
     def _require(self, statement: CheckedRequire, shared: frozenset[int]) -> Step:
-        condition = self._compiler.compile(self._scope.optimised(statement.condition), shared)
+        condition = self._compiler.lower(self._scope.optimised(statement.condition), shared)
         code, site = CODES[statement.code], statement.span.site
         reason = self._reason(statement.reason, shared)
 
         def step(batch: Batch, found: Rejections) -> None:
-            index = rows_of(found.open)
-            is_part = len(index) * 2 < len(batch)
+            among = found.chosen()
+            part = batch if among is None else batch.part(among)
+            failed: Bad
             try:
-                value = condition(batch.part(index) if is_part else batch)
+                value = condition(part)
             except AllBad:
-                found.leave(found.open.copy())
+                found.leave(None)
                 return
             if isinstance(value, Same):
                 if value.value:
                     return
-                failed, bad = found.open.copy(), None
+                failed = None
             else:
-                values, bad = spread(value, len(index) if is_part else len(batch), np.bool_)
-                if is_part:
-                    failed = np.zeros(len(batch), dtype=np.bool_)
-                    failed[index] = ~values
-                else:
-                    failed = found.open & ~values
-            if bad is not None:
-                if is_part:
-                    everywhere = np.zeros(len(batch), dtype=np.bool_)
-                    everywhere[index] = bad
-                else:
-                    everywhere = found.open & bad
-                failed = failed & ~everywhere
-                found.leave(everywhere)
-            if not failed.any():
-                return
+                values, bad = spread(value, len(part), np.bool_)
+                failed = ~values
+                if among is not None:
+                    failed = scattered(failed, among, len(batch))
+                    bad = None if bad is None else scattered(bad, among, len(batch))
+                if bad is not None:
+                    found.leave(bad)
+                if not found.has(failed):
+                    return
             if reason is None:
                 found.leave(failed)
-                return
-            found.add(reason(batch, code, site), failed)
-            found.open &= ~failed
+            else:
+                found.reject(reason(batch, code, site), failed)
 
         return step
 
@@ -181,7 +137,7 @@ class ColumnBlock:
                     inside |= {inner.variable.slot}
         compiler = self._compiler.resetting(local)
         block = ColumnBlock(scope, compiler, self._report_all, on_error, self._error_parts)
-        steps = block.steps(statement.body, inside)
+        steps = block._steps(statement.body, inside)
         where_span = (statement.where or statement.iterable).span
         report_all = self._report_all
 
@@ -195,25 +151,26 @@ class ColumnBlock:
                     for slot in local:
                         batch.frame[slot] = UNSET
                         batch.columns.pop(slot, None)
-                    before = found.open.copy()
+                    before = found.mark()
                     if error is not None:
-                        found.add(on_error(error, where_span, batch.frame), before)
-                        found.open[:] = False
+                        found.reject(on_error(error, where_span, batch.frame), None)
                     else:
                         for inner in steps:
                             inner(batch, found)
-                            if not found.open.any():
+                            if found.is_over:
                                 break
                     if report_all:
-                        found.open[:] = before & ~found.bad
-                    if not found.open.any():
+                        found.reopen(before)
+                    if found.is_over:
                         return
             except EvalError as error:
                 # The list has no value, or there are not enough steps left; the latter is no row's own error.
                 batch.spend(0)
-                found.add(on_error(error, statement.iterable.span, batch.frame), found.open.copy())
-                if not report_all:
-                    found.open[:] = False
+                failure = on_error(error, statement.iterable.span, batch.frame)
+                if report_all:
+                    found.add(failure, None)
+                else:
+                    found.reject(failure, None)
 
         return step
 
@@ -229,7 +186,7 @@ class ColumnBlock:
         slots = self._compiler.slots
 
         def step(batch: Batch, found: Rejections) -> None:
-            index = rows_of(found.open)
+            index = found.open_rows()
             part = batch.part(index)
             digits = None if atoms is None else fact_digits(atoms, part)
             every = np.arange(len(part))
@@ -248,22 +205,48 @@ class ColumnBlock:
                     for failure in dict.fromkeys(failures):
                         found.add(failure, rows)
                     if failures:
-                        found.open &= ~rows
+                        found.close(rows)
 
         return step
 
 
 def reject(batch: Batch, steps: Iterable[Step], report_all: bool) -> Rejections:
     """Run the steps of a predicate for a batch."""
-    found = Rejections.of(len(batch))
+    found = Rejections(len(batch))
+    _run(steps, batch, found, report_all)
+    return found
+
+
+def _run(steps: Iterable[Step], batch: Batch, found: Rejections, report_all: bool) -> None:
     for step in steps:
-        before = found.open.copy() if report_all else found.open
+        before = found.mark()
         step(batch, found)
         if report_all:
-            found.open[:] = before & ~found.bad
-        elif not found.open.any():
+            found.reopen(before)
+        elif found.is_over:
             break
-    return found
+
+
+class _Recorded:
+    """The statements of a rule as one step, whose tapes are in a slot of the frame."""
+
+    def __init__(self, steps: Sequence[Step], report_all: bool, slot: int) -> None:
+        self._steps = tuple(steps)
+        self._report_all = report_all
+        self._tapes = Tapes(slot, self._evaluate)
+
+    def __call__(self, batch: Batch, found: Rejections) -> None:
+        played = self._tapes.play(batch)
+        if played is None:
+            _run(self._steps, batch, found, self._report_all)
+        else:
+            masks, failures = played
+            found.failures += zip(failures, masks, strict=True)
+
+    def _evaluate(self, batch: Batch) -> tuple[list[Mask], list[Failure]]:
+        found = NotedRejections(len(batch))
+        _run(self._steps, batch, found, self._report_all)
+        return [rows for _, rows in found.failures], [failure for failure, _ in found.failures]
 
 
 def loop_slots(statements: Iterable[CheckedStatement]) -> frozenset[int]:

@@ -1,0 +1,154 @@
+"""Between which bounds the results of operations on arrays lie, given those of their operands.
+
+What cannot happen within the bounds needs no test: an amount of memory that is never above a petabyte does
+not overflow when it is added to another one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from kdsl.plan.values import INT_MAX, INT_MIN
+
+Bound: TypeAlias = int | float
+Range: TypeAlias = tuple[Bound, Bound]
+"""The least and the largest that a number may be. Doubles that have a range are never NaN."""
+
+ALL_INTS: Final[Range] = (INT_MIN, INT_MAX)
+
+Rule = Callable[..., Range | None]
+
+
+def fits(found: Range) -> bool:
+    """Tell whether integers in a range are within int64."""
+    return found[0] >= INT_MIN and found[1] <= INT_MAX
+
+
+def range_of(function: object, ranges: list[Range | None], is_double: bool) -> Range | None:
+    """Return the range of exact results, None where nothing is known. Integers may turn out beyond int64."""
+    rule = _RULES.get(function)
+    if rule is None or None in ranges:
+        return None
+    found = rule(*ranges)
+    if found is None or not is_double:
+        return found
+    # Rounding is monotonic: what holds for the bounds holds for what lies between.
+    return found if math.isfinite(found[0]) and math.isfinite(found[1]) else None
+
+
+def decided(function: object, ranges: list[Range | None]) -> bool | None:
+    """Return what a comparison comes to for all numbers of two ranges, None where that may differ."""
+    compare = _COMPARISONS.get(function)
+    if compare is None or None in ranges:
+        return None
+    one, other = ranges
+    assert one is not None and other is not None
+    if isinstance(one[0], float) is not isinstance(other[0], float):
+        return None
+    return compare(one, other)
+
+
+def _less(one: Range, other: Range) -> bool | None:
+    return True if one[1] < other[0] else False if one[0] >= other[1] else None
+
+
+def _less_equal(one: Range, other: Range) -> bool | None:
+    return True if one[1] <= other[0] else False if one[0] > other[1] else None
+
+
+def _equal(one: Range, other: Range) -> bool | None:
+    is_one_number = one[0] == one[1] == other[0] == other[1]
+    return True if is_one_number else False if one[1] < other[0] or other[1] < one[0] else None
+
+
+def _not_equal(one: Range, other: Range) -> bool | None:
+    is_equal = _equal(one, other)
+    return None if is_equal is None else not is_equal
+
+
+OPPOSITES: Final[Mapping[object, np.ufunc]] = {
+    np.less: np.greater_equal,
+    np.less_equal: np.greater,
+    np.greater: np.less_equal,
+    np.greater_equal: np.less,
+    np.equal: np.not_equal,
+    np.not_equal: np.equal,
+}
+"""What comparisons of integers become when they are negated."""
+
+_COMPARISONS: Final[Mapping[object, Callable[[Range, Range], bool | None]]] = {
+    np.less: _less,
+    np.less_equal: _less_equal,
+    np.greater: lambda one, other: _less(other, one),
+    np.greater_equal: lambda one, other: _less_equal(other, one),
+    np.equal: _equal,
+    np.not_equal: _not_equal,
+}
+
+
+def _corners(compute: Callable[[Any, Any], Bound], one: Range, other: Range) -> Range:
+    found = [compute(left, right) for left, right in product(one, other)]
+    return min(found), max(found)
+
+
+def _absolute(one: Range) -> Range:
+    least, largest = one
+    return one if least >= 0 else (-largest, -least) if largest <= 0 else (0 * least, max(-least, largest))
+
+
+def _quotient(one: Range, other: Range) -> Range | None:
+    return _corners(lambda left, right: left / right, one, other) if other[0] > 0 else None
+
+
+def _floor_quotient(one: Range, other: Range) -> Range | None:
+    return _corners(lambda left, right: left // right, one, other) if other[0] > 0 else None
+
+
+def toward_zero(left: Any, right: Any) -> Any:
+    """Divide integers, without the rest; `right` must be positive."""
+    return (left - np.fmod(left, right)) // right
+
+
+def _quotient_toward_zero(one: Range, other: Range) -> Range | None:
+    def divide(left: Any, right: Any) -> Bound:
+        quotient: Bound = abs(left) // right
+        return quotient if left >= 0 else -quotient
+
+    return _corners(divide, one, other) if other[0] > 0 else None
+
+
+def _monotonic(compute: Callable[[Bound], Bound]) -> Rule:
+    return lambda one: (compute(one[0]), compute(one[1]))
+
+
+def to_int(values: Any) -> Any:
+    """Convert to int64, toward zero."""
+    return values.astype(np.int64)
+
+
+def to_double(values: Any) -> Any:
+    """Convert to float64."""
+    return values.astype(np.float64)
+
+
+_RULES: Final[Mapping[object, Rule]] = {
+    np.add: lambda one, other: (one[0] + other[0], one[1] + other[1]),
+    np.subtract: lambda one, other: (one[0] - other[1], one[1] - other[0]),
+    np.multiply: lambda one, other: _corners(lambda left, right: left * right, one, other),
+    np.divide: _quotient,
+    np.floor_divide: _floor_quotient,
+    toward_zero: _quotient_toward_zero,
+    np.negative: lambda one: (-one[1], -one[0]),
+    np.absolute: _absolute,
+    np.where: lambda one, other: (min(one[0], other[0]), max(one[1], other[1])),
+    np.minimum: lambda one, other: (min(one[0], other[0]), min(one[1], other[1])),
+    np.maximum: lambda one, other: (max(one[0], other[0]), max(one[1], other[1])),
+    np.trunc: _monotonic(lambda bound: float(math.trunc(bound))),
+    to_int: _monotonic(math.trunc),
+    to_double: _monotonic(float),
+}

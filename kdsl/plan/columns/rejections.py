@@ -1,0 +1,134 @@
+"""Which rows of a batch a predicate rejects, and with which failures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.plan.columns.column import Array, Bad, Mask, either, rows_of
+from kdsl.plan.columns.traced import Untraceable
+from kdsl.plan.verdicts import Failure, Verdicts
+
+_BITS: Final = 8
+
+
+class Rejections:
+    """What was found of a batch so far: `failures` in the order of the rule, each with its rows. Masks are
+    never written to.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self.failures: list[tuple[Failure, Mask]] = []
+        self._rows = rows
+        # None are all rows, and no row.
+        self._open: Bad = None
+        self._bad: Bad = None
+
+    @property
+    def bad(self) -> Mask:
+        """The rows that are left to the scalar back end."""
+        return np.zeros(self._rows, dtype=np.bool_) if self._bad is None else self._bad
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether no row is open."""
+        return self._open is not None and not self._open.any()
+
+    def mark(self) -> Bad:
+        """Return what `reopen` takes to open the rows again that are open now."""
+        return self._open
+
+    def reopen(self, mark: Bad) -> None:
+        """Open rows again, but those that are left to the scalar back end."""
+        self._open = mark
+        self.close(self._bad)
+
+    def chosen(self) -> Array | None:
+        """Return the open rows where it pays to look at them alone."""
+        index = None if self._open is None else rows_of(self._open)
+        return None if index is None or len(index) * 2 >= self._rows else index
+
+    def open_rows(self) -> Array:
+        return np.arange(self._rows) if self._open is None else rows_of(self._open)
+
+    def reject(self, failure: Failure, rows: Bad) -> None:
+        """Add a failure of those rows that are open, None for all of them, and close them."""
+        self.add(failure, rows)
+        self.close(self._everywhere(rows))
+
+    def add(self, failure: Failure, rows: Bad) -> None:
+        """Add a failure of those rows that are open, and leave them open."""
+        self.failures.append((failure, self._among_open(rows)))
+
+    def leave(self, rows: Bad) -> None:
+        """Leave those rows that are open to the scalar back end."""
+        left = self._among_open(rows)
+        self._bad = either(self._bad, left)
+        self.close(left)
+
+    def has(self, rows: Bad) -> bool:
+        """Tell whether any row of a mask is open."""
+        return bool(self._among_open(rows).any())
+
+    def _everywhere(self, rows: Bad) -> Mask:
+        return np.ones(self._rows, dtype=np.bool_) if rows is None else rows
+
+    def _among_open(self, rows: Bad) -> Mask:
+        if rows is None or self._open is None:
+            return self._everywhere(self._open if rows is None else rows)
+        return self._open & rows
+
+    def close(self, rows: Bad) -> None:
+        """Close rows."""
+        if rows is not None:
+            self._open = ~rows if self._open is None else self._open & ~rows
+
+    def ids(self, verdicts: Verdicts, report_all: bool) -> NDArray[np.int32]:
+        """Return the number of each row's status; those of bad rows mean nothing."""
+        numbers = np.zeros(self._rows, dtype=np.int32)
+        if not report_all:
+            # The first failure closes a row.
+            for failure, rows in self.failures:
+                numbers[rows] = verdicts.id_of((failure,))
+            return numbers
+        if not self.failures:
+            return numbers
+        chosen, places = _combinations([rows for _, rows in self.failures])
+        ids = [verdicts.id_of(tuple(dict.fromkeys(self.failures[one][0] for one in each))) for each in chosen]
+        return np.array(ids, dtype=np.int32)[places]
+
+
+def _combinations(masks: Sequence[Mask]) -> tuple[list[list[int]], Array]:
+    """Return which masks go together in some row, by number, and which of those combinations each row has."""
+    packed = np.packbits(np.array(masks), axis=0)
+    if len(masks) > _BITS:
+        found, places = np.unique(packed, axis=1, return_inverse=True)
+        bits = np.unpackbits(found, axis=0, count=len(masks))
+        return [column.nonzero()[0].tolist() for column in bits.T], places
+    codes = packed[0]
+    used = np.bincount(codes).nonzero()[0]
+    numbers = np.zeros(1 << _BITS, dtype=np.intp)
+    numbers[used] = np.arange(len(used))
+    order = range(len(masks))
+    return [[one for one in order if code >> _BITS - 1 - one & 1] for code in used.tolist()], numbers[codes]
+
+
+class NotedRejections(Rejections):
+    """What is found of a batch while the evaluation is watched: nothing is decided by what is left of it."""
+
+    @property
+    def is_over(self) -> bool:
+        return False
+
+    def chosen(self) -> None:
+        return None
+
+    def has(self, rows: Bad) -> bool:
+        return True
+
+    def leave(self, rows: Bad) -> None:
+        if self._among_open(rows).any():
+            raise Untraceable

@@ -1,0 +1,326 @@
+"""Arrays that note what is done with them: an evaluation over columns is watched through them, and the
+operations can be done again with other rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import NDArray
+
+from kdsl.cluster.snapshot import LiveSnapshot, Rows, Snapshot
+from kdsl.plan.columns.ranges import (
+    ALL_INTS,
+    OPPOSITES,
+    Range,
+    decided,
+    fits,
+    range_of,
+    to_double,
+    to_int,
+    toward_zero,
+)
+
+_CASTS: Final = {np.dtype(np.int64): to_int, np.dtype(np.float64): to_double}
+_INT64: Final = np.dtype(np.int64)
+_DOUBLE: Final = np.dtype(np.float64)
+
+_NEUTRAL: Final[Mapping[object, tuple[tuple[int, int], ...]]] = {
+    np.add: ((0, 0), (1, 0)),
+    np.subtract: ((1, 0),),
+    np.multiply: ((0, 1), (1, 1)),
+}
+"""Operands of integers, by place, that make no difference."""
+
+_EXTREMES: Final[Mapping[object, np.ufunc]] = {
+    np.less: np.minimum,
+    np.less_equal: np.minimum,
+    np.greater: np.maximum,
+    np.greater_equal: np.maximum,
+}
+
+
+class Untraceable(Exception):  # noqa: N818 - control flow, not an error
+    """An evaluation does what cannot be done again for other rows."""
+
+
+Place = tuple[str, str]
+"""Where a snapshot holds a column: the family of amounts, and the resource. See `amounts`."""
+
+POD_COUNTS: Final = ("pod_counts", "")
+_COUNTS: Final[Range] = (0, 1 << 31)
+
+
+def amounts(snapshot: Snapshot, place: Place) -> NDArray[np.int64]:
+    """Return a column of a snapshot."""
+    family, resource = place
+    found: NDArray[np.int64]
+    found = snapshot.pod_counts if place is POD_COUNTS else getattr(snapshot, family)(resource)
+    return found
+
+
+def bounds(snapshot: LiveSnapshot, place: Place) -> Range:
+    """Return what no amount of a column is beyond; the same object until that grows."""
+    return _COUNTS if place is POD_COUNTS else snapshot.bounds(*place)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A column of the snapshot, with the range that was taken for granted."""
+
+    place: Place
+    range: Range
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A function of traced arrays."""
+
+    function: Callable[..., Any]
+    args: tuple[Traced, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What an evaluation found out about a mask: whether it is true in all rows, or in any of them."""
+
+    mask: Traced
+    of_all: bool
+    outcome: bool
+
+
+class Traced(NDArrayOperatorsMixin):
+    """An array with one cell per row. `range` holds its cells, None where that is not known.
+
+    `is_exact` tells that an integer operation had no result beyond int64. Whatever is not noted raises
+    Untraceable.
+    """
+
+    __slots__ = ("cells", "is_exact", "origin", "range", "trace")
+
+    def __init__(self, trace: Trace, origin: object, cells: Any, range: Range | None, is_exact: bool) -> None:
+        self.trace = trace
+        self.origin = origin
+        self.cells = cells
+        self.range = range
+        self.is_exact = is_exact
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        found: np.dtype[Any] = self.cells.dtype
+        return found
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def any(self) -> bool:
+        return self.trace.guard(self, False)
+
+    def all(self) -> bool:
+        return self.trace.guard(self, True)
+
+    def astype(self, dtype: Any) -> Traced:
+        wanted = np.dtype(dtype)
+        if wanted == self.dtype:
+            return self
+        if wanted not in _CASTS:
+            raise Untraceable
+        found: Traced = self.trace.apply(_CASTS[wanted], (self,))
+        return found
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object) -> Any:
+        if method != "__call__" or kwargs:
+            raise Untraceable
+        return self.trace.apply(ufunc, inputs)
+
+    def __array_function__(self, func: object, types: object, args: Any, kwargs: object) -> Any:
+        if func is not np.where or kwargs or len(args) != 3:
+            raise Untraceable
+        if isinstance(args[0], np.bool_):
+            chosen = args[1] if args[0] else args[2]
+            return chosen if isinstance(chosen, Traced) else np.array(chosen)[()]
+        return self.trace.apply(np.where, args)
+
+    def _refuse(self, *args: object) -> Any:
+        raise Untraceable
+
+    __array__ = __bool__ = __getitem__ = __index__ = __iter__ = __getattr__ = _refuse
+
+
+class _Unseen:
+    """Stands for what an evaluation must not look at."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise Untraceable
+
+
+UNSEEN: Final[Any] = _Unseen()
+
+
+class Trace:
+    """The operations of one evaluation, for some rows of a snapshot. Equal ones are noted once."""
+
+    def __init__(self, snapshot: LiveSnapshot, rows: Rows) -> None:
+        self._snapshot = snapshot
+        self._rows = rows
+        self.noted: list[Traced] = []
+        self.guards: list[Guard] = []
+        self._known: dict[object, Traced] = {}
+
+    @property
+    def rows(self) -> TracedRows:
+        """Stands for the rows."""
+        return TracedRows(self)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def load(self, place: Place) -> Traced:
+        """Note that a column is read."""
+
+        def column() -> Traced:
+            found = Load(place, bounds(self._snapshot, place))
+            cells = amounts(self._snapshot, place).take(self._rows)
+            return Traced(self, found, cells, found.range, True)
+
+        return self._once(place, column)
+
+    def guard(self, mask: Traced, of_all: bool) -> bool:
+        """Note and return whether a mask is true in all rows, or in any."""
+        outcome = bool(mask.cells.all() if of_all else mask.cells.any())
+        self.guards.append(Guard(mask, of_all, outcome))
+        return outcome
+
+    def apply(self, function: Callable[..., Any], inputs: Sequence[object]) -> Any:
+        """Note an operation; return its result, a single bool where it is the same for whatever rows."""
+        args = tuple([self._operand(each) for each in inputs])
+        ranges = [arg.range for arg in args]
+        same = decided(function, ranges)
+        if same is not None:
+            return np.bool_(same)
+        simpler = self._simplified(function, args)
+        if simpler is not None:
+            return simpler
+        return self._once((function, *map(id, args)), lambda: self._result(function, args))
+
+    def _result(self, function: Callable[..., Any], args: tuple[Traced, ...]) -> Traced:
+        cells = function(*[arg.cells for arg in args])
+        # Of `where`, which of two numbers it is does not matter, unless it is the smaller or the larger one.
+        rule, numbers = (_extreme(args), args[1:]) if function is np.where else (function, args)
+        ranges = [arg.range for arg in numbers]
+        if cells.dtype == _DOUBLE:
+            return Traced(self, Applied(function, args), cells, range_of(rule, ranges, True), True)
+        found = range_of(rule, ranges, False)
+        is_exact = found is not None and fits(found)
+        known = (0, 1) if cells.dtype == np.bool_ else found if is_exact else ALL_INTS
+        return Traced(self, Applied(function, args), cells, known, is_exact)
+
+    def _simplified(self, function: object, args: tuple[Traced, ...]) -> Any:
+        """Return what is known to be the result of an operation, or what gives it in a simpler way; None
+        where there is nothing simpler.
+        """
+        for place, neutral in _NEUTRAL.get(function, ()):
+            other = args[1 - place]
+            # One number stands for no array.
+            is_array = other.dtype == args[place].dtype == _INT64 and other.cells.ndim
+            if is_array and args[place].range == (neutral, neutral):
+                return other
+        if function in (np.invert, np.logical_not) and isinstance(negated := args[0].origin, Applied):
+            opposite = OPPOSITES.get(negated.function)
+            # Of doubles that are not comparable both are false.
+            if opposite is not None and negated.args[0].dtype == negated.args[1].dtype == _INT64:
+                return self.apply(opposite, negated.args)
+        return None
+
+    def _operand(self, value: object) -> Traced:
+        if isinstance(value, Traced):
+            return value
+        if isinstance(value, (np.generic, np.ndarray)):
+            if value.ndim:
+                # Nobody knows what it would be for other rows.
+                raise Untraceable
+            value = value.item()
+        if not isinstance(value, (bool, int, float)):
+            raise Untraceable
+        constant = np.array(value)
+        is_number = not isinstance(value, bool) and np.isfinite(value)
+        known = (value, value) if is_number else None
+        # Zero has two signs.
+        return self._once(
+            (value.__class__, repr(value)), lambda: Traced(self, constant, constant, known, True)
+        )
+
+    def _once(self, key: object, make: Callable[[], Traced]) -> Traced:
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = make()
+            self.noted.append(found)
+        return found
+
+
+def _extreme(args: tuple[Traced, ...]) -> object:
+    """Return the function that a `where` is: the smaller or the larger one of two numbers, or either."""
+    condition, one, other = args
+    if not isinstance(condition.origin, Applied):
+        return np.where
+    is_of_them = all(arg is number for arg, number in zip(condition.origin.args, (one, other), strict=False))
+    return _EXTREMES.get(condition.origin.function, np.where) if is_of_them else np.where
+
+
+class TracedRows:
+    """Stands for the rows of a batch while its evaluation is watched."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def __len__(self) -> int:
+        return len(self._trace)
+
+    def load(self, place: Place) -> Traced:
+        """Note that a column is read."""
+        return self._trace.load(place)
+
+    def _refuse(self, *args: object) -> Any:
+        raise Untraceable
+
+    __array__ = __bool__ = __getitem__ = __index__ = __iter__ = __getattr__ = _refuse
+
+
+def cells_of(snapshot: Snapshot, rows: Rows, place: Place) -> NDArray[np.int64]:
+    """Return what some rows have in a column of a snapshot."""
+    return _load(rows, place) if is_traced(rows) else amounts(snapshot, place).take(rows)
+
+
+def _load(rows: Any, place: Place) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = rows.load(place)
+    return found
+
+
+def is_traced(values: object) -> bool:
+    """Tell whether an array notes what is done with it."""
+    return isinstance(values, (Traced, TracedRows))
+
+
+def is_exact(values: object) -> bool:
+    """Tell whether the result of an operation is known to be within int64."""
+    return isinstance(values, Traced) and values.is_exact
+
+
+def quotient(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Divide integers toward zero; `right` must be known to be positive."""
+    function = np.floor_divide if least_of(left) >= 0 else toward_zero
+    traced: list[Any] = [each for each in (left, right) if is_traced(each)]
+    found: NDArray[np.int64]
+    found = traced[0].trace.apply(function, (left, right)) if traced else function(left, right)
+    return found
+
+
+def least_of(values: object) -> int | float:
+    """Return what no cell of an array is below, as far as that is known; the number itself of a number."""
+    if isinstance(values, Traced):
+        return -np.inf if values.range is None else values.range[0]
+    return values if isinstance(values, int) else -np.inf

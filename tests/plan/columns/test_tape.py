@@ -1,0 +1,262 @@
+"""What is played from a tape is what the scalar back end says, whatever nodes come after those it was recorded
+for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kdsl.base.resources import Resources
+from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
+from kdsl.plan.columns.batch import MIN_ROWS, MIN_TAPED
+from kdsl.plan.columns.tape import AFTER, Tape
+from kdsl.plan.predicate import PredicateProgram
+from kdsl.plan.scalar import Frame
+from kdsl.plan.scalar.meter import Steps
+from kdsl.plan.score import ScoreProgram
+from kdsl.plan.verdicts import Verdicts
+from kdsl.plan.views import ClusterView
+
+from tests.plan.columns.both import cluster, predicate_program, score_program
+
+FNS = """
+fn share(used: quantity, capacity: quantity): double = math.least(1.0, ratio(used, capacity))
+fn left(capacity: quantity, used: quantity): int = used > capacity ? 0 : (capacity - used) * 100 / capacity
+fn apart(values: list(double)): double =
+  values.size() == 2 ? math.abs(values[0] - values[1]) : math.sqrt(values.sum())
+"""
+FIT = """
+report all
+require node.podCount + 1 <= node.allocatable["pods"].asInteger() else "too many"
+for r, amount in pod.requests where amount > quantity("0") {
+  require amount <= node.allocatable[r] else unresolvable "never ${r}"
+  require amount <= node.allocatable[r] - node.requested[r] else "no ${r}"
+}
+"""
+LEFT = """
+let weights = {"cpu": 1, "memory": 3}.transformMap(r, w, node.allocatable[r] > quantity("0"), w)
+let total = weights.transformList(r, w, w).sum()
+let scores = weights.transformList(r, w, w * left(node.allocatable[r], node.requested[r] + pod.requests[r]))
+value total == 0 ? 0 : scores.sum() / total
+"""
+BALANCE = """
+let present = ["cpu", "memory"].filter(r, node.allocatable[r] > quantity("0"))
+value int((1.0 - apart(present.map(r, share(node.requested[r] + pod.requests[r], node.allocatable[r])))) * 100.0)
+"""
+
+AMOUNTS = st.fixed_dictionaries(
+    {
+        "cpu": st.sampled_from([0, 1, 500, 2000, 2**62, 2**63 - 1]),
+        "memory": st.sampled_from([0, 1, 3, 2**53 + 1, 2**63 - 1]),
+        "pods": st.integers(0, 3),
+    }
+).map(Resources)
+PLAIN = st.fixed_dictionaries(
+    {"cpu": st.integers(1, 99), "memory": st.integers(1, 2**40), "pods": st.just(9)}
+).map(Resources)
+NODES = MIN_ROWS + 2
+SIZES = [NODES] * (AFTER + 2) + [MIN_TAPED, MIN_ROWS, 1, NODES]
+"""So many nodes of the cluster are asked about, one time after the other."""
+CLUSTERS = st.lists(st.one_of(AMOUNTS, PLAIN), min_size=NODES, max_size=NODES)
+
+POD = PodInfo("p", requests=Resources({"cpu": 500, "memory": 3}), priority=2)
+ROOMS = [Resources({"cpu": 400 * (at % 4 + 1), "memory": at + 1, "pods": 2}) for at in range(NODES)]
+LOAD = Resources({"cpu": 300, "memory": 2})
+
+Program = PredicateProgram | ScoreProgram
+Arrival = PodInfo | NodeFacts
+
+
+def _check(program: Program, rooms: list[Resources], arrivals: list[Arrival]) -> Frame:
+    """Compare both back ends, time after time while something arrives; return the frame of the columns."""
+    cache = cluster([NodeFacts(f"n{at}", allocatable=room) for at, room in enumerate(rooms)])
+    frame = _begin(program, NodeSet.all(cache.snapshot()))
+    for at, size in enumerate(SIZES):
+        match arrivals[at : at + 1]:
+            case [PodInfo() as pod]:
+                cache.add_pod(pod.with_fields(name=f"a{at}", node_name=f"n{at * 5 % NODES}"))
+            case [NodeFacts() as facts]:
+                cache.add_node(replace(facts, name=f"m{at}"))
+        snapshot = cache.snapshot()
+        nodes = NodeSet(snapshot, np.roll(snapshot.order, at)[:size])
+        assert _answers(program, frame, nodes, True) == _answers(
+            program, _begin(program, nodes), nodes, False
+        )
+    return frame
+
+
+def _begin(program: Program, nodes: NodeSet) -> Frame:
+    view = ClusterView(nodes.snapshot)
+    return program.begin(POD, view, nodes) if isinstance(program, ScoreProgram) else program.begin(POD, view)
+
+
+def _answers(program: Program, frame: Frame, nodes: NodeSet, over_columns: bool) -> list[object]:
+    """Return what a rule says of every node; scores exact in every bit."""
+    if isinstance(program, ScoreProgram):
+        raw = (
+            program.judge_nodes(frame, nodes).tolist()
+            if over_columns
+            else program.judge(frame, nodes.nodes())
+        )
+        return list(map(repr, raw))
+    if (decided := program.decide(frame)) is not None:
+        return [decided]
+    found = Verdicts()
+    ids = (
+        program.judge_nodes(frame, nodes, found)
+        if over_columns
+        else program.judge(frame, nodes.nodes(), found)
+    )
+    return [found.table[one] for one in ids]
+
+
+def _has_tape(frame: Frame) -> bool:
+    return any(isinstance(value, Tape) for value in frame)
+
+
+def _program(body: str) -> Program:
+    return score_program(body, FNS) if "value" in body else predicate_program(body, FNS)
+
+
+@pytest.mark.parametrize("body", [FIT, FIT.replace("report all", ""), LEFT, BALANCE])
+def test_a_rule_is_played(body: str) -> None:
+    arrivals: list[Arrival] = [PodInfo("a", requests=LOAD)] * len(SIZES)
+    assert _has_tape(_check(_program(body), ROOMS, arrivals))
+
+
+@pytest.mark.parametrize("body", [FIT, LEFT, BALANCE])
+@pytest.mark.parametrize("room", [{"memory": 9}, {"cpu": 2**62, "memory": 2**62, "pods": 9}, {"cpu": 1}])
+@pytest.mark.parametrize("at", [AFTER + 1, len(SIZES) - 1])
+def test_a_node_beyond_what_was_taken_for_granted(body: str, room: dict[str, int], at: int) -> None:
+    arrivals: list[Arrival] = [PodInfo("a", requests=LOAD)] * len(SIZES)
+    arrivals[at] = NodeFacts("n", allocatable=Resources(room))
+    _check(_program(body), ROOMS, arrivals)
+
+
+def test_a_tape_is_given_up_where_the_evaluation_would_take_another_course() -> None:
+    body = "value 100 / (node.podCount - 1)"
+    before: list[Arrival] = [NodeFacts("m")] * (AFTER + 1)
+    assert _has_tape(_check(_program(body), ROOMS, before))
+    assert not _has_tape(_check(_program(body), ROOMS, [*before, PodInfo("a", requests=LOAD)]))
+
+
+@pytest.mark.parametrize("steps", [1, 5, 20, 60])
+def test_a_played_rule_runs_out_of_steps_as_in_the_scalar_back_end(steps: int) -> None:
+    body = 'for i in [1, 2, 3, 4, 5, 6, 7, 8] { require twice(node.podCount) < i else "full" }'
+    _check(predicate_program(body, "fn twice(n: int): int = n * 2", Steps(node=steps)), ROOMS, [])
+
+
+def test_a_rule_that_reads_more_of_the_cluster_has_no_tape() -> None:
+    body = 'require node.podCount + cluster.nodeCount < 20 else "no"'
+    assert not _has_tape(_check(_program(body), ROOMS, []))
+
+
+INT_LEAVES = st.sampled_from(
+    [
+        *("1", "0", "-7", "9223372036854775807", "pod.priority", "node.podCount"),
+        'node.allocatable["memory"].asInteger()',
+        'node.requested["cpu"].asInteger()',
+        '(node.allocatable["cpu"] / quantity("1m"))',
+        '(node.allocatable["memory"] / node.requested["memory"])',
+        'left(node.allocatable["cpu"], node.requested["cpu"] + pod.requests["cpu"])',
+        'sign(node.allocatable["cpu"] - node.requested["cpu"])',
+        '{"cpu": 1, "memory": 2}.transformList(r, a, node.allocatable[r] > node.requested[r], a * node.podCount).sum()',
+        '["cpu", "memory"].filter(r, node.allocatable[r] > node.requested[r]).size()',
+        "[node.podCount, pod.priority, 3].sum()",
+        "math.least([node.podCount, pod.priority, 2])",
+        "math.greatest(node.podCount, 1)",
+        "math.abs(node.podCount - 1)",
+        "cel.bind(x, node.podCount, x * x)",
+    ]
+)
+DOUBLE_LEAVES = st.sampled_from(
+    [
+        *("1.5", "-0.0", "double(node.podCount)", "math.sqrt(double(node.podCount))"),
+        'share(node.requested["cpu"], node.allocatable["cpu"])',
+        'ratio(node.requested["memory"], node.allocatable["memory"])',
+        "math.greatest(double(node.podCount), -0.0)",
+        "math.round(double(node.podCount) / 2.0)",
+        "1.0 / double(node.podCount)",
+    ]
+)
+BOOL_LEAVES = st.sampled_from(
+    [
+        *("true", "node.podCount > 0", "pod.requests <= node.allocatable"),
+        'node.allocatable["cpu"] * 3 > quantity("1500m")',
+        'node.allocatable["cpu"] < quantity("0.0005")',
+        'node.allocatable["cpu"] == node.requested["cpu"]',
+        '["cpu", "memory"].all(r, pod.requests[r] <= node.allocatable[r] - node.requested[r])',
+        '["cpu", "memory"].exists(r, node.allocatable[r] > quantity("1"))',
+    ]
+).map("({})".format)
+
+
+def _ints(depth: int) -> st.SearchStrategy[str]:
+    if depth == 0:
+        return INT_LEAVES
+    inner = _ints(depth - 1)
+    return st.one_of(
+        INT_LEAVES,
+        st.builds("({} {} {})".format, inner, st.sampled_from("+-*/%"), inner),
+        st.builds("({} ? {} : {})".format, _bools(depth - 1), inner, inner),
+        st.builds("int({})".format, _doubles(depth - 1)),
+        st.builds("-({})".format, inner),
+    )
+
+
+def _doubles(depth: int) -> st.SearchStrategy[str]:
+    if depth == 0:
+        return DOUBLE_LEAVES
+    inner = _doubles(depth - 1)
+    return st.one_of(
+        DOUBLE_LEAVES,
+        st.builds("({} {} {})".format, inner, st.sampled_from("+-*/"), inner),
+        st.builds("({} ? {} : {})".format, _bools(depth - 1), inner, inner),
+        st.builds("double({})".format, _ints(depth - 1)),
+    )
+
+
+def _bools(depth: int) -> st.SearchStrategy[str]:
+    if depth == 0:
+        return BOOL_LEAVES
+    inner, orders = _bools(depth - 1), st.sampled_from(["<", "<=", "==", ">=", ">", "!="])
+    return st.one_of(
+        BOOL_LEAVES,
+        st.builds("({} {} {})".format, inner, st.sampled_from(["&&", "||", "=="]), inner),
+        st.builds("({} {} {})".format, _ints(depth - 1), orders, _ints(depth - 1)),
+        st.builds("({} {} {})".format, _doubles(depth - 1), orders, _doubles(depth - 1)),
+        st.builds("!({})".format, inner),
+    )
+
+
+BOOLS, VALUES = _bools(2), st.one_of(_ints(3), _doubles(3))
+ARRIVALS = st.lists(
+    st.one_of(
+        st.builds(PodInfo, st.just("a"), requests=AMOUNTS),
+        st.builds(NodeFacts, st.just("m"), allocatable=AMOUNTS),
+    ),
+    max_size=len(SIZES),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(BOOLS, min_size=1, max_size=3), st.booleans(), CLUSTERS, ARRIVALS)
+def test_played_verdicts_are_the_same(
+    conditions: list[str], report_all: bool, rooms: list[Resources], arrivals: list[Arrival]
+) -> None:
+    lines = [f'require {each} else "no {at}"' for at, each in enumerate(conditions)]
+    loop = f'for lr, la in pod.requests {{ require la > node.requested[lr] else "${{lr}}" {lines[0]} }}'
+    body = "\n".join([*(["report all"] if report_all else []), *lines, loop])
+    _check(predicate_program(body, FNS), rooms, arrivals)
+
+
+@settings(deadline=None, max_examples=60)
+@given(VALUES, CLUSTERS, ARRIVALS)
+def test_played_scores_are_the_same(value: str, rooms: list[Resources], arrivals: list[Arrival]) -> None:
+    _check(score_program(f"value {value}", FNS), rooms, arrivals)
