@@ -19,8 +19,8 @@ from lark import Lark
 from kdsl.base.kept import cache_folder, digest_of, read_kept, write_kept
 
 START_SYMBOLS = ("file", "expression")
-# Lark reads the grammar's literals with `ast`, whose depth count CPython 3.11 shares between threads (gh-106905):
-# two that build at once may raise SystemError.
+# Lark reads the grammar's literals with `ast`, whose depth count CPython 3.11 shares between threads
+# (gh-106905): two that build at once may raise SystemError.
 _BUILDING = Lock()
 
 
