@@ -40,6 +40,7 @@ from kdsl.plan.cost.profiles import Budget, over_budget
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
 from kdsl.plan.hookimpls import PredicatePlugin, QueuePlugin, ScorePlugin, compile_profile
 from kdsl.plan.preemption import PreemptionPlugin
+from kdsl.plan.residual import AFTER
 from kdsl.plan.router import DEFAULT_SCHEDULER, ForcedProfile, ProfileRouter
 from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.scalar.probe import Probe
@@ -92,7 +93,8 @@ class Settings:
     `profile` forces one profile for the pods of every scheduler; otherwise `profiles` run, or all where it is
     empty. `plugins` are active with these arguments; those called `undeclared` may bring functions that do
     not say what they read. A `probe` watches the rules at work, `steps` bound them. `backoff` is how long
-    pods wait between attempts, None for what each queue says.
+    pods wait between attempts, None for what each queue says. For kinds of pods that are met more than
+    `rewrite_after` times rules are rewritten: their answers stay the same.
     """
 
     profile: str | None = None
@@ -107,6 +109,7 @@ class Settings:
     probe: Probe | None = None
     steps: Steps = DEFAULT_STEPS
     backoff: Backoff | None = None
+    rewrite_after: int = AFTER
 
     @property
     def shows_manifests(self) -> bool:
@@ -365,7 +368,7 @@ def _freeze_profile(
     settings: Settings,
 ) -> tuple[HookTable | None, tuple[Diagnostic, ...]]:
     """Register the rules of a profile like any plugin, and freeze them in the profile's order."""
-    compiled = compile_profile(rules, profile, settings.probe, settings.steps)
+    compiled = compile_profile(rules, profile, settings.probe, settings.steps, settings.rewrite_after)
     found: list[Diagnostic] = []
     preemption = compiled.preemption
     devices = compile_devices(

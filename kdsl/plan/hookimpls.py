@@ -26,6 +26,14 @@ from kdsl.plan.normalize import Scores
 from kdsl.plan.predicate import SKIP, PredicateProgram
 from kdsl.plan.preemption import PreemptionPlugin
 from kdsl.plan.queue import QueueProgram
+from kdsl.plan.residual import AFTER
+from kdsl.plan.residual.kinds import Residuals
+from kdsl.plan.residual.rules import (
+    prepared_predicate,
+    prepared_score,
+    residual_predicate,
+    residual_score,
+)
 from kdsl.plan.scalar import Frame
 from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.scalar.probe import Probe
@@ -43,10 +51,12 @@ _IDS = np.dtype(np.int32)
 class _Judging:
     """A predicate at work on one pod over one snapshot.
 
-    `spare` are the frames that no thread is using: what one of them has computed for the pod stays known.
+    `program` is the one for pods of its kind. `spare` are the frames that no thread is using: what one of
+    them has computed for the pod stays known.
     """
 
     snapshot: Snapshot
+    program: PredicateProgram
     frame: Frame
     spare: list[Frame]
     verdicts: Verdicts
@@ -68,12 +78,17 @@ class PredicatePlugin:
         self.site = rule.span.site
         self.rule = rule
         self._program = PredicateProgram(rule, functions)
+        self._residuals = Residuals(rule, prepared_predicate, residual_predicate, PredicateProgram, functions)
         self.waking_rule = WakingRule(rule, self._program, functions.fns)
         self._waking = Waking((self.waking_rule,))
 
     def keep_frames(self, kind_of: KindOf, epoch_of: EpochOf) -> None:
         """Let attempts of a kind of pod begin with what the one before found."""
         self._program.frames.keep(kind_of, epoch_of)
+
+    def keep_residuals(self, kind_of: KindOf, epoch_of: EpochOf) -> None:
+        """Have kinds of pods that come often judged by what is left of the rule for them."""
+        self._residuals.keep(kind_of, epoch_of)
 
     @property
     def is_columnar(self) -> bool:
@@ -93,7 +108,7 @@ class PredicatePlugin:
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
         judging = self._begin(pod, nodes.snapshot)
         state.write(self.key, judging)
-        return self._program.decide(judging.frame)
+        return judging.program.decide(judging.frame)
 
     @hookimpl
     def events(self) -> tuple[EventPattern, ...]:
@@ -110,7 +125,7 @@ class PredicatePlugin:
             return self._judge(judging, nodes)
         # PreFilter saw another snapshot, as in a what-if, or none: what it decided may not hold here.
         judging = self._begin(pod, nodes.snapshot)
-        match self._program.decide(judging.frame):
+        match judging.program.decide(judging.frame):
             case None:
                 return self._judge(judging, nodes)
             case Narrowed(names=names):
@@ -126,12 +141,12 @@ class PredicatePlugin:
 
     def verdicts_of(self, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
         """Return the number in `verdicts` of the status of each node, for a pod that PreFilter let pass."""
-        frame = self._program.begin(pod, ClusterView(nodes.snapshot))
-        return self._program.judge_nodes(frame, nodes, verdicts)
+        program = self._program_for(pod, nodes.snapshot)
+        return program.judge_nodes(program.begin(pod, ClusterView(nodes.snapshot)), nodes, verdicts)
 
     def _judge(self, judging: _Judging, nodes: NodeSet) -> StatusColumn:
         frame = judging.take_frame()
-        ids = self._program.judge_nodes(frame, nodes, judging.verdicts)
+        ids = judging.program.judge_nodes(frame, nodes, judging.verdicts)
         judging.spare.append(frame)
         return StatusColumn(ids, judging.verdicts.table)
 
@@ -141,18 +156,23 @@ class PredicatePlugin:
         column = self._judge(judging, nodes.take(~outside))
         ids[~outside] = column.ids
         ids[outside] = len(column.table)
-        return StatusColumn(ids, [*column.table, self._program.outside(judging.frame)])
+        return StatusColumn(ids, [*column.table, judging.program.outside(judging.frame)])
 
     def _begin(self, pod: PodInfo, snapshot: Snapshot) -> _Judging:
-        frame = self._program.begin(pod, ClusterView(snapshot))
-        return _Judging(snapshot, frame, [frame], Verdicts())
+        program = self._program_for(pod, snapshot)
+        frame = program.begin(pod, ClusterView(snapshot))
+        return _Judging(snapshot, program, frame, [frame], Verdicts())
+
+    def _program_for(self, pod: PodInfo, snapshot: Snapshot) -> PredicateProgram:
+        return self._residuals.of(pod, snapshot) or self._program
 
 
 @dataclass(frozen=True, slots=True)
 class _Scoring:
-    """A score at work on one pod over one snapshot."""
+    """A score at work on one pod over one snapshot; `program` is the one for pods of its kind."""
 
     snapshot: Snapshot
+    program: ScoreProgram
     frame: Frame
 
 
@@ -166,11 +186,16 @@ class ScorePlugin:
         self.site = rule.span.site
         self.rule = rule
         self._program = ScoreProgram(rule, functions)
+        self._residuals = Residuals(rule, prepared_score, residual_score, ScoreProgram, functions)
         self.dtype = self._program.dtype
 
     def keep_frames(self, kind_of: KindOf, epoch_of: EpochOf) -> None:
         """Let attempts of a kind of pod begin with what the one before found."""
         self._program.frames.keep(kind_of, epoch_of)
+
+    def keep_residuals(self, kind_of: KindOf, epoch_of: EpochOf) -> None:
+        """Have kinds of pods that come often judged by what is left of the rule for them."""
+        self._residuals.keep(kind_of, epoch_of)
 
     @property
     def is_columnar(self) -> bool:
@@ -181,11 +206,12 @@ class ScorePlugin:
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
         scoring = self._begin(pod, nodes)
         state.write(self.key, scoring)
-        return None if self._program.applies(scoring.frame, nodes) else SKIP
+        return None if scoring.program.applies(scoring.frame, nodes) else SKIP
 
     @hookimpl
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Scores:
-        raw = self._program.judge_nodes(self._frame(state, pod, nodes), nodes)
+        scoring = self._scoring(state, pod, nodes)
+        raw = scoring.program.judge_nodes(scoring.frame, nodes)
         missing = self._program.missing(raw)
         state.write(f"{self.key}/missing", missing)
         if missing.any():
@@ -199,7 +225,7 @@ class ScorePlugin:
     ) -> NDArray[np.int64]:
         """Normalise what `score` returned; nodes without a score get 0 and do not count for the others."""
         missing = state.get(f"{self.key}/missing")
-        return self._normalized(self._frame(state, pod, nodes), scores, missing)
+        return _normalized(self._scoring(state, pod, nodes), scores, missing)
 
     def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
         """Tell whether the conditions of `applies when` hold for a pod; they must not read `feasible`."""
@@ -207,31 +233,32 @@ class ScorePlugin:
 
     def raw_of(self, pod: PodInfo, nodes: NodeSet) -> Scores:
         """Return the raw score of each node, with what stands for none where it failed or is ignored."""
-        return self._program.judge_nodes(self._begin(pod, nodes).frame, nodes)
+        scoring = self._begin(pod, nodes)
+        return scoring.program.judge_nodes(scoring.frame, nodes)
 
     def normalized_of(self, pod: PodInfo, nodes: NodeSet, raw: Scores) -> NDArray[np.int64]:
         """Normalise what `raw_of` returned for the same nodes."""
-        missing = self._program.missing(raw)
-        frame = self._begin(pod, nodes).frame if self.rule.normalize.by is not None else []
-        return self._normalized(frame, raw, missing)
-
-    def _normalized(self, frame: Frame, scores: Scores, missing: object) -> NDArray[np.int64]:
-        if not isinstance(missing, np.ndarray) or not missing.any():
-            return self._program.normalized(frame, scores)
-        normalized = np.zeros(len(scores), dtype=np.int64)
-        normalized[~missing] = self._program.normalized(frame, scores[~missing])
-        return normalized
+        return _normalized(self._begin(pod, nodes), raw, self._program.missing(raw))
 
     def _begin(self, pod: PodInfo, nodes: NodeSet) -> _Scoring:
-        frame = self._program.begin(pod, ClusterView(nodes.snapshot), nodes)
-        return _Scoring(nodes.snapshot, frame)
+        program = self._residuals.of(pod, nodes.snapshot) or self._program
+        frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
+        return _Scoring(nodes.snapshot, program, frame)
 
-    def _frame(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Frame:
+    def _scoring(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> _Scoring:
         scoring = state.get(self.key)
         if not isinstance(scoring, _Scoring) or scoring.snapshot is not nodes.snapshot:
             scoring = self._begin(pod, nodes)
-            self._program.fill(scoring.frame, nodes)
-        return scoring.frame
+            scoring.program.fill(scoring.frame, nodes)
+        return scoring
+
+
+def _normalized(scoring: _Scoring, scores: Scores, missing: object) -> NDArray[np.int64]:
+    if not isinstance(missing, np.ndarray) or not missing.any():
+        return scoring.program.normalized(scoring.frame, scores)
+    normalized = np.zeros(len(scores), dtype=np.int64)
+    normalized[~missing] = scoring.program.normalized(scoring.frame, scores[~missing])
+    return normalized
 
 
 class QueuePlugin:
@@ -274,13 +301,18 @@ class CompiledProfile:
 
 
 def compile_profile(
-    rules: RuleSet, profile: CheckedProfile, probe: Probe | None = None, steps: Steps = DEFAULT_STEPS
+    rules: RuleSet,
+    profile: CheckedProfile,
+    probe: Probe | None = None,
+    steps: Steps = DEFAULT_STEPS,
+    rewrite_after: int = AFTER,
 ) -> CompiledProfile:
-    """Compile every rule of a profile of `rules`; a `probe` watches them at work, `steps` bound it.
+    """Compile every rule of a profile of `rules`; a `probe` watches them at work, `steps` bound it. For
+    kinds of pods that are met more than `rewrite_after` times they are rewritten.
 
     Nothing is shared between profiles, not even the memo of a rule that both use: its parameters may differ.
     """
-    functions = Functions.of(rules.fns, probe, steps, lower_macro)
+    functions = Functions.of(rules.fns, probe, steps, lower_macro, rewrite_after)
     place, preemption = profile.qualified, profile.preemption
     return CompiledProfile(
         profile.name,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields, is_dataclass, replace
+from operator import is_
 from typing import Final
 
 from kdsl.check.typed import (
@@ -27,7 +28,7 @@ from kdsl.check.typed import (
     Var,
 )
 from kdsl.check.types import Type
-from kdsl.check.walk import walk
+from kdsl.check.walk import children
 from kdsl.plan.values import Value
 
 
@@ -43,26 +44,35 @@ _ELSEWHERE: Final = frozenset(("span", "time", "reads"))
 
 
 def map_children(expr: TypedExpr, change: Callable[[TypedExpr], TypedExpr]) -> TypedExpr:
-    """Return the expression with `change` applied to each of its direct parts."""
+    """Return the expression with `change` applied to each of its direct parts; itself where none changes."""
     match expr:
         case Const() | Var():
             return expr
         case FieldOf(operand=operand) | HasField(operand=operand) | KeyOf(operand=operand):
-            return replace(expr, operand=change(operand))
+            changed = change(operand)
+            return expr if changed is operand else replace(expr, operand=changed)
         case CallOf(args=args) | CallFn(args=args):
-            return replace(expr, args=tuple(map(change, args)))
+            given = tuple([change(arg) for arg in args])
+            return expr if all(map(is_, given, args)) else replace(expr, args=given)
         case ListOf(items=items):
             return replace(expr, items=tuple(TypedItem(change(item.value), item.optional) for item in items))
         case MapOf(entries=entries):
-            changed = (TypedEntry(change(each.key), change(each.value), each.optional) for each in entries)
-            return replace(expr, entries=tuple(changed))
+            pairs = (TypedEntry(change(each.key), change(each.value), each.optional) for each in entries)
+            return replace(expr, entries=tuple(pairs))
         case Comprehension(iterable=iterable, where=where, body=body):
             condition = None if where is None else change(where)
-            return replace(expr, iterable=change(iterable), where=condition, body=change(body))
+            ranged, result = change(iterable), change(body)
+            if ranged is iterable and condition is where and result is body:
+                return expr
+            return replace(expr, iterable=ranged, where=condition, body=result)
         case Aggregate(target=target, body=body):
-            return replace(expr, target=change(target), body=change(body))
+            counted, result = change(target), change(body)
+            if counted is target and result is body:
+                return expr
+            return replace(expr, target=counted, body=result)
         case Bind(value=value, body=body):
-            return replace(expr, value=change(value), body=change(body))
+            bound, result = change(value), change(body)
+            return expr if bound is value and result is body else replace(expr, value=bound, body=result)
 
 
 def operands(expr: CallOf) -> list[TypedExpr]:
@@ -87,8 +97,7 @@ def shape(expr: object, places: dict[int, int]) -> Hashable:
     if isinstance(expr, tuple):
         return tuple([shape(each, places) for each in expr])
     if isinstance(expr, Const):
-        # Values that are equal in Python may be of several types.
-        return ("Const", expr.type, repr(expr.value))
+        return ("Const", expr.type, _told_apart(expr.value))
     if not is_dataclass(expr) or isinstance(expr, Type):
         found: Hashable = expr
         return found
@@ -96,20 +105,54 @@ def shape(expr: object, places: dict[int, int]) -> Hashable:
     return (expr.__class__.__name__, *parts)
 
 
+class _Itself:
+    """A value that is equal to nothing else."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Value) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+
+_PLAIN: Final = frozenset({bool, int, float, str, bytes, type(None)})
+
+
+def _told_apart(value: Value) -> Hashable:
+    """Return what is equal for constants that are one value, if that is known."""
+    if value.__class__ in _PLAIN:
+        # Values that are equal in Python may be of several types.
+        return repr(value)
+    if value.__class__ in (tuple, list):
+        return tuple(map(_told_apart, value))
+    found: Hashable = value if isinstance(value, Type) else _Itself(value)
+    return found
+
+
 def free_slots(*exprs: TypedExpr | None) -> frozenset[int]:
     """Return the slots that expressions read and do not bind themselves."""
     read: set[int] = set()
     bound: set[int] = set()
-    for expr in exprs:
-        for part in walk(expr) if expr is not None else ():
-            match part:
-                case Var(slot=slot):
-                    read.add(slot)
-                case Comprehension(variables=variables):
-                    bound.update(variable.slot for variable in variables)
-                case Bind(variable=variable) | Aggregate(variable=variable):
-                    bound.add(variable.slot)
-                case _:
-                    pass
+    pending = [expr for expr in exprs if expr is not None]
+    while pending:
+        part = pending.pop()
+        match part:
+            case Const():
+                continue
+            case Var(slot=slot):
+                read.add(slot)
+                continue
+            case Comprehension(variables=variables):
+                bound.update([variable.slot for variable in variables])
+            case Bind(variable=variable) | Aggregate(variable=variable):
+                bound.add(variable.slot)
+            case _:
+                pass
+        pending += children(part)
     # INVARIANT: no two variables of a rule share a slot, so a bound slot is read nowhere outside its binder.
     return frozenset(read - bound)

@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 from kdsl.check.model import (
     CheckedLet,
     CheckedNarrow,
-    CheckedOnError,
     CheckedPredicate,
-    CheckedRequire,
-    CheckedTemplate,
 )
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.hooks.specs import Narrowed
@@ -24,6 +21,7 @@ from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate, column_predicate
 from kdsl.plan.columns.rule import Note
 from kdsl.plan.columns.tape import TapeSlots
+from kdsl.plan.early import narrows_early, split_body
 from kdsl.plan.frames import Frames
 from kdsl.plan.scalar import Frame
 from kdsl.plan.scalar.meter import Meter
@@ -57,21 +55,15 @@ class PredicateProgram:
         self._applies = [scope.compile(each) for each in rule.applies if each.time.is_lasting]
         self._node_applies = [scope.compile(each) for each in rule.applies if not each.time.is_lasting]
         self._on_error = compile_on_error(rule.name, rule.on_error, scope)
-        is_early = not self._node_applies and _says_early(rule.on_error)
         self._narrow = None if rule.narrow is None else _Narrow(rule.narrow, scope)
-        self._narrows_early = is_early
-        if self._narrow is not None and not is_early:
+        self._narrows_early = narrows_early(rule)
+        if self._narrow is not None and not self._narrows_early:
             self._block.steps.append(self._stay_narrow(self._narrow))
-        self._early: list[Step] = []
-        is_early = is_early and not rule.report_all
-        for statement in rule.body:
-            if isinstance(statement, CheckedLet):
-                continue
-            is_early = is_early and _is_early(statement)
-            if is_early and isinstance(statement, CheckedRequire):
-                self._early.append(self._block.require(statement, self._on_error))
-            else:
-                self._block.add(statement, self._on_error)
+        early, late = split_body(rule)
+        self._early = [self._block.require(statement, self._on_error) for statement in early]
+        for statement in late:
+            self._block.add(statement, self._on_error)
+        self._late = late
         self.notes: list[Note] = []
         self._tapes: TapeSlots | None = None
         self.columns = self._over_columns(scope, functions)
@@ -86,9 +78,7 @@ class PredicateProgram:
             return None
         compiler = ColumnCompiler(scope, functions, self._node, self._block.resets)
         self.notes, self._tapes = compiler.notes, compiler.tapes
-        required = [each for each in self.rule.body if not isinstance(each, CheckedLet)]
-        statements = required[len(self._early) :]
-        return column_predicate(self.rule, statements, scope, compiler, self._on_error)
+        return column_predicate(self.rule, self._late, scope, compiler, self._on_error)
 
     @property
     def applies_by_node(self) -> bool:
@@ -190,22 +180,3 @@ class _Narrow:
 
     def failure(self, frame: Frame) -> Failure:
         return Failure(self._code, text_in(self._reason, frame), self.span.site)
-
-
-def _is_early(statement: object) -> bool:
-    """Tell whether a statement can be decided before any node is looked at.
-
-    What makes a pod pending must wait for its nodes: PreFilter has no such answer.
-    """
-    if not isinstance(statement, CheckedRequire) or statement.code is RuleCode.PENDING:
-        return False
-    return statement.condition.time.is_lasting and _is_known_early(statement.reason)
-
-
-def _says_early(on_error: CheckedOnError | None) -> bool:
-    """Tell whether what is said about an error does not depend on the node."""
-    return on_error is None or on_error.reason is None or _is_known_early(on_error.reason)
-
-
-def _is_known_early(reason: CheckedTemplate) -> bool:
-    return all(isinstance(part, str) or part.time.is_lasting for part in reason.parts)

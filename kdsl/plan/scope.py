@@ -6,17 +6,18 @@ the snapshot it began with; other `let`s as long as the node or the loop item th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 from kdsl.check.model import CheckedFn, CheckedLet, CheckedParam, ExternalFn
-from kdsl.check.typed import Aggregate, Comprehension, TypedExpr, Var
+from kdsl.check.typed import Aggregate, Comprehension, Const, TypedExpr, Var
 from kdsl.check.walk import walk
-from kdsl.plan.ir import Known, free_slots, map_children
+from kdsl.plan.ir import free_slots, map_children, shape
 from kdsl.plan.passes import PASSES
 from kdsl.plan.passes.hoist import is_cheap
+from kdsl.plan.residual import AFTER
 from kdsl.plan.scalar import UNSET, Closure, Compiler, Frame
 from kdsl.plan.scalar.frame import Compile, item_reader, lazy_reader, renewing
 from kdsl.plan.scalar.meter import DEFAULT_STEPS, Meter, Steps, lasting
@@ -38,15 +39,18 @@ class LowerMacro(Protocol):
 class Functions:
     """The functions of one rule set and their compiled bodies, shared by all of its rules.
 
-    A `probe` watches the expressions of those rules; `steps` are what they may spend; `lower` makes macros
-    that look at many nodes at once.
+    `asked` are the questions that they ask of the cluster: rules that ask the same share the count. A `probe`
+    watches the expressions of those rules; `steps` are what they may spend; `lower` makes macros that look
+    at many nodes at once. After so many attempts `rewrite_after` rules are rewritten for a kind of pod.
     """
 
     fns: Mapping[str, CheckedFn | ExternalFn]
     bodies: dict[str, Closure]
+    asked: dict[Hashable, object]
     probe: Probe | None = None
     steps: Steps = DEFAULT_STEPS
     lower: LowerMacro | None = None
+    rewrite_after: int = AFTER
 
     @classmethod
     def of(
@@ -55,15 +59,16 @@ class Functions:
         probe: Probe | None = None,
         steps: Steps = DEFAULT_STEPS,
         lower: LowerMacro | None = None,
+        rewrite_after: int = AFTER,
     ) -> Functions:
-        return cls(fns, {}, probe, steps, lower)
+        return cls(fns, {}, {}, probe, steps, lower, rewrite_after)
 
     def compiler(self) -> Compiler:
         """Return a compiler for one rule."""
         if self.probe is not None:
             return ProbedCompiler(self.fns, self.bodies, self.probe)
         lower = None if self.lower is None else partial(self.lower, self)
-        return Compiler(self.fns, self.bodies, lower)
+        return Compiler(self.fns, self.bodies, lower, self.asked)
 
 
 class RuleScope:
@@ -92,6 +97,8 @@ class RuleScope:
         self.lasting = {variable.slot for variable in variables.values() if variable.time.is_lasting}
         self.items: set[int] = set()
         self.passing: list[int] = []
+        # What counts the same is one variable, however often it is written.
+        self._counts: dict[Hashable, Var] = {}
         # By identity: of two equal expressions one may stand where more is known.
         self._optimised: dict[int, tuple[TypedExpr, TypedExpr]] = {}
         for param in params:
@@ -115,9 +122,22 @@ class RuleScope:
             known = self._optimised[id(expr)] = expr, ready
         return known[1]
 
+    @property
+    def slots(self) -> int:
+        """How many slots there are by now."""
+        return self._slots
+
     def evaluate(self, expr: TypedExpr) -> Value:
         """Compute an expression that depends on nothing."""
         return self._compiler.compile(expr)([*[UNSET] * self._slots, Meter(self._steps.node)])
+
+    def evaluate_for(self, expr: TypedExpr, filled: Mapping[int, Value], meter: Meter) -> Value:
+        """Compute an expression that depends on the variables of some slots."""
+        compute, frame = self._compiler.compile(expr), self.new_frame()
+        for slot, value in filled.items():
+            frame[slot] = value
+        frame[-1] = meter
+        return compute(frame)
 
     def hoist(self, expr: TypedExpr) -> Var:
         """Return a new lazy variable for an expression that does not depend on the node."""
@@ -148,7 +168,11 @@ class RuleScope:
         are the same for all of them by variables that stay.
         """
         if is_count(expr):
-            variable = self.variable(expr)
+            places: dict[int, int] = {}
+            key = shape(expr, places), tuple([slot for slot in places if slot in free_slots(expr)])
+            if key in self._counts:
+                return self._counts[key]
+            variable = self._counts[key] = self.variable(expr)
             found = {part.slot: part for part in walk(expr) if isinstance(part, Var)}
             items = [self._compiler.compile(found[each]) for each in sorted(free_slots(expr) - self.lasting)]
             self._compiler.follows[variable.slot] = self.needs(expr) - self.lasting
@@ -165,18 +189,22 @@ class RuleScope:
 
     def variable(self, expr: TypedExpr) -> Var:
         """Return a new variable that stands for an expression."""
-        slot, self._slots = self._slots, self._slots + 1
+        slot = self._new_slot()
         return Var(type=expr.type, time=expr.time, reads=expr.reads, span=expr.span, name="", slot=slot)
 
     def passing_slot(self) -> int:
         """Return a new slot, which is `UNSET` in each attempt."""
-        slot, self._slots = self._slots, self._slots + 1
+        slot = self._new_slot()
         self.passing.append(slot)
         return slot
 
+    def _new_slot(self) -> int:
+        self._slots += 1
+        return self._slots - 1
+
     def once(self, compute: Closure, *exprs: TypedExpr | None) -> Closure:
         """Return a closure that computes at its first use in an attempt only, from the expressions given."""
-        slot, self._slots = self._slots, self._slots + 1
+        slot = self._new_slot()
         self._note_passing(slot, *exprs)
         return lazy_reader(slot, lasting(compute, self._steps.pod))
 
@@ -212,7 +240,7 @@ class RuleScope:
         value = self.optimised(let.value)
         if not is_lasting:
             self.definitions[slot] = value
-        if isinstance(value, Known):
+        if isinstance(value, Const):
             self.known[slot] = value.value
         else:
             self._compiler.lazy[slot] = self._lasting(value) if is_lasting else self._compiler.compile(value)
@@ -227,8 +255,7 @@ class RuleScope:
         name.
         """
         if name not in self._named:
-            self._named[name] = self._slots
-            self._slots += 1
+            self._named[name] = self._new_slot()
         return self._named[name]
 
     def new_frame(self) -> Frame:

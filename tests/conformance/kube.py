@@ -52,11 +52,14 @@ Json = dict[str, Any]
 
 
 class BackEnd(StrEnum):
-    """What judges nodes: columns where they are many enough, columns in any case, or the scalar back end alone."""
+    """What judges nodes: columns where they are many enough, columns in any case, the scalar back end alone, or rules
+    that are rewritten for every pod.
+    """
 
     AUTO = "auto"
     COLUMNS = "columns"
     SCALAR = "scalar"
+    RESIDUAL = "residual"
 
 
 PROFILE = "kubernetes.v1_36.default"
@@ -123,17 +126,19 @@ def import_all(configurations: Iterable[str]) -> None:
 
 
 @cache
-def table_of(configuration: str, is_scalar: bool = False) -> HookTable:
+def table_of(configuration: str, back_end: BackEnd = BackEnd.AUTO) -> HookTable:
     """Return the hooks of the profile that a KubeSchedulerConfiguration describes: the default one for an
     empty text. They hold no state of a cluster.
-
-    With `is_scalar` its rules run on the scalar back end alone.
     """
     import_all([configuration])
     checked, profile = _imported[configuration] if configuration else (rules(), PROFILE)
     context = PluginContext(NoBinder(), ManualClock(), WaitingPods[Any]())
-    probe = Unmoved() if is_scalar else None
-    (found,) = hook_tables(checked, context, Settings(profile=profile, probe=probe))
+    settings = Settings(profile=profile)
+    if back_end is BackEnd.SCALAR:
+        settings = replace(settings, probe=Unmoved())
+    elif back_end is BackEnd.RESIDUAL:
+        settings = replace(settings, rewrite_after=0)
+    (found,) = hook_tables(checked, context, settings)
     return found
 
 
@@ -144,7 +149,7 @@ def configuration_of(vector: Json) -> str:
 
 def run_vector(vector: Json, parallelism: int = 1, back_end: BackEnd = BackEnd.AUTO) -> list[str]:
     """Return how kdsl's answer to one vector differs from the reference's."""
-    table = table_of(configuration_of(vector), back_end is BackEnd.SCALAR)
+    table = table_of(configuration_of(vector), back_end)
     read = read_values([*vector["objects"], vector["pod"]], vector["id"])
     if has_errors(read.diagnostics):
         return [f"unreadable: {problem.where}: {problem.title}" for problem in read.diagnostics]

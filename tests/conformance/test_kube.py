@@ -70,7 +70,7 @@ def test_there_are_no_other_families() -> None:
     assert Counter(vector["family"] for vector in read_vectors(VECTORS)) == dict.fromkeys(FAMILIES, 300)
 
 
-@pytest.mark.parametrize("back_end", [BackEnd.AUTO, BackEnd.SCALAR])
+@pytest.mark.parametrize("back_end", [BackEnd.AUTO, BackEnd.SCALAR, BackEnd.RESIDUAL])
 def test_neither_the_back_end_nor_workers_change_answers(back_end: BackEnd) -> None:
     sample = [vector for number, vector in enumerate(read_vectors(VECTORS)) if number % 30 == 0]
     import_all(map(configuration_of, sample))

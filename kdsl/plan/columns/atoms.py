@@ -27,8 +27,10 @@ from kdsl.plan.scalar import Closure
 Definition = Callable[[int], TypedExpr | None]
 """Returns the value of a `let` by its slot; None for other variables."""
 
-_STATIC: Final = (frozenset({"node.static"}), frozenset({"cluster.static"}))
+_STATIC: Final = frozenset({"node.static", "cluster.static"})
 """What a fact reads, of the node that is judged or of any."""
+_NODES: Final = frozenset({"feasible"})
+"""What tells which nodes there are to be read of."""
 _UNIQUE: Final = frozenset({"name", "labels", "annotations", "allocatable", "images"})
 """Fields that are hardly ever equal for two nodes, or whose order counts though equality does not see it."""
 
@@ -56,7 +58,7 @@ class Atom(NamedTuple):
 
 def is_static(reads: frozenset[str]) -> bool:
     """Tell whether an expression that reads these reads what a node says of itself, and nothing else."""
-    return reads in _STATIC
+    return not reads.isdisjoint(_STATIC) and reads <= _STATIC | _NODES
 
 
 def is_fact(expr: FieldOf | HasField) -> bool:

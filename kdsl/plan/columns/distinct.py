@@ -32,6 +32,7 @@ from kdsl.plan.columns.column import (
     of_results,
 )
 from kdsl.plan.columns.weights import weighed
+from kdsl.plan.few_codes import FEW, first_places, text_of
 from kdsl.plan.scalar import UNSET, Closure
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.values import EvalError, Value
@@ -43,8 +44,6 @@ Digit = tuple[NDArray[np.integer[Any]], int]
 DIRECT: Final = 4096
 """The most combinations of codes that get a cell each."""
 _BYTES: Final = 256
-_FEW: Final = 24
-"""So few are looked for one by one."""
 
 _BAD = EvalError("bad in another column")
 
@@ -307,31 +306,19 @@ def _directly_grouped(digits: Sequence[Digit], size: int, rows: int) -> tuple[Ar
     for codes, each in digits:
         combined = codes.astype(np.int64, copy=False) if combined is None else combined * each + codes
     assert combined is not None
-    numbers = np.zeros(size, np.int64)
-    found = _first_places(combined) if size <= _BYTES else None
-    if found is not None:
-        numbers[list(found)] = np.arange(len(found))
-        return np.array(list(found.values()), np.int64), numbers.take(combined)
+    if size <= FEW:
+        text = text_of(combined)
+        found = first_places(text, size)
+        numbers = bytearray(_BYTES)
+        for number, code in enumerate(found):
+            numbers[code] = number
+        groups = np.frombuffer(text.translate(numbers), np.uint8).astype(np.int64)
+        return np.fromiter(found.values(), np.int64, len(found)), groups
     # Of several rows with one combination the last that is written counts: the first one.
     first = np.full(size, -1)
     first[combined[::-1]] = np.arange(rows - 1, -1, -1)
     representatives = first[first >= 0]
     representatives.sort()
-    numbers[combined.take(representatives)] = np.arange(len(representatives))
-    return representatives, numbers.take(combined)
-
-
-def _first_places(codes: Array) -> dict[int, int] | None:
-    """Return the codes that there are, all of them bytes, with the place of the first of each, in the order
-    of those; None where they are not few.
-    """
-    text = codes.astype(np.uint8).tobytes()
-    found: dict[int, int] = {}
-    left = text
-    while left:
-        if len(found) == _FEW:
-            return None
-        code = left[0]
-        found[code] = text.index(code)
-        left = left.translate(None, left[:1])
-    return found
+    places = np.zeros(size, np.int64)
+    places[combined.take(representatives)] = np.arange(len(representatives))
+    return representatives, places.take(combined)

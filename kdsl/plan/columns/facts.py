@@ -59,7 +59,7 @@ class FactColumn:
 
     def digit(self, rows: Rows) -> tuple[NDArray[np.int32], int]:
         """Return the codes of some rows, and how many codes there are."""
-        return self.codes[rows], len(self.values)
+        return self.codes.take(rows), len(self.values)
 
     @property
     def is_everywhere(self) -> bool:

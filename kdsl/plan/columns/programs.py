@@ -17,8 +17,9 @@ from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Array, NotColumnar, rows_of, spread
 from kdsl.plan.columns.compiler import ColumnClosure, ColumnCompiler, Note
 from kdsl.plan.columns.distinct import fact_digits, grouped
+from kdsl.plan.columns.kinds import Kinds
 from kdsl.plan.columns.logic import disjunction
-from kdsl.plan.columns.sights import Kinds, Watcher
+from kdsl.plan.columns.sights import Watcher
 from kdsl.plan.columns.statements import ColumnBlock, Step, expressions_of, holes_of, loop_slots, reject
 from kdsl.plan.scope import RuleScope
 from kdsl.plan.verdicts import OnError, Verdicts
@@ -50,9 +51,9 @@ class ColumnPredicate:
         self._kinds = kinds
 
     def judge(self, batch: Batch, verdicts: Verdicts, scalar: ScalarJudge) -> Ids:
-        kinds = None if self._kinds is None else self._kinds.of(batch)
-        if kinds is not None:
-            return scalar(batch.part(kinds[0])).take(kinds[1])
+        by_kind = None if self._kinds is None else self._kinds.ask(batch, scalar)
+        if by_kind is not None:
+            return by_kind
         try:
             with np.errstate(all="ignore"):
                 found = reject(batch, self._steps, self._report_all)
@@ -86,10 +87,10 @@ class ColumnScore:
 
     def judge(self, batch: Batch, scalar: Callable[[Batch], Array]) -> Array:
         """Return the raw score of each node."""
-        kinds = None if self._kinds is None else self._kinds.of(batch)
-        if kinds is not None:
-            # In visiting order: the first node that fails may end the attempt.
-            return scalar(batch.part(kinds[0])).take(kinds[1])
+        # In visiting order: the first node that fails may end the attempt.
+        by_kind = None if self._kinds is None else self._kinds.ask(batch, scalar)
+        if by_kind is not None:
+            return by_kind
         try:
             with np.errstate(all="ignore"):
                 return self._judge(batch, scalar)

@@ -9,10 +9,7 @@ follows the branches that it leaves open; what it finds may be too much, never t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Final
-
-import numpy as np
 
 from kdsl.check.model import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement
 from kdsl.check.typed import (
@@ -30,57 +27,17 @@ from kdsl.check.typed import (
 from kdsl.check.types import BOOL
 from kdsl.check.walk import children
 from kdsl.plan.columns.atoms import is_fact, keyed
-from kdsl.plan.columns.batch import MIN_ROWS, Batch
-from kdsl.plan.columns.column import Array, NotColumnar
-from kdsl.plan.columns.distinct import DIRECT, Codes, Digit, combinations, grouped
-from kdsl.plan.columns.facts import ABSENT
+from kdsl.plan.columns.column import NotColumnar
+from kdsl.plan.columns.kinds import Kinds, Look, Sight
 from kdsl.plan.columns.rule import ColumnScope
 from kdsl.plan.ir import free_slots, operands
 from kdsl.plan.scalar import UNSET, Closure, Frame
 from kdsl.plan.scalar.comprehensions import Each, each_of
-from kdsl.plan.scalar.meter import Meter, spend
+from kdsl.plan.scalar.meter import spend
 from kdsl.plan.values import EvalError, Value
 from kdsl.plan.views import attribute_of, method_of
 
-_STEPS: Final = 512
-"""The steps that finding out may take; where it takes more, columns are as fast."""
 _MAX_DEPTH: Final = 64
-
-
-Numbers = tuple[Value, Callable[[Array], Array | int], tuple[int, int]]
-"""Whose method it is that gives an integer for each row, what gives them, and two that none is beyond."""
-
-
-@dataclass(slots=True)
-class Sight:
-    """What is read of nodes: attributes, what maps hold at keys or only whether they hold it, and numbers
-    that a column has by row. `lets` are those that were gone through.
-    """
-
-    fields: set[str] = field(default_factory=set)
-    keys: set[tuple[str, str]] = field(default_factory=set)
-    tests: set[tuple[str, str]] = field(default_factory=set)
-    columns: dict[int, Numbers] = field(default_factory=dict)
-    lets: set[int] = field(default_factory=set)
-
-    def digits(self, batch: Batch) -> list[Digit]:
-        """Return in what the rows of a batch differ."""
-        facts, rows = batch.facts, batch.rows
-        digits: list[Digit] = [facts.field(name).digit(rows) for name in self.fields]
-        digits += [facts.key(*place).digit(rows) for place in self.keys]
-        for place in self.tests - self.keys:
-            held = facts.key(*place)
-            if not held.is_everywhere:
-                digits.append((held.codes.take(rows) != ABSENT, 2))
-        for _, numbers, (least, largest) in self.columns.values():
-            values = numbers(rows)
-            if isinstance(values, np.ndarray):
-                digits.append((values - least if least else values, largest - least + 1))
-        return digits
-
-
-Look = Callable[[Frame, Sight], None]
-"""Adds to a sight what an expression may read of a node; EvalError, NotColumnar where that is not known."""
 
 
 class Watcher:
@@ -355,44 +312,6 @@ class _FnWatcher(Watcher):
         if slot == self._node:
             raise NotColumnar
         return None
-
-
-class Kinds:
-    """Tells which rows of a batch have one answer. `slot` is where a frame holds what is read of nodes for
-    the attempt: all that it follows from stays as it is.
-    """
-
-    def __init__(self, look: Look, slot: int) -> None:
-        self._look = look
-        self._slot = slot
-
-    def of(self, batch: Batch) -> tuple[Array, Codes] | None:
-        """Return the first row of each kind of row that has one answer, in order, and the kind of each row.
-
-        None where that is not known, or where there are so many kinds that columns are as fast.
-        """
-        frame = batch.frame
-        sight = frame[self._slot]
-        if sight is UNSET:
-            sight = frame[self._slot] = self._sight(frame)
-        if sight is None:
-            return None
-        digits = sight.digits(batch)
-        if combinations(digits) > DIRECT:
-            return None
-        representatives, kinds = grouped(digits, len(batch))
-        return (representatives, kinds) if len(representatives) < MIN_ROWS else None
-
-    def _sight(self, frame: Frame) -> Sight | None:
-        sight, meter = Sight(), frame[-1]
-        frame[-1] = Meter(_STEPS)
-        try:
-            self._look(frame, sight)
-        except (EvalError, NotColumnar):
-            return None
-        finally:
-            frame[-1] = meter
-        return sight
 
 
 def _field(expr: FieldOf | HasField) -> Look:

@@ -35,7 +35,7 @@ def inline_calls(
     if not isinstance(expr, CallFn) or not depth:
         return expr
     fn = fns[expr.fn]
-    if isinstance(fn, ExternalFn) or not all(_is_plain(arg, names) for arg in expr.args):
+    if isinstance(fn, ExternalFn) or not all(is_plain(arg, names) for arg in expr.args):
         return expr
     args = {param.slot: arg for param, arg in zip(fn.params, expr.args, strict=True)}
     return inline_calls(substitute(fn.body, args, variable), fns, names, variable, depth - 1)
@@ -75,7 +75,8 @@ def _renamed(bound: Var, variable: Callable[[TypedExpr], Var]) -> Var:
     return replace(bound, slot=variable(bound).slot)
 
 
-def _is_plain(arg: TypedExpr, names: Collection[int]) -> bool:
+def is_plain(arg: TypedExpr, names: Collection[int]) -> bool:
+    """Tell whether an argument has a value in any case, wherever it is read: see `inline_calls`."""
     match arg:
         case Const():
             return True

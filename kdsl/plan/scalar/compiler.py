@@ -49,7 +49,8 @@ class Compiler:
     `lazy` says how to fill the slots of lazy variables: `let`, `cel.bind` and hoisted parts; `by_item` how to
     read those whose value depends on loop items, `follows` which those are. `fns` are the
     functions of the rule files by qualified name; `bodies` caches their compiled bodies and is shared by all
-    rules. `lower` is for macros over nodes; without it they look at one node after the other.
+    rules. `lower` is for macros over nodes; without it they look at one node after the other. `asked` are the
+    questions of macros of views: where it is shared, so is what was counted for them.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Compiler:
         fns: Mapping[str, CheckedFn | ExternalFn],
         bodies: dict[str, Closure],
         lower: Lower | None = None,
+        asked: dict[Hashable, object] | None = None,
     ) -> None:
         self.lazy: dict[int, Closure] = {}
         self.by_item: dict[int, Closure] = {}
@@ -64,7 +66,7 @@ class Compiler:
         self._fns = fns
         self._bodies = bodies
         self._lower = lower
-        self._asked: dict[Hashable, object] = {}
+        self._asked = {} if asked is None else asked
 
     def compile(self, expr: TypedExpr) -> Closure:
         """Compile an expression to a closure over a frame of values."""
@@ -136,7 +138,7 @@ class Compiler:
         body = self._bodies.get(fn.qualified)
         if body is None:
             # INVARIANT: functions do not call each other in circles; the checker sees to it.
-            compiler = Compiler(self._fns, self._bodies, self._lower)
+            compiler = Compiler(self._fns, self._bodies, self._lower, self._asked)
             body = self._bodies[fn.qualified] = compiler.compile(fn.body)
         blank: Frame = [UNSET] * (fn.slots + 1)
 

@@ -1,4 +1,4 @@
-"""Rules whose answers cannot be kept, as they read what changes with every pod: at least their frames are."""
+"""Rules whose answers cannot be kept, as they read what changes with every pod: frames and programs are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,19 @@ Rule = TypeVar("Rule", bound=PredicatePlugin | ScorePlugin)
 
 def with_frames(plugin: Rule, likenesses: Likenesses) -> Rule:
     """Return the plugin, which keeps its frames by what it sees of pods, if that is known."""
-    dependencies = Dependencies.of(plugin.rule.reads - _PASSING)
+    dependencies = _dependencies(plugin)
     if dependencies is not None:
         plugin.keep_frames(likenesses.signature(dependencies), dependencies.epoch)
     return plugin
+
+
+def with_residuals(plugin: Rule, likenesses: Likenesses) -> Rule:
+    """Return the plugin, which has programs of its own for kinds of pods as well."""
+    dependencies = _dependencies(plugin)
+    if dependencies is not None:
+        plugin.keep_residuals(likenesses.signature(dependencies), dependencies.epoch)
+    return with_frames(plugin, likenesses)
+
+
+def _dependencies(plugin: PredicatePlugin | ScorePlugin) -> Dependencies | None:
+    return Dependencies.of(plugin.rule.reads - _PASSING)

@@ -25,7 +25,7 @@ from kdsl.plan.hookimpls import PredicatePlugin
 from kdsl.plan.predicate import SKIP
 from kdsl.plan.standing.answers import Answers, Kinds, answers_of
 from kdsl.plan.standing.dependencies import Dependencies, reads_of, tells_by_look
-from kdsl.plan.standing.frames import with_frames
+from kdsl.plan.standing.frames import with_frames, with_residuals
 from kdsl.plan.standing.likeness import Likenesses
 from kdsl.plan.standing.skips import Skips
 from kdsl.plan.tightened import TightenedPlugin
@@ -108,7 +108,7 @@ class _Fresh:
     @staticmethod
     def of(place: int, plugin: Predicate, likenesses: Likenesses) -> _Fresh:
         return _Fresh(
-            place, with_frames(plugin, likenesses) if isinstance(plugin, PredicatePlugin) else plugin
+            place, with_residuals(plugin, likenesses) if isinstance(plugin, PredicatePlugin) else plugin
         )
 
     def filter(

@@ -24,7 +24,7 @@ from kdsl.plan.hookimpls import ScorePlugin
 from kdsl.plan.score import NO_SCORE_INT
 from kdsl.plan.standing.answers import Answers, Kinds, answers_of
 from kdsl.plan.standing.dependencies import Dependencies, reads_of, tells_by_look
-from kdsl.plan.standing.frames import with_frames
+from kdsl.plan.standing.frames import with_frames, with_residuals
 from kdsl.plan.standing.likeness import Likenesses
 from kdsl.plan.standing.skips import Skips
 
@@ -91,7 +91,7 @@ class JoinedScores:
         self._key = f"{plugins[0].key}/joined"
         kept = [plugin for plugin in plugins if Dependencies.of(plugin.rule.reads) is not None]
         fresh = [plugin for plugin in plugins if plugin not in kept]
-        self._fresh = tuple((with_frames(each, likenesses), each.weight or 1) for each in fresh)
+        self._fresh = tuple((with_residuals(each, likenesses), each.weight or 1) for each in fresh)
         self._skips = Skips(
             {each.name: (reads_of(each.rule.applies), each.is_for) for each in fresh}, likenesses
         )

@@ -68,6 +68,17 @@ def bound(pods: list[tuple[int, int]]) -> list[PodInfo]:
     return [PodInfo(f"p{at}", node_name=f"n{on}", priority=what) for at, (on, what) in enumerate(pods)]
 
 
+def counting_predicate(first: str, second: str) -> str:
+    return f"""let found = {first}
+        let other = {second}
+        for key in {KEYS} {{
+          let here = {COUNT.replace("(k)", "(key)")}
+          require key in node.labels || other > 1 else "no ${{key}}"
+          require here.here(node) <= here.least(1) + found else "too many over ${{key}}: ${{here.total()}}"
+        }}
+        require found > other else "few\""""
+
+
 @settings(max_examples=80)
 @given(VALUES, VALUES, NODES, PODS, POD)
 def test_rules_that_count_give_what_the_scalar_back_end_gives(
@@ -78,17 +89,7 @@ def test_rules_that_count_give_what_the_scalar_back_end_gives(
     pod: PodInfo,
 ) -> None:
     candidates = NodeSet.all(cluster(list(nodes(kinds)), bound(pods)).snapshot())
-    predicate = predicate_program(
-        f"""let found = {first}
-        let other = {second}
-        for key in {KEYS} {{
-          let here = {COUNT.replace("(k)", "(key)")}
-          require key in node.labels || other > 1 else "no ${{key}}"
-          require here.here(node) <= here.least(1) + found else "too many over ${{key}}: ${{here.total()}}"
-        }}
-        require found > other else "few\"""",
-        FNS,
-    )
+    predicate = predicate_program(counting_predicate(first, second), FNS)
     columns, scalar = both_verdicts(predicate, pod, candidates)
     assert columns == scalar
     score = score_program(f"let found = {first}\nignore when found == 2\nvalue found - {second}", FNS)

@@ -1,0 +1,369 @@
+"""Partial evaluation of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Final
+
+from kdsl.check.model import CheckedFn
+from kdsl.check.typed import (
+    Aggregate,
+    CallFn,
+    CallOf,
+    Comprehension,
+    Const,
+    ListOf,
+    Macro,
+    TypedExpr,
+    TypedItem,
+    Var,
+)
+from kdsl.check.types import BOOL, DOUBLE, INT, BindingTime, Type
+from kdsl.check.walk import walk
+from kdsl.plan.ir import Known, free_slots, map_children, operands
+from kdsl.plan.passes.capture import capture
+from kdsl.plan.passes.fold import fold_constants
+from kdsl.plan.passes.inline import is_plain, substitute
+from kdsl.plan.residual.order import asks_first, fails_only_with
+from kdsl.plan.scalar.meter import Meter
+from kdsl.plan.scope import Functions, RuleScope
+from kdsl.plan.steady import is_steady
+from kdsl.plan.values import EvalError, Value
+
+MAX_ITEMS: Final = 16
+"""Lists of more items stay lists."""
+MAX_WORK: Final = 4096
+"""The most expressions that are looked at for one rule and kind of pod."""
+LARGE: Final = 16
+"""A rule that saves more than this part of its steps stays as it is, lest one that takes too many goes on."""
+LOOPS: Final = 16
+"""So many items a loop that stays is taken to have where steps are counted."""
+
+_RESULTS: Final = (Macro.MAP, Macro.TRANSFORM_LIST)
+"""Macros that make a list of results."""
+_OPEN: Final = frozenset(
+    {
+        *("Cluster", "Node", "AnyNode", "Pod", "PlacedPod"),
+        *("Topology", "TopologyCount", "PodTerms", "PodTermCount", "dyn"),
+    }
+)
+"""Types whose values see the cluster, or which may hold such values: they are no constants."""
+
+
+class TooMuch(Exception):  # noqa: N818 - no error: the rule stays as it is
+    """There is too much to a rule for it to be worth rewriting."""
+
+
+def prepared(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
+    """Return an expression as a `Folder` takes it.
+
+    What the questions of counts depend on is captured before anything becomes a constant: a count is known by
+    its question, and must be the one that the rule itself keeps.
+    """
+    return capture(fold_constants(expr, scope), scope)
+
+
+class Folder:
+    """Rewrites the expressions of one rule for one kind of pod. `filled` are the pod and the cluster by slot,
+    `node` is the slot of the node.
+
+    `known` are variables by slot that stand for something simple: constants, other variables, lists of those.
+    Raises TooMuch where there is too much to look at or to compute.
+    """
+
+    def __init__(
+        self, scope: RuleScope, functions: Functions, filled: Mapping[int, Value], node: int
+    ) -> None:
+        self._scope = scope
+        self._functions = functions
+        self._filled = filled
+        # Variables that have a value wherever they are read.
+        self._named = {*filled, node}
+        self._work = 0
+        # The steps of the meter that an attempt with the residual rule does not take.
+        self._saved, self._most = 0, functions.steps.node // LARGE
+        self.known: dict[int, TypedExpr] = {}
+
+    def fold(self, expr: TypedExpr) -> TypedExpr:
+        """Return what is left of an expression. Its value, or error, is that of the expression."""
+        self._work += 1
+        if self._work > MAX_WORK:
+            raise TooMuch
+        if isinstance(expr, Const):
+            return expr
+        if isinstance(expr, Var):
+            return self.known.get(expr.slot, expr)
+        value = self._constant(expr) if self._is_fixed(expr) else None
+        if value is not None:
+            return value
+        match expr:
+            case Aggregate():
+                return self._aggregate(expr)
+            case CallOf(function="_&&_" | "_||_") if all(each.type == BOOL for each in operands(expr)):
+                return self._connected(expr, map(self.fold, operands(expr)), expr.function == "_||_")
+            case CallOf(function="_?_:_", args=(condition, yes, no)):
+                decided = self.fold(condition)
+                if isinstance(decided, Const) and decided.type == BOOL:
+                    return self.fold(yes if decided.value else no)
+                return replace(expr, args=(decided, self.fold(yes), self.fold(no)))
+            case CallOf():
+                return self._call(replace(expr, args=tuple(map(self.fold, expr.args))))
+            case CallFn():
+                return self._fn_call(replace(expr, args=tuple(map(self.fold, expr.args))))
+            case Comprehension():
+                return self._comprehension(expr)
+        return map_children(expr, self.fold)
+
+    def substituted(self, expr: TypedExpr, by: Mapping[int, TypedExpr]) -> TypedExpr:
+        """Return a copy of an expression with others for some variables, and with variables of its own."""
+        return substitute(expr, by, self._scope.variable)
+
+    def variable(self, expr: TypedExpr) -> Var:
+        """Return a new variable that stands for an expression."""
+        return self._scope.variable(expr)
+
+    def save(self, steps: int) -> None:
+        """Note that the residual rule takes fewer steps."""
+        self._saved += steps
+        if self._saved > self._most:
+            raise TooMuch
+
+    @contextmanager
+    def loop(self) -> Iterator[None]:
+        """What is folded in here, the residual rule does for each item of a loop."""
+        before = self._saved
+        yield
+        self.save((self._saved - before) * (LOOPS - 1))
+
+    def _is_fixed(self, expr: TypedExpr) -> bool:
+        """Tell whether an expression depends on nothing but the pod, the catalog and constants."""
+        if not is_steady(expr) or not _is_closed(expr.type):
+            return False
+        return all(
+            slot in self._filled or isinstance(self.known.get(slot), Const) for slot in free_slots(expr)
+        )
+
+    def _constant(self, expr: TypedExpr) -> Known | None:
+        """Compute an expression; None where it has no value."""
+        slots = free_slots(expr) & self.known.keys()
+        if slots:
+            expr = self.substituted(expr, {slot: self.known[slot] for slot in slots})
+        meter = Meter(self._most - self._saved)
+        value: Known | None = None
+        with suppress(EvalError):
+            value = _known(expr, expr.type, self._scope.evaluate_for(expr, self._filled, meter))
+        # Where the steps were not enough, the value says nothing.
+        self.save(meter.limit - meter.left)
+        return value
+
+    def _aggregate(self, expr: Aggregate) -> Aggregate:
+        """Fold what is counted; the question stays as it is, but for other names of the pod."""
+        slots = free_slots(expr.body) & self.known.keys()
+        body = self.substituted(expr.body, {slot: self.known[slot] for slot in slots}) if slots else expr.body
+        return replace(expr, target=self.fold(expr.target), body=body)
+
+    def _connected(self, expr: TypedExpr, parts: Iterable[TypedExpr], decider: bool) -> TypedExpr:
+        """Connect conditions by `||` if `decider` is true, else by `&&`."""
+        left: list[TypedExpr] = []
+        for part in parts:
+            if not isinstance(part, Const):
+                left.append(part)
+            elif part.value is decider:
+                return _known(expr, BOOL, decider)
+        if not left:
+            return _known(expr, BOOL, not decider)
+        function, overload = ("_||_", "logical_or") if decider else ("_&&_", "logical_and")
+        whole, *others = left
+        for other in others:
+            whole = CallOf(
+                type=BOOL,
+                time=max(whole.time, other.time),
+                reads=whole.reads | other.reads,
+                span=expr.span,
+                function=function,
+                args=(whole, other),
+                overload=overload,
+            )
+        return whole
+
+    def _call(self, expr: CallOf) -> TypedExpr:
+        """Simplify a call whose arguments were."""
+        if expr.args and all(isinstance(arg, Const) for arg in expr.args) and _is_closed(expr.type):
+            return self._constant(expr) or expr
+        match expr.overload, expr.args:
+            case "add_int64", (Const(value=0), other):
+                return other
+            case "add_int64" | "subtract_int64", (other, Const(value=0)):
+                return other
+            case "add_list", (left, right):
+                parts = [_items(left), _items(right)]
+                if parts[0] is not None and parts[1] is not None:
+                    return _list(expr, expr.type, (*parts[0], *parts[1]))
+            case "list_sum_int", (ListOf(items=(TypedItem(value=only, optional=False),)),):
+                return only
+            case "list_sum_int" | "list_sum_double", (Comprehension() as chosen,):
+                padded = self._padded(chosen)
+                if padded is not None:
+                    return self._call(replace(expr, args=(padded,)))
+            case "index_list", (ListOf(items=(TypedItem(value=only, optional=False),)), Const(value=0)):
+                return only
+        return expr
+
+    def _fn_call(self, expr: CallFn) -> TypedExpr:
+        """Put the body of a function in place of its call where its arguments are simple."""
+        fn = self._functions.fns[expr.fn]
+        # A count inside would be known by another question.
+        if not isinstance(fn, CheckedFn) or any(isinstance(part, Aggregate) for part in walk(fn.body)):
+            return expr
+        if not all(is_plain(arg, self._named) for arg in expr.args):
+            return expr
+        self.save(1)
+        args = {param.slot: arg for param, arg in zip(fn.params, expr.args, strict=True)}
+        return self.fold(self.substituted(fn.body, args))
+
+    def _comprehension(self, expr: Comprehension) -> TypedExpr:
+        iterable = self.fold(expr.iterable)
+        items = _items(iterable) if expr.iterable.type.name == "list" else None
+        if items is not None and len(items) <= MAX_ITEMS:
+            unrolled = self._unrolled(expr, items)
+            if unrolled is not None:
+                self.save(len(items))
+                return unrolled
+        self._named.update(variable.slot for variable in expr.variables)
+        with self.loop():
+            where = None if expr.where is None else self.fold(expr.where)
+            body = self.fold(expr.body)
+        return replace(expr, iterable=iterable, where=where, body=body)
+
+    def _unrolled(self, expr: Comprehension, items: Sequence[TypedExpr]) -> TypedExpr | None:
+        """Return a macro over some items without the macro; None where there is no such form."""
+        match expr.macro:
+            case Macro.ALL | Macro.EXISTS if expr.body.type == BOOL and self._is_forced(expr, items):
+                parts = (self._of_item(expr.body, expr, place, item) for place, item in enumerate(items))
+                return self._connected(expr, parts, expr.macro is Macro.EXISTS)
+            case Macro.MAP | Macro.TRANSFORM_LIST if self._is_forced(expr, items):
+                chosen = self._chosen(expr, expr.where, items)
+                if chosen is not None:
+                    bodies = tuple([self._of_item(expr.body, expr, *each) for each in chosen])
+                    return _list(expr, expr.type, bodies)
+            case Macro.FILTER:
+                chosen = self._chosen(expr, expr.body, items)
+                if chosen is not None and (self._are_sure(items) or len(chosen) == len(items)):
+                    return _list(expr, expr.type, tuple([item for _, item in chosen]))
+            case _:
+                pass
+        return None
+
+    def _is_forced(self, expr: Comprehension, items: Sequence[TypedExpr]) -> bool:
+        """Tell whether what is made of each item fails where one of the items does, and with its error: a
+        macro over a list fails with the first item that does, whatever comes of the others.
+        """
+        if self._are_sure(items):
+            return True
+        if expr.where is not None:
+            return False
+        slot = expr.variables[-1].slot
+        is_list = expr.macro in _RESULTS
+        return (len(items) == 1 and asks_first(expr.body, slot)) or (
+            is_list and fails_only_with(expr.body, slot, self._named)
+        )
+
+    def _are_sure(self, items: Iterable[TypedExpr]) -> bool:
+        """Tell whether no item can fail."""
+        return all(
+            isinstance(item, Const) or (isinstance(item, Var) and item.slot in self._named) for item in items
+        )
+
+    def _padded(self, expr: Comprehension) -> TypedExpr | None:
+        """Return a list of numbers with the sum of another: nothing is left out, but counts as zero. None
+        where there is no such form.
+        """
+        items, where = _items(expr.iterable), expr.where
+        if items is None or len(items) > MAX_ITEMS or where is None or expr.macro not in _RESULTS:
+            return None
+        if not self._are_sure(items):
+            return None
+        (type_,) = expr.type.args
+        zero = _known(expr, type_, 0.0 if type_ == DOUBLE else 0)
+        summands: list[TypedExpr] = []
+        for place, item in enumerate(items):
+            condition = self._of_item(where, expr, place, item)
+            body = self._of_item(expr.body, expr, place, item)
+            choice = CallOf(
+                type=type_,
+                time=expr.time,
+                reads=expr.reads,
+                span=expr.span,
+                function="_?_:_",
+                args=(condition, body, zero),
+                overload="conditional",
+            )
+            summands.append(self.fold(choice))
+        return _list(expr, expr.type, tuple(summands))
+
+    def _chosen(
+        self, expr: Comprehension, condition: TypedExpr | None, items: Sequence[TypedExpr]
+    ) -> list[tuple[int, TypedExpr]] | None:
+        """Return the items, with their places, for which a condition holds; None where that is not known."""
+        if condition is None:
+            return list(enumerate(items))
+        chosen: list[tuple[int, TypedExpr]] = []
+        for place, item in enumerate(items):
+            holds = self._of_item(condition, expr, place, item)
+            if not isinstance(holds, Const) or holds.type != BOOL:
+                return None
+            if holds.value:
+                chosen.append((place, item))
+        return chosen
+
+    def _of_item(self, part: TypedExpr, expr: Comprehension, place: int, item: TypedExpr) -> TypedExpr:
+        """Return what is left of a part of a macro for one item."""
+        return self.fold(self.substituted(part, bound(expr.variables, place, item)))
+
+
+def bound(variables: Sequence[Var], place: int, item: TypedExpr) -> dict[int, TypedExpr]:
+    """Return what stands for the variables of a loop over a list, one or two, for the item at a place."""
+    values = (item,) if len(variables) == 1 else (_known(item, INT, place), item)
+    return {variable.slot: value for variable, value in zip(variables, values, strict=True)}
+
+
+def items_of(expr: TypedExpr) -> list[TypedExpr] | None:
+    """Return the items of a constant list; None for anything else."""
+    return _items(expr) if isinstance(expr, Const) and expr.type.name == "list" else None
+
+
+def _items(expr: TypedExpr) -> list[TypedExpr] | None:
+    """Return the items of a list that is written out or constant, each of them a constant or a variable."""
+    match expr:
+        case Known(value=tuple() | list() as values):
+            (type_,) = expr.type.args
+            return [_known(expr, type_, value) for value in values]
+        case ListOf(items=items) if all(
+            not each.optional and isinstance(each.value, (Const, Var)) for each in items
+        ):
+            return [each.value for each in items]
+    return None
+
+
+def _list(expr: TypedExpr, type_: Type, items: tuple[TypedExpr, ...]) -> Known | ListOf:
+    """Return a list where `expr` stands, a constant one if all of its items are."""
+    if all(isinstance(item, Known) for item in items):
+        return _known(expr, type_, tuple([item.value for item in items if isinstance(item, Known)]))
+    return ListOf(
+        type=type_,
+        time=expr.time,
+        reads=expr.reads,
+        span=expr.span,
+        items=tuple([TypedItem(item, False) for item in items]),
+    )
+
+
+def _known(expr: TypedExpr, type_: Type, value: Value) -> Known:
+    return Known(type=type_, time=BindingTime.STATIC, reads=frozenset(), span=expr.span, value=value)
+
+
+def _is_closed(type_: Type) -> bool:
+    """Tell whether values of a type can be constants."""
+    return type_.name not in _OPEN and all(map(_is_closed, type_.args))

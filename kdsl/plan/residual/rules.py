@@ -1,0 +1,307 @@
+"""Rules for one kind of pod: what partial evaluation leaves of a predicate or a score."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from kdsl.base.span import Span
+from kdsl.check.model import (
+    CheckedForEach,
+    CheckedLet,
+    CheckedParam,
+    CheckedPredicate,
+    CheckedRequire,
+    CheckedScore,
+    CheckedStatement,
+    CheckedTemplate,
+)
+from kdsl.check.typed import Aggregate, Comprehension, Const, ListOf, TypedExpr, TypedItem, Var
+from kdsl.check.types import BOOL, BindingTime
+from kdsl.check.walk import children
+from kdsl.plan.early import split_body
+from kdsl.plan.residual.folder import MAX_ITEMS, Folder, bound, items_of, prepared
+from kdsl.plan.scope import Functions, RuleScope
+from kdsl.plan.values import Value
+
+Filled = Mapping[str, Value]
+"""The pod and the cluster, as rules name them."""
+
+
+def prepared_predicate(rule: CheckedPredicate, functions: Functions) -> CheckedPredicate:
+    """Return a predicate ready to be rewritten for one kind of pod after the other; see `prepared`."""
+    scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
+    change = partial(prepared, scope=scope)
+    # In the order in which they are compiled: what is a constant by then becomes part of questions.
+    lets = [_prepared(each, scope) for each in rule.body if isinstance(each, CheckedLet)]
+    others = [_prepared(each, scope) for each in rule.body if not isinstance(each, CheckedLet)]
+    on_error, narrow = rule.on_error, rule.narrow
+    if on_error is not None and on_error.reason is not None:
+        on_error = replace(on_error, reason=_mapped(on_error.reason, change))
+    if narrow is not None:
+        narrow = replace(narrow, names=change(narrow.names), reason=_mapped(narrow.reason, change))
+    return replace(
+        rule,
+        params=_unknown(rule.params, scope),
+        applies=tuple(map(change, rule.applies)),
+        narrow=narrow,
+        body=(*lets, *others),
+        on_error=on_error,
+        slots=scope.slots,
+    )
+
+
+def prepared_score(rule: CheckedScore, functions: Functions) -> CheckedScore:
+    """Return a score ready to be rewritten for one kind of pod after the other; see `prepared`."""
+    scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
+    change = partial(prepared, scope=scope)
+    lets = tuple([_prepared_let(each, scope) for each in rule.lets])
+    by = rule.normalize.by
+    return replace(
+        rule,
+        params=_unknown(rule.params, scope),
+        applies=tuple(map(change, rule.applies)),
+        lets=lets,
+        value=change(rule.value),
+        normalize=rule.normalize if by is None else replace(rule.normalize, by=change(by)),
+        ignores=tuple(map(change, rule.ignores)),
+        slots=scope.slots,
+    )
+
+
+def residual_predicate(rule: CheckedPredicate, filled: Filled, functions: Functions) -> CheckedPredicate:
+    """Return what is left of a prepared predicate; TooMuch where that is not worth it.
+
+    It answers as the predicate does, in PreFilter and in Filter: what is decided at a node stays there.
+    """
+    rewriter = _Rewriter(rule, filled, functions)
+    early, late = split_body(rule)
+    # `let`s may be used by whatever stands before the first `require`.
+    lets = [let for each in rule.body if isinstance(each, CheckedLet) for let in rewriter.let(each)]
+    body: list[CheckedStatement] = [*lets]
+    for require in early:
+        body += rewriter.require(require)
+    for statement in late:
+        body += rewriter.late(statement, rule.report_all)
+    on_error, narrow = rule.on_error, rule.narrow
+    if on_error is not None and on_error.reason is not None:
+        on_error = replace(on_error, reason=rewriter.template(on_error.reason))
+    if narrow is not None:
+        narrow = replace(narrow, names=rewriter.fold(narrow.names), reason=rewriter.template(narrow.reason))
+    return replace(
+        rule,
+        applies=rewriter.conditions(rule.applies),
+        narrow=narrow,
+        body=tuple(body),
+        on_error=on_error,
+        slots=rewriter.slots,
+    )
+
+
+def residual_score(rule: CheckedScore, filled: Filled, functions: Functions) -> CheckedScore:
+    """Return what is left of a prepared score; TooMuch where that is not worth it."""
+    rewriter = _Rewriter(rule, filled, functions)
+    lets = [let for each in rule.lets for let in rewriter.let(each)]
+    by = rule.normalize.by
+    return replace(
+        rule,
+        applies=rewriter.conditions(rule.applies),
+        lets=tuple(lets),
+        value=rewriter.fold(rule.value),
+        normalize=rule.normalize if by is None else replace(rule.normalize, by=rewriter.fold(by)),
+        ignores=tuple(map(rewriter.fold, rule.ignores)),
+        slots=rewriter.slots,
+    )
+
+
+def _unknown(params: Iterable[CheckedParam], scope: RuleScope) -> tuple[CheckedParam, ...]:
+    """Return the parameters that have no value: whoever reads one fails."""
+    return tuple([each for each in params if each.variable.slot not in scope.known])
+
+
+def _mapped(template: CheckedTemplate, change: Callable[[TypedExpr], TypedExpr]) -> CheckedTemplate:
+    return CheckedTemplate(
+        tuple([part if isinstance(part, str) else change(part) for part in template.parts])
+    )
+
+
+def _prepared(statement: CheckedStatement, scope: RuleScope) -> CheckedStatement:
+    change = partial(prepared, scope=scope)
+    match statement:
+        case CheckedLet():
+            return _prepared_let(statement, scope)
+        case CheckedRequire(condition=condition, reason=reason):
+            return replace(statement, condition=change(condition), reason=_mapped(reason, change))
+        case CheckedForEach(iterable=iterable, where=where, body=body):
+            return replace(
+                statement,
+                iterable=change(iterable),
+                where=None if where is None else change(where),
+                body=tuple([_prepared(each, scope) for each in body]),
+            )
+
+
+def _prepared_let(let: CheckedLet, scope: RuleScope) -> CheckedLet:
+    value = prepared(let.value, scope)
+    if isinstance(value, Const):
+        scope.known[let.variable.slot] = value.value
+    return replace(let, value=value)
+
+
+class _Rewriter:
+    """Rewrites the parts of one rule, in the order in which their variables are declared."""
+
+    def __init__(self, rule: CheckedPredicate | CheckedScore, filled: Filled, functions: Functions) -> None:
+        self._scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
+        slots = {self._scope.slot_of(name): value for name, value in filled.items()}
+        self._folder = Folder(self._scope, functions, slots, self._scope.slot_of("node"))
+        self._read_once = _read_once(rule) if isinstance(rule, CheckedScore) else frozenset[int]()
+
+    def fold(self, expr: TypedExpr) -> TypedExpr:
+        """Return what is left of an expression, at its place: what fails tells where."""
+        return _placed(self._folder.fold(expr), expr)
+
+    @property
+    def slots(self) -> int:
+        """The slots that a frame needs by now."""
+        return self._scope.slots
+
+    def conditions(self, exprs: Iterable[TypedExpr]) -> tuple[TypedExpr, ...]:
+        """Return what is left of conditions that must all hold, each known when it was before."""
+        left = [replace(self.fold(each), time=each.time) for each in exprs]
+        # Where a condition is asked at nodes, so is everything.
+        return tuple([each for each in left if not (_holds(each) and each.time.is_lasting)])
+
+    def template(self, template: CheckedTemplate) -> CheckedTemplate:
+        """Return what is left of a text, its holes known when they were before."""
+        return _mapped(template, lambda part: replace(self.fold(part), time=part.time))
+
+    def let(self, let: CheckedLet) -> list[CheckedLet]:
+        """Return what is left of a `let`: nothing where it stands for something simple."""
+        return self._define(let.variable, self.fold(let.value), let.span)
+
+    def require(self, statement: CheckedRequire) -> list[CheckedStatement]:
+        """Return what is left of a `require`."""
+        return self._required(statement, self.fold(statement.condition))
+
+    def late(self, statement: CheckedRequire | CheckedForEach, report_all: bool) -> list[CheckedStatement]:
+        """Return what is left of a statement that is decided at nodes, as that is, whatever it reads."""
+        if isinstance(statement, CheckedRequire):
+            return self._required_late(statement, self.fold(statement.condition))
+        loop = replace(statement, iterable=self.fold(statement.iterable))
+        # Under `report all` a `require` that fails ends the loop's item, and nothing else.
+        unrolled = None if report_all else self._unrolled(loop)
+        return [self._rolled(loop)] if unrolled is None else unrolled
+
+    def _define(self, variable: Var, value: TypedExpr, span: Span) -> list[CheckedLet]:
+        match value:
+            case Const() | Var():
+                self._folder.known[variable.slot] = value
+                return []
+            case ListOf(items=items) if not any(item.optional for item in items):
+                lets: list[CheckedLet] = []
+                simple: list[TypedItem] = []
+                for item in items:
+                    one = item.value
+                    if not isinstance(one, (Const, Var)):
+                        lets.append(CheckedLet(self._folder.variable(one), one, span))
+                        one = lets[-1].variable
+                    simple.append(TypedItem(one, False))
+                self._folder.known[variable.slot] = replace(value, items=tuple(simple))
+                return lets
+        if variable.slot in self._read_once and not value.time.is_lasting:
+            # Where it is read it can be simplified further.
+            self._folder.known[variable.slot] = value
+            return []
+        return [CheckedLet(variable, value, span)]
+
+    def _required(self, statement: CheckedRequire, condition: TypedExpr) -> list[CheckedStatement]:
+        if _holds(condition):
+            return []
+        return [replace(statement, condition=condition, reason=_mapped(statement.reason, self.fold))]
+
+    def _required_late(self, statement: CheckedRequire, condition: TypedExpr) -> list[CheckedStatement]:
+        if condition.time.is_lasting and not _holds(condition):
+            condition = replace(condition, time=BindingTime.NODE)
+        return self._required(statement, condition)
+
+    def _unrolled(self, loop: CheckedForEach) -> list[CheckedStatement] | None:
+        """Return a loop over a constant list without the loop; None where there is no such form."""
+        items = items_of(loop.iterable)
+        is_nested = any(isinstance(inner, CheckedForEach) for inner in loop.body)
+        if items is None or len(items) > MAX_ITEMS or is_nested:
+            return None
+        found: list[CheckedStatement] = []
+        for place, item in enumerate(items):
+            by = bound(loop.variables, place, item)
+            if loop.where is not None:
+                chosen = self._folder.fold(self._folder.substituted(loop.where, by))
+                if not isinstance(chosen, Const) or chosen.type != BOOL:
+                    return None
+                if not chosen.value:
+                    continue
+            found += self._item(loop.body, by)
+        self._folder.save(len(items))
+        return found
+
+    def _item(self, body: Sequence[CheckedStatement], by: dict[int, TypedExpr]) -> list[CheckedStatement]:
+        """Return the statements of a loop for one item, with `let`s of their own."""
+        folder = self._folder
+        found: list[CheckedStatement] = []
+        for statement in body:
+            match statement:
+                case CheckedLet(variable=variable, value=value):
+                    own = replace(variable, slot=folder.variable(variable).slot)
+                    left = folder.fold(folder.substituted(value, by))
+                    by[variable.slot] = own
+                    found += self._define(own, left, statement.span)
+                case CheckedRequire(condition=condition, reason=reason):
+                    put = partial(folder.substituted, by=by)
+                    one = replace(statement, reason=_mapped(reason, put))
+                    found += self._required_late(one, _placed(folder.fold(put(condition)), condition))
+                case CheckedForEach():
+                    raise AssertionError("a loop in a loop is not unrolled")
+        return found
+
+    def _rolled(self, loop: CheckedForEach) -> CheckedForEach:
+        """Return a loop that stays one."""
+        fold = self.fold
+        body: list[CheckedStatement] = []
+        with self._folder.loop():
+            where = None if loop.where is None else fold(loop.where)
+            for statement in loop.body:
+                match statement:
+                    case CheckedLet():
+                        body += self.let(statement)
+                    case CheckedRequire(condition=condition):
+                        body += self._required_late(statement, fold(condition))
+                    case CheckedForEach(iterable=iterable):
+                        body.append(self._rolled(replace(statement, iterable=fold(iterable))))
+        return replace(loop, where=where, body=tuple(body))
+
+
+def _read_once(rule: CheckedScore) -> frozenset[int]:
+    """Return the variables that are read in one place only, and not in a macro."""
+    reads: Counter[int] = Counter()
+
+    def count(expr: TypedExpr, times: int) -> None:
+        if isinstance(expr, Var):
+            reads[expr.slot] += times
+        of_macro = (expr.where, expr.body) if isinstance(expr, Comprehension) else ()
+        for part in children(expr):
+            count(part, 2 if part in of_macro or isinstance(expr, Aggregate) else times)
+
+    by = () if rule.normalize.by is None else (rule.normalize.by,)
+    for expr in (*[let.value for let in rule.lets], *rule.applies, *rule.ignores, rule.value, *by):
+        count(expr, 1)
+    return frozenset([slot for slot, times in reads.items() if times == 1])
+
+
+def _placed(expr: TypedExpr, written: TypedExpr) -> TypedExpr:
+    return expr if expr.span is written.span else replace(expr, span=written.span)
+
+
+def _holds(expr: TypedExpr) -> bool:
+    return isinstance(expr, Const) and expr.value is True

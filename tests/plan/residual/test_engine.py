@@ -1,0 +1,124 @@
+"""Decisions of a run with many pods of a kind are those of a run in which no rule is rewritten."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+from kdsl.app import Settings, build_engine
+from kdsl.base.clock import ManualClock
+from kdsl.base.resources import Resources
+from kdsl.check.model import RuleSet
+from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.frozen_map import FrozenMap
+from kdsl.cluster.label_selectors import LabelSelector
+from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.objects import LabelSelectorSpec
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.pod_affinity import PodAffinityTerm
+from kdsl.cluster.read import read_values
+from kdsl.cycle.decision import Decision, Detail
+from kdsl.plan.residual.kinds import Residuals
+from kdsl.sim.run import SimulatedBinder
+
+from tests.plan.lab import DEFAULT_QUEUE, rules
+
+RULES = """
+fn near(terms: list(PodAffinityTerm), p: Pod): bool = terms.all(t, t.matches(p))
+predicate Fits { require pod.requests["cpu"] <= node.allocatable["cpu"] - node.requested["cpu"] else "full" }
+predicate Apart {
+  let existing = cluster.requiredAntiAffinityTerms.count(t, t.matches(pod))
+  for t in pod.requiredAntiAffinity {
+    let found = topology(t.topologyKey).count(p, near(pod.requiredAntiAffinity, p))
+    require found.here(node) == 0 else "apart over ${t.topologyKey}: ${found.total()} of ${pod.priority}"
+  }
+  require existing.here(node) == 0 else "not wanted"
+}
+predicate Served {
+  param most = 12
+  applies when cluster.services(pod).size() > 0 || pod.priority > 1
+  require cluster.services(pod).size() < 3 else "too many services"
+  require pod.priority < 2 || 4 / (pod.priority - 2) < node.podCount + 100 else "no"
+  require cluster.services(pod).all(s, topology("zone").count(p, s.includes(p)).here(node) < most) else "zone is full"
+}
+score Spread {
+  let counts = pod.labels.transformList(k, v, topology("zone").count(p, p.labels[?k].orValue("") == v))
+  ignore when pod.priority > 0 && !("zone" in node.labels)
+  value counts.map(c, c.here(node)).sum() + (pod.priority > 0 ? node.podCount : 0)
+  normalize reverse
+}
+"""
+NODES = 24
+
+
+@cache
+def program() -> RuleSet:
+    profile = f"""{DEFAULT_QUEUE}
+    profile p {{ scheduler "default-scheduler" queue Q predicates {{ Fits Apart Served }} scores {{ Spread weight 3 }} }}"""
+    return rules(RULES + profile)
+
+
+def pod(number: int) -> PodInfo:
+    app = "abc"[number % 3]
+    same = LabelSelector.of(LabelSelectorSpec(match_labels={"app": app}))
+    apart = PodAffinityTerm("zone" if number % 4 else "host", 0, same, frozenset({"default"}), None)
+    return PodInfo(
+        f"p{number}",
+        uid=f"u{number}",
+        labels=FrozenMap({"app": app}),
+        priority=number % 3,
+        requests=Resources({"cpu": 500}),
+        usage=Resources({"cpu": 500}),
+        required_anti_affinity=(apart,) if app == "c" else (),
+    )
+
+
+def run(rewrite_after: int, parallelism: int, detail: Detail) -> list[Decision]:
+    """Place pods of three kinds while a node changes and services come."""
+    cluster = ClusterCache()
+    for at in range(NODES):
+        cluster.add_node(_node(at))
+    settings = Settings(parallelism=parallelism, detail=detail, rewrite_after=rewrite_after)
+    decisions: list[Decision] = []
+    with build_engine(program(), cluster, SimulatedBinder(cluster), ManualClock(), settings) as engine:
+        for number in range(90):
+            if number == 30:
+                cluster.add_node(_node(3, zone="z9"))
+            if number in (20, 50):
+                cluster.put(_service(f"s{number}", {"app": "a"} if number == 20 else {}))
+            decisions.append(engine.schedule_one(pod(number)))
+    return decisions
+
+
+def _node(at: int, **labels: str) -> NodeFacts:
+    found = {"host": f"n{at}", **({"zone": f"z{at % 5}"} if at % 6 else {}), **labels}
+    return NodeFacts(f"n{at}", labels=FrozenMap(found), allocatable=Resources({"cpu": 2000, "pods": 20}))
+
+
+def _service(name: str, selector: dict[str, str]) -> Any:
+    metadata = {"name": name, "namespace": "default"}
+    document = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"selector": selector}}
+    (found,) = read_values([document], "service").objects
+    return found
+
+
+@pytest.mark.parametrize("detail", list(Detail))
+@pytest.mark.parametrize(("rewrite_after", "parallelism"), [(0, 1), (3, 1), (3, 4)])
+def test_decisions_stay(
+    rewrite_after: int, parallelism: int, detail: Detail, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    make = Residuals._program
+
+    def watched(self: Residuals[Any, Any], *args: Any) -> Any:
+        program = make(self, *args)
+        assert program is not None
+        made.append(self._rule.name)
+        return program
+
+    monkeypatch.setattr(Residuals, "_program", watched)
+    expected = run(10**9, 1, detail)
+    assert made == [] and len({decision.node for decision in expected}) > 5
+    assert run(rewrite_after, parallelism, detail) == expected
+    assert set(made) == {"Apart", "Served", "Spread"}
