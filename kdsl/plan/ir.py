@@ -52,7 +52,7 @@ def map_children(expr: TypedExpr, change: Callable[[TypedExpr], TypedExpr]) -> T
             changed = change(operand)
             return expr if changed is operand else replace(expr, operand=changed)
         case CallOf(args=args) | CallFn(args=args):
-            given = tuple([change(arg) for arg in args])
+            given = tuple(map(change, args))
             return expr if all(map(is_, given, args)) else replace(expr, args=given)
         case ListOf(items=items):
             return replace(expr, items=tuple(TypedItem(change(item.value), item.optional) for item in items))
