@@ -27,7 +27,7 @@ from kdsl.check.typed import (
     TypedItem,
     Var,
 )
-from kdsl.check.types import Type
+from kdsl.check.types import BindingTime, Type
 from kdsl.check.walk import children
 from kdsl.plan.values import Value
 
@@ -37,6 +37,17 @@ class Known(Const):
     """A constant that was computed: of any type, quantities, lists and maps included."""
 
     value: Value
+
+    @staticmethod
+    def of(expr: TypedExpr, value: Value, type_: Type | None = None) -> Known:
+        """Return a value where `expr` stands, of its type if no other is given."""
+        return Known(
+            type=type_ or expr.type,
+            time=BindingTime.STATIC,
+            reads=frozenset(),
+            span=expr.span,
+            value=value,
+        )
 
 
 _ELSEWHERE: Final = frozenset(("span", "time", "reads"))

@@ -169,12 +169,13 @@ class RuleScope:
         """
         if is_count(expr):
             places: dict[int, int] = {}
-            key = shape(expr, places), tuple([slot for slot in places if slot in free_slots(expr)])
+            free = free_slots(expr)
+            key = shape(expr, places), tuple([slot for slot in places if slot in free])
             if key in self._counts:
                 return self._counts[key]
             variable = self._counts[key] = self.variable(expr)
             found = {part.slot: part for part in walk(expr) if isinstance(part, Var)}
-            items = [self._compiler.compile(found[each]) for each in sorted(free_slots(expr) - self.lasting)]
+            items = [self._compiler.compile(found[each]) for each in sorted(free - self.lasting)]
             self._compiler.follows[variable.slot] = self.needs(expr) - self.lasting
             count = renewing(variable.slot, items, self._compiler.compile(expr))
             self._compiler.by_item[variable.slot] = lasting(count, self._steps.pod)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kdsl.check.typed import Const, TypedExpr, Var
 from kdsl.check.types import BindingTime
 from kdsl.plan.ir import Known, free_slots, map_children
-from kdsl.plan.values import EvalError, Value
+from kdsl.plan.values import EvalError
 
 if TYPE_CHECKING:
     from kdsl.plan.scope import RuleScope
@@ -17,17 +17,13 @@ if TYPE_CHECKING:
 def fold_constants(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
     """Replace what is known before any pod comes by its value; what would be an error stays as it is."""
     if isinstance(expr, Var) and expr.slot in scope.known:
-        return _known(expr, scope.known[expr.slot])
+        return Known.of(expr, scope.known[expr.slot])
     if isinstance(expr, (Const, Var)):
         return expr
     expr = map_children(expr, partial(fold_constants, scope=scope))
     if expr.time is BindingTime.STATIC and not free_slots(expr):
         try:
-            return _known(expr, scope.evaluate(expr))
+            return Known.of(expr, scope.evaluate(expr))
         except EvalError:
             return expr
     return expr
-
-
-def _known(expr: TypedExpr, value: Value) -> Known:
-    return Known(type=expr.type, time=BindingTime.STATIC, reads=frozenset(), span=expr.span, value=value)

@@ -20,7 +20,7 @@ from kdsl.check.typed import (
     TypedItem,
     Var,
 )
-from kdsl.check.types import BOOL, DOUBLE, INT, BindingTime, Type
+from kdsl.check.types import BOOL, DOUBLE, INT, Type
 from kdsl.check.walk import walk
 from kdsl.plan.ir import Known, free_slots, map_children, operands
 from kdsl.plan.passes.capture import capture
@@ -153,7 +153,7 @@ class Folder:
         meter = Meter(self._most - self._saved)
         value: Known | None = None
         with suppress(EvalError):
-            value = _known(expr, expr.type, self._scope.evaluate_for(expr, self._filled, meter))
+            value = Known.of(expr, self._scope.evaluate_for(expr, self._filled, meter))
         # Where the steps were not enough, the value says nothing.
         self.save(meter.limit - meter.left)
         return value
@@ -171,9 +171,9 @@ class Folder:
             if not isinstance(part, Const):
                 left.append(part)
             elif part.value is decider:
-                return _known(expr, BOOL, decider)
+                return Known.of(expr, decider, BOOL)
         if not left:
-            return _known(expr, BOOL, not decider)
+            return Known.of(expr, not decider, BOOL)
         function, overload = ("_||_", "logical_or") if decider else ("_&&_", "logical_and")
         whole, *others = left
         for other in others:
@@ -286,7 +286,7 @@ class Folder:
         if not self._are_sure(items):
             return None
         (type_,) = expr.type.args
-        zero = _known(expr, type_, 0.0 if type_ == DOUBLE else 0)
+        zero = Known.of(expr, 0.0 if type_ == DOUBLE else 0, type_)
         summands: list[TypedExpr] = []
         for place, item in enumerate(items):
             condition = self._of_item(where, expr, place, item)
@@ -325,7 +325,7 @@ class Folder:
 
 def bound(variables: Sequence[Var], place: int, item: TypedExpr) -> dict[int, TypedExpr]:
     """Return what stands for the variables of a loop over a list, one or two, for the item at a place."""
-    values = (item,) if len(variables) == 1 else (_known(item, INT, place), item)
+    values = (item,) if len(variables) == 1 else (Known.of(item, place, INT), item)
     return {variable.slot: value for variable, value in zip(variables, values, strict=True)}
 
 
@@ -339,7 +339,7 @@ def _items(expr: TypedExpr) -> list[TypedExpr] | None:
     match expr:
         case Known(value=tuple() | list() as values):
             (type_,) = expr.type.args
-            return [_known(expr, type_, value) for value in values]
+            return [Known.of(expr, value, type_) for value in values]
         case ListOf(items=items) if all(
             not each.optional and isinstance(each.value, (Const, Var)) for each in items
         ):
@@ -350,7 +350,7 @@ def _items(expr: TypedExpr) -> list[TypedExpr] | None:
 def _list(expr: TypedExpr, type_: Type, items: tuple[TypedExpr, ...]) -> Known | ListOf:
     """Return a list where `expr` stands, a constant one if all of its items are."""
     if all(isinstance(item, Known) for item in items):
-        return _known(expr, type_, tuple([item.value for item in items if isinstance(item, Known)]))
+        return Known.of(expr, tuple([item.value for item in items if isinstance(item, Known)]), type_)
     return ListOf(
         type=type_,
         time=expr.time,
@@ -358,10 +358,6 @@ def _list(expr: TypedExpr, type_: Type, items: tuple[TypedExpr, ...]) -> Known |
         span=expr.span,
         items=tuple([TypedItem(item, False) for item in items]),
     )
-
-
-def _known(expr: TypedExpr, type_: Type, value: Value) -> Known:
-    return Known(type=type_, time=BindingTime.STATIC, reads=frozenset(), span=expr.span, value=value)
 
 
 def _is_closed(type_: Type) -> bool:

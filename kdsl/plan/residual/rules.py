@@ -37,18 +37,11 @@ def prepared_predicate(rule: CheckedPredicate, functions: Functions) -> CheckedP
     # In the order in which they are compiled: what is a constant by then becomes part of questions.
     lets = [_prepared(each, scope) for each in rule.body if isinstance(each, CheckedLet)]
     others = [_prepared(each, scope) for each in rule.body if not isinstance(each, CheckedLet)]
-    on_error, narrow = rule.on_error, rule.narrow
-    if on_error is not None and on_error.reason is not None:
-        on_error = replace(on_error, reason=_mapped(on_error.reason, change))
-    if narrow is not None:
-        narrow = replace(narrow, names=change(narrow.names), reason=_mapped(narrow.reason, change))
     return replace(
-        rule,
+        _with_narrow_and_error(rule, change, partial(_mapped, change=change)),
         params=_unknown(rule.params, scope),
         applies=tuple(map(change, rule.applies)),
-        narrow=narrow,
         body=(*lets, *others),
-        on_error=on_error,
         slots=scope.slots,
     )
 
@@ -85,18 +78,9 @@ def residual_predicate(rule: CheckedPredicate, filled: Filled, functions: Functi
         body += rewriter.require(require)
     for statement in late:
         body += rewriter.late(statement, rule.report_all)
-    on_error, narrow = rule.on_error, rule.narrow
-    if on_error is not None and on_error.reason is not None:
-        on_error = replace(on_error, reason=rewriter.template(on_error.reason))
-    if narrow is not None:
-        narrow = replace(narrow, names=rewriter.fold(narrow.names), reason=rewriter.template(narrow.reason))
+    residual = _with_narrow_and_error(rule, rewriter.fold, rewriter.template)
     return replace(
-        rule,
-        applies=rewriter.conditions(rule.applies),
-        narrow=narrow,
-        body=tuple(body),
-        on_error=on_error,
-        slots=rewriter.slots,
+        residual, applies=rewriter.conditions(rule.applies), body=tuple(body), slots=rewriter.slots
     )
 
 
@@ -114,6 +98,20 @@ def residual_score(rule: CheckedScore, filled: Filled, functions: Functions) -> 
         ignores=tuple(map(rewriter.fold, rule.ignores)),
         slots=rewriter.slots,
     )
+
+
+def _with_narrow_and_error(
+    rule: CheckedPredicate,
+    change: Callable[[TypedExpr], TypedExpr],
+    change_text: Callable[[CheckedTemplate], CheckedTemplate],
+) -> CheckedPredicate:
+    """Return a predicate with its `narrow to` and `on error` changed, if it has any."""
+    on_error, narrow = rule.on_error, rule.narrow
+    if on_error is not None and on_error.reason is not None:
+        on_error = replace(on_error, reason=change_text(on_error.reason))
+    if narrow is not None:
+        narrow = replace(narrow, names=change(narrow.names), reason=change_text(narrow.reason))
+    return replace(rule, narrow=narrow, on_error=on_error)
 
 
 def _unknown(params: Iterable[CheckedParam], scope: RuleScope) -> tuple[CheckedParam, ...]:

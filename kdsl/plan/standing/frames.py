@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final, TypeVar
 
+from kdsl.plan.frames import EpochOf
 from kdsl.plan.hookimpls import PredicatePlugin, ScorePlugin
 from kdsl.plan.standing.dependencies import Dependencies
-from kdsl.plan.standing.likeness import Likenesses
+from kdsl.plan.standing.likeness import Likenesses, Signature
 
 _PASSING: Final = frozenset(
     {
@@ -21,19 +22,22 @@ Rule = TypeVar("Rule", bound=PredicatePlugin | ScorePlugin)
 
 def with_frames(plugin: Rule, likenesses: Likenesses) -> Rule:
     """Return the plugin, which keeps its frames by what it sees of pods, if that is known."""
-    dependencies = _dependencies(plugin)
-    if dependencies is not None:
-        plugin.keep_frames(likenesses.signature(dependencies), dependencies.epoch)
+    kinds = _kinds(plugin, likenesses)
+    if kinds is not None:
+        plugin.keep_frames(*kinds)
     return plugin
 
 
 def with_residuals(plugin: Rule, likenesses: Likenesses) -> Rule:
     """Return the plugin, which has programs of its own for kinds of pods as well."""
-    dependencies = _dependencies(plugin)
-    if dependencies is not None:
-        plugin.keep_residuals(likenesses.signature(dependencies), dependencies.epoch)
-    return with_frames(plugin, likenesses)
+    kinds = _kinds(plugin, likenesses)
+    if kinds is not None:
+        plugin.keep_frames(*kinds)
+        plugin.keep_residuals(*kinds)
+    return plugin
 
 
-def _dependencies(plugin: PredicatePlugin | ScorePlugin) -> Dependencies | None:
-    return Dependencies.of(plugin.rule.reads - _PASSING)
+def _kinds(plugin: PredicatePlugin | ScorePlugin, likenesses: Likenesses) -> tuple[Signature, EpochOf] | None:
+    """Return what tells kinds of pods apart, and states of the catalog; None where no two pods look alike."""
+    dependencies = Dependencies.of(plugin.rule.reads - _PASSING)
+    return None if dependencies is None else (likenesses.signature(dependencies), dependencies.epoch)
