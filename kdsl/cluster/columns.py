@@ -72,11 +72,12 @@ class Columns:
         # Of what is named later, this row has none.
         self._holds_zero = True
         for name, cells in self._cells.items():
-            amount = capped(amounts.get(name, 0))
-            cells[row] = amount
+            amount = amounts.get(name, 0)
             least, largest = bounds[name]
             if not least <= amount <= largest:
+                amount = capped(amount)
                 bounds[name] = _leap(min(least, amount), max(largest, amount))
+            cells[row] = amount
 
     def clear(self, row: int) -> None:
         """Set the amounts of a row that is not in use any more to zero."""

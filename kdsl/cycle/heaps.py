@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import QueuedPod
@@ -43,14 +43,15 @@ class Heaps:
     def __iter__(self) -> Iterator[QueuedPod]:
         return iter(self._alive.values())
 
-    def push(self, table: HookTable | None, queued: QueuedPod, due: int = 0) -> None:
-        """Add a pod; raises PluginError where its profile has no key for it, or one that cannot be
-        compared.
+    def push(self, table: HookTable | None, key: str, queued: QueuedPod, due: int = 0) -> None:
+        """Add the pod `namespace/name`; raises PluginError where its profile has no sort key for it, or one
+        that cannot be compared.
         """
-        key = queued.pod.key
-        place = (table.profile, table.scheduler) if table else ("", queued.pod.scheduler_name)
-        heap = self._heaps.setdefault(place, [])
-        plugin, sort = table.queue_sort if table and table.queue_sort else ("PrioritySort", age)
+        place = ("", queued.pod.scheduler_name) if table is None else (table.profile, table.scheduler)
+        heap = self._heaps.get(place)
+        if heap is None:
+            heap = self._heaps[place] = []
+        plugin, sort = _PRIORITY_SORT if table is None else table.queue_sort or _PRIORITY_SORT
         entry = None
         try:
             entry = (due, sort(queued), queued.sequence, next(self._pushes), queued, key)
@@ -105,3 +106,7 @@ def _turn(entry: Entry) -> tuple[int, tuple[int, int, int]]:
 def age(queued: QueuedPod) -> tuple[int, int, int]:
     """Return the key of kube-scheduler's PrioritySort."""
     return -queued.pod.priority, queued.queued_at, queued.sequence
+
+
+_PRIORITY_SORT: Final = ("PrioritySort", age)
+"""What orders pods where their profile does not say."""

@@ -54,10 +54,11 @@ def _split(found: list[tuple[str, str]]) -> Rejectors:
 class PendingPod(Struct, eq=False):
     """A pod that waits. `rejections` and `errors` count failures for the backoff: errors only those in a row.
 
-    `refusal` is why the pod is gated, None where it is not. `is_flushed`: nothing but the time that passed
-    gave it its latest attempt.
+    `key` is its `namespace/name`. `refusal` is why the pod is gated, None where it is not. `is_flushed`:
+    nothing but the time that passed gave it its latest attempt.
     """
 
+    key: str
     queued: QueuedPod
     rejections: int = 0
     errors: int = 0

@@ -8,14 +8,12 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.cycle.attempt import Attempt
 from kdsl.hooks.errors import PluginError
-from kdsl.hooks.joined import PreFilterAnswers, Step
+from kdsl.hooks.joined import PreFilterAnswers
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
-from kdsl.hooks.table import JoinedPreFilter, PreFilterHook
 
 
 class PreFilterResult(Struct, frozen=True):
@@ -52,15 +50,22 @@ def run_pre_filters(attempt: Attempt) -> PreFilterResult:
     names: frozenset[str] | None = None
     narrowed_by: list[str] = []
     skipping: list[str] = []
-    skipped = attempt.state.skipped_filters
-    nodes = attempt.all_nodes
+    state, pod, nodes = attempt.state, attempt.pod, attempt.all_nodes
+    skipped = state.skipped_filters
     for step in attempt.table.pre_filter_steps:
-        found = _ask(step, attempt, nodes)
+        try:
+            found = step.call(state, pod, nodes)
+        except Exception as cause:
+            raise PluginError.raised(step.plugin, "pre_filter", cause) from cause
         if found is None:
             continue
-        skipping += found.skipping
-        skipped.update(found.skipping)
-        for plugin, answer in found.answers:
+        if isinstance(found, PreFilterAnswers):
+            skipping += found.skipping
+            skipped.update(found.skipping)
+            answers = found.answers
+        else:
+            answers = ((step.plugin, found),)
+        for plugin, answer in answers:
             if isinstance(answer, Narrowed):
                 narrowed_by.append(plugin)
                 names = frozenset(answer.names) if names is None else names.intersection(answer.names)
@@ -89,21 +94,6 @@ def candidate_rows(snapshot: Snapshot, names: frozenset[str] | None) -> NDArray[
         return snapshot.order
     rows = [row for row in map(snapshot.row_of, names) if row is not None]
     return snapshot.order[np.isin(snapshot.order, rows)]
-
-
-def _ask(
-    step: Step[PreFilterHook | JoinedPreFilter], attempt: Attempt, nodes: NodeSet
-) -> PreFilterAnswers | None:
-    """Ask a plugin, or several that are joined, and return the answers; None where all let the pod go on."""
-    try:
-        answer = step.call(attempt.state, attempt.pod, nodes)
-    except Exception as cause:
-        raise PluginError.raised(step.plugin, "pre_filter", cause) from cause
-    if answer is None or isinstance(answer, PreFilterAnswers):
-        return answer
-    if isinstance(answer, Status) and answer.code is Code.SKIP:
-        return PreFilterAnswers(step.names)
-    return PreFilterAnswers(answers=((step.plugin, answer),))
 
 
 def _nothing_left(plugins: list[str]) -> Status:

@@ -108,9 +108,9 @@ class SchedulingQueue:
 
     def add(self, pod: PodInfo) -> GatedPod | None:
         """Queue a pod, or gate it and return why. A hook that goes wrong gates the pod as well."""
-        self.delete(pod.key)
-        pending = PendingPod(self._queued(pod, 0))
-        self._pods[pod.key] = pending
+        key = pod.key
+        self.delete(key)
+        pending = self._pods[key] = PendingPod(key, self._queued(pod, 0))
         self._enter(self._active, pending)
         return None if pending.refusal is None else GatedPod(pending.queued, pending.refusal)
 
@@ -273,11 +273,12 @@ class SchedulingQueue:
         """Put a pod into a heap if its profile lets it in, else to sleep behind its gate."""
         pod = pending.queued.pod
         table = self._routes.table_of(pod)
-        self._asleep.remove(pod.key)
+        self._asleep.remove(pending.key)
         try:
-            pending.refusal = _refusal(table, pod) if table else None
+            pending.refusal = None if table is None else _refusal(table, pod)
             if pending.refusal is None:
-                heaps.push(table, pending.queued, 0 if heaps is self._active else self._due(pending))
+                due = 0 if heaps is self._active else self._due(pending)
+                heaps.push(table, pending.key, pending.queued, due)
                 return
         except PluginError as error:
             pending.refusal = error.status

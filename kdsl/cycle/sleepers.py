@@ -35,7 +35,7 @@ class Sleepers:
 
     def add(self, pending: PendingPod, table: HookTable | None) -> None:
         """Let a pod sleep, until something concerns its gate or its rejectors."""
-        key = pending.queued.pod.key
+        key = pending.key
         self.remove(key)
         plugins = (pending.refusal.plugin,) if pending.refusal is not None else pending.rejectors.all
         group = (table.profile if table else "", plugins)

@@ -277,7 +277,7 @@ class QueuePlugin:
 
     @hookimpl
     def queue_sort(self, queued: QueuedPod) -> Any:
-        return self._program.sort_key(queued.pod, queued.queued_at, queued.sequence)
+        return self._program.sort_key(queued)
 
     @hookimpl
     def backoff(self) -> Backoff:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cached_property
-from typing import Any
+from operator import attrgetter, mul
+from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.check.model import CheckedQueue, RuleSet
-from kdsl.hooks.specs import Backoff
+from kdsl.check.model import CheckedQueue, CheckedSortKey, RuleSet
+from kdsl.check.typed import FieldOf, Var
+from kdsl.check.types import INT, TIMESTAMP
+from kdsl.hooks.specs import Backoff, QueuedPod
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.scalar import UNSET, Frame
 from kdsl.plan.scalar.meter import Meter
@@ -18,10 +21,14 @@ from kdsl.plan.standing.dependencies import Dependencies, reads_of
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError, Value
 from kdsl.plan.verdicts import error_text
+from kdsl.plan.views import attribute_of
 
 BAD_BACKOFF = "K0217"
 MAX_ADMITTED = 1024
 """For so many kinds of pods it is kept whether they are let in; beyond that it is found out anew."""
+_NUMBERS: Final = (INT, TIMESTAMP)
+
+SortKey = Callable[[QueuedPod], tuple[Any, ...]]
 
 
 class QueuedView:
@@ -56,6 +63,8 @@ class QueueProgram:
         self._admission = Dependencies.of(reads) if all(each.startswith("pod.") for each in reads) else None
         self._admitted: dict[Hashable, Status | None] = {}
         self._keys = SortKeys(rule.order, scope)
+        # What is read and not evaluated, a probe would not see.
+        self._read_key = None if functions.probe is not None else _reader_of_numbers(rule.order, self._pod)
         self._waits = tuple((each, scope.compile(each)) for each in rule.backoff or ())
         self._blank = scope.new_frame()
 
@@ -113,13 +122,35 @@ class QueueProgram:
             why = "no wait is longer than this"
             yield Diagnostic(BAD_BACKOFF, title, self._waits[1][0].span, why)
 
-    def sort_key(self, pod: Value, queued_at: int, sequence: int) -> tuple[Any, ...]:
+    def sort_key(self, queued: QueuedPod) -> tuple[Any, ...]:
         """Return what to sort by: the rule's keys, then the order of arrival, so that no two pods are equal.
 
         The checker lets no key pass that may fail; one that goes beyond what rules may cost is `LAST`.
         """
-        frame = self._frame(pod, queued_at)
-        return (*self._keys.values(frame), sequence)
+        if self._read_key is not None:
+            return self._read_key(queued)
+        frame = self._frame(queued.pod, queued.queued_at)
+        return (*self._keys.values(frame), queued.sequence)
+
+
+def _reader_of_numbers(keys: Iterable[CheckedSortKey], pod: int) -> SortKey | None:
+    """Return what reads the sort key where all `keys` are whole numbers or times that the pod has as fields,
+    as in most queues; None where there is something to evaluate. `pod` is the slot of the pod.
+    """
+    names: list[str] = []
+    signs: list[int] = []
+    for key in keys:
+        match key.value:
+            case FieldOf(operand=Var(slot=slot), field=field, type=of) if slot == pod and of in _NUMBERS:
+                name = attribute_of(field)
+                names.append(name if name == "queued_at" else f"pod.{name}")
+                signs.append(-1 if key.descending else 1)
+            case _:
+                return None
+    if not names:
+        return None
+    read, factors = attrgetter(*names, "sequence"), (*signs, 1)
+    return lambda queued: tuple(map(mul, factors, read(queued)))
 
 
 def check_backoffs(rules: RuleSet) -> tuple[Diagnostic, ...]:

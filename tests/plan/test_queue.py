@@ -88,3 +88,15 @@ def test_a_reason_that_names_the_pod_is_that_of_the_pod() -> None:
     plugin = queue('admit when pod.priority > 0 else "${pod.name} waits"\norder by 1')
     answers = [plugin.pre_enqueue(PodInfo(name)) for name in ("a", "b")]
     assert [answer and answer.reasons for answer in answers] == [("a waits",), ("b waits",)]
+
+
+@pytest.mark.parametrize("keys", ["pod.priority desc, pod.createdAt", "pod.queuedAt desc, pod.priority"])
+def test_fields_are_read_as_expressions_are_evaluated(keys: str) -> None:
+    read = queue(f"order by {keys}")
+    evaluated = queue(f'order by {keys}, "".size()')
+    entries = [
+        QueuedPod(PodInfo(f"p{at}", priority=at % 3 - 1, created_at=at % 2), at % 5, at) for at in range(30)
+    ]
+    for entry in entries:
+        *found, sequence = read.queue_sort(entry)
+        assert (*found, 0, sequence) == evaluated.queue_sort(entry)
