@@ -231,7 +231,9 @@ class ByRow:
             if len(missing):
                 # So many are worth columns; fewer might be asked one by one.
                 if self._looks_ahead and self._comes_again and len(missing) >= MIN_ROWS:
-                    missing = np.union1d(missing, self._unknown(self._live.order)[:MAX_ROWS_AHEAD])
+                    asked = np.zeros(len(column.known), np.bool_)
+                    asked[missing] = asked[self._unknown(self._live.order)[:MAX_ROWS_AHEAD]] = True
+                    missing = np.flatnonzero(asked).astype(np.int32)
                 column.put(missing, compute(missing))
                 self._missing = len(self._unknown(self._live.order)) > 0
         return column.values.take(rows), column.only
