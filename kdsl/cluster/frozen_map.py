@@ -13,26 +13,27 @@ D = TypeVar("D")
 class FrozenMap(Mapping[K, V]):
     """An immutable, hashable mapping; it keeps the order of its source.
 
-    Values must be hashable for its hash.
+    Values must be hashable for its hash. `entries` is what it holds as a plain mapping, for those who read a
+    key of many maps.
     """
 
-    __slots__ = ("_hash", "_items")
+    __slots__ = ("_hash", "entries")
 
-    _items: dict[K, V]
+    entries: Mapping[K, V]
     _hash: int | None
 
     def __init__(self, items: Mapping[K, V] = {}) -> None:
-        self._items = dict(items)
+        self.entries = dict(items)
         self._hash = None
 
     def __getitem__(self, key: K) -> V:
-        return self._items[key]
+        return self.entries[key]
 
     def __contains__(self, key: object) -> bool:
-        return key in self._items
+        return key in self.entries
 
     def __iter__(self) -> Iterator[K]:
-        return iter(self._items)
+        return iter(self.entries)
 
     # The hot path: what Mapping has of these goes through Python for every item.
 
@@ -41,26 +42,26 @@ class FrozenMap(Mapping[K, V]):
     @overload
     def get(self, key: K, /, default: V | D) -> V | D: ...
     def get(self, key: K, /, default: V | D | None = None) -> V | D | None:
-        return self._items.get(key, default)
+        return self.entries.get(key, default)
 
     def items(self) -> ItemsView[K, V]:
-        return self._items.items()
+        return self.entries.items()
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self.entries)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, FrozenMap):
-            return self._items == other._items
-        return self._items == other if isinstance(other, dict) else NotImplemented
+            return self.entries == other.entries
+        return self.entries == other if isinstance(other, dict) else NotImplemented
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash(frozenset(self._items.items()))
+            self._hash = hash(frozenset(self.entries.items()))
         return self._hash
 
     def __repr__(self) -> str:
-        return f"FrozenMap({self._items!r})"
+        return f"FrozenMap({self.entries!r})"
 
 
 NO_STRINGS: Final[FrozenMap[str, str]] = FrozenMap()

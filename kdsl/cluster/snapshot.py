@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,6 +186,10 @@ class LiveSnapshot(Snapshot):
         if info is None:
             raise KeyError(f"row {row} is free")
         return info
+
+    def infos(self, rows: Rows) -> list[NodeInfo]:
+        """Return the nodes of some rows, none of which is free."""
+        return cast("list[NodeInfo]", list(map(self._infos.__getitem__, rows.tolist())))
 
     def row_of(self, name: str) -> int | None:
         return self._rows.get(name)

@@ -8,8 +8,9 @@ label, an image). Rules read them, and tallies: the domains of a topology are th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from itertools import count
 from operator import attrgetter
 from threading import Lock
 from typing import Final, TypeAlias
@@ -17,6 +18,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.cluster.node import NodeFacts, NodeInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Rows
 from kdsl.plan.values import NONE, Optional, Value
 
@@ -29,8 +31,9 @@ MAX_KEYS = 256
 _SPARE: Final = 1024
 """So many values more than twice the rows are kept; then the column is encoded anew."""
 
+_OF_FACTS: Final = frozenset([field.name for field in fields(NodeFacts)])
 
-Read: TypeAlias = Callable[[Sequence[Value]], Sequence[Value]]
+Read: TypeAlias = Callable[[Sequence[NodeInfo]], Sequence[Value]]
 """Returns what a column holds of some nodes, None where it holds nothing."""
 
 
@@ -91,19 +94,20 @@ class FactColumn:
             self.codes = np.concatenate((self.codes, np.zeros(missing, np.int32)))
         if changed is None:
             self.codes[:] = ABSENT
-            self._encode(snapshot, snapshot.order.tolist())
+            self._encode(snapshot, snapshot.order)
         elif changed:
-            self._encode(snapshot, list(dict.fromkeys(changed)))
+            self.codes[changed] = ABSENT
+            taken = [row for row in dict.fromkeys(changed) if snapshot.names[row]]
+            self._encode(snapshot, np.array(taken, np.int32))
 
-    def _encode(self, snapshot: LiveSnapshot, rows: Sequence[int]) -> None:
-        names, numbers = snapshot.names, self.numbers
-        taken = [row for row in rows if names[row]]
-        if len(taken) < len(rows):
-            self.codes[rows] = ABSENT
-        values = self._read(list(map(snapshot.info, taken)))
-        self.codes[taken] = [numbers.setdefault(value, len(numbers)) for value in values]
-        if len(numbers) > len(self.values):
-            self.values += islice(numbers, len(self.values), None)
+    def _encode(self, snapshot: LiveSnapshot, rows: Rows) -> None:
+        """Encode the nodes of some rows, none of which is free."""
+        numbers = self.numbers
+        values = self._read(snapshot.infos(rows))
+        new = [value for value in dict.fromkeys(values) if value not in numbers]
+        numbers.update(zip(new, count(len(numbers)), strict=False))
+        self.values += new
+        self.codes[rows] = np.fromiter(map(numbers.__getitem__, values), np.int32, len(rows))
 
 
 class Facts:
@@ -129,8 +133,7 @@ class Facts:
         with self._lock:
             column = self._fields.get(attribute)
             if column is None:
-                read = attrgetter(attribute)
-                column = self._fields[attribute] = FactColumn(lambda nodes: list(map(read, nodes)), False)
+                column = self._fields[attribute] = FactColumn(_attribute(attribute), False)
             column.refresh(self.snapshot)
             return column
 
@@ -150,5 +153,15 @@ class Facts:
 
 def _entries(attribute: str, key: str) -> Read:
     """Return what reads the entry of a map of nodes."""
-    map_of: Callable[[Value], Mapping[str, Value]] = attrgetter(attribute)
-    return lambda nodes: [entries.get(key) for entries in map(map_of, nodes)]
+    maps_of = _attribute(attribute)
+    return lambda nodes: [found.entries.get(key) for found in maps_of(nodes)]
+
+
+def _attribute(name: str) -> Read:
+    """Return what reads an attribute of nodes: what they say of themselves from their facts, as a property
+    costs as much again for each node.
+    """
+    read: Callable[[object], Value] = attrgetter(name)
+    if name in _OF_FACTS:
+        return lambda nodes: list(map(read, [node.facts for node in nodes]))
+    return lambda nodes: list(map(read, nodes))

@@ -20,7 +20,9 @@ Compute = Callable[[Rows], NDArray[Any]]
 """Computes one answer for each of some rows."""
 
 MAX_AHEAD: Final = 512
-"""So many rows more than were wanted cost little over columns."""
+"""So many looks more than were wanted cost little over columns."""
+MAX_ROWS_AHEAD: Final = 8192
+"""So many rows more cost little where each has an answer of its own, once a kind of pod comes again."""
 MAX_IMAGINED: Final = 1024
 """The most answers for looks that no node has that are kept of a kind of pod."""
 _IMAGINED_BYTES: Final = 1024
@@ -178,12 +180,20 @@ class ByLook:
 
 
 class ByRow:
-    """Every row has an answer of its own, until one of `logs` tells of a change."""
+    """Every row has an answer of its own, until one of `logs` tells of a change.
 
-    def __init__(self, live: LiveSnapshot, dtype: np.dtype[Any], *logs: Changes) -> None:
+    With `looks_ahead`, `compute` may be asked about more rows than are wanted: of a kind of pod that comes
+    again the others will be asked for soon, since each search begins where the last one ended.
+    """
+
+    def __init__(
+        self, live: LiveSnapshot, dtype: np.dtype[Any], *logs: Changes, looks_ahead: bool = False
+    ) -> None:
         self._live = live
         self._logs = logs
         self._on_usage = live.usage_changes in logs
+        self._looks_ahead = looks_ahead
+        self._comes_again = False
         self._changed = ChangedRows()
         self._column = _Column(dtype)
         self._missing = True
@@ -202,6 +212,8 @@ class ByRow:
 
     def refresh(self) -> None:
         column, rows = self._column, len(self._live.names)
+        # The first attempt may be the only one of its kind.
+        self._comes_again = column.least is not None
         if rows > len(column.known):
             column.grow(rows)
         changed = self._changed.take(*self._logs)
@@ -215,11 +227,20 @@ class ByRow:
     def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
         column = self._column
         if self._missing:
-            missing = rows[~column.known.take(rows)]
+            missing = self._unknown(rows)
             if len(missing):
+                # So many are worth columns; fewer might be asked one by one.
+                if self._looks_ahead and self._comes_again and len(missing) >= MIN_ROWS:
+                    asked = np.zeros(len(column.known), np.bool_)
+                    asked[missing] = asked[self._unknown(self._live.order)[:MAX_ROWS_AHEAD]] = True
+                    missing = np.flatnonzero(asked).astype(np.int32)
                 column.put(missing, compute(missing))
-                self._missing = not column.known.take(self._live.order).all()
+                self._missing = len(self._unknown(self._live.order)) > 0
         return column.values.take(rows), column.only
+
+    def _unknown(self, rows: Rows) -> Rows:
+        """Return those of some rows whose answers are not known."""
+        return rows[~self._column.known.take(rows)]
 
     def imagine(self, row: int, node: NodeInfo, compute: Compute) -> Any:
         rows = np.array([row], np.int32)
@@ -233,7 +254,7 @@ def answers_of(
     if by_look:
         return ByLook(live, dtype, on_usage, looks_ahead)
     logs = (live.fact_changes, live.usage_changes) if on_usage else (live.fact_changes,)
-    return ByRow(live, dtype, *logs)
+    return ByRow(live, dtype, *logs, looks_ahead=looks_ahead)
 
 
 def _grown(cells: NDArray[Any], size: int) -> NDArray[Any]:

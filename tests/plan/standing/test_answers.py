@@ -100,6 +100,35 @@ def test_where_many_looks_are_not_known_all_are_asked_for(
     assert sorted(asked) == list(range(nodes))
 
 
+@pytest.mark.parametrize(
+    ("wanted", "looks_ahead", "asked_again"), [(12, True, 28), (11, True, 11), (12, False, 12)]
+)
+def test_where_each_row_has_an_answer_the_others_are_asked_for_when_a_kind_comes_again(
+    wanted: int, looks_ahead: bool, asked_again: int
+) -> None:
+    cache = cluster(40)
+    live = cache.snapshot().live
+    answers = ByRow(live, INT64, live.fact_changes, looks_ahead=looks_ahead)
+    asked: list[int] = []
+
+    def compute(rows: Rows) -> NDArray[np.int64]:
+        asked.extend(rows.tolist())
+        return rows.astype(np.int64)
+
+    answers.refresh()
+    for first in (0, 6):
+        # Two runs of one search are one attempt.
+        answers.get(live.order[first : first + 6], compute)
+    assert len(asked) == 12
+    answers.refresh()
+    rows = live.order[12 : 12 + wanted]
+    assert answers.get(rows, compute)[0].tolist() == rows.tolist()
+    assert len(asked) == 12 + asked_again
+    assert answers.get(live.order, compute)[0].tolist() == live.order.tolist()
+    # Nobody is asked twice.
+    assert sorted(asked) == list(range(40))
+
+
 class Sized:
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
