@@ -9,7 +9,7 @@ import numpy as np
 
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
-from kdsl.cycle.verdicts import StatusTable, Verdicts
+from kdsl.cycle.verdicts import Verdicts, merged
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import Status, StatusColumn
 
@@ -50,8 +50,5 @@ def _narrowed(verdicts: Verdicts, answer: StatusColumn, plugin: str) -> Verdicts
     wrong = [status for status in answer.table[1:] if not status.code.is_rejection]
     if wrong:
         raise PluginError.answered(plugin, "filter_feasible", wrong[0])
-    table = StatusTable()
-    ids = table.translate(column.ids, column.table)
     stamped = (answer.table[0], *(one.by(plugin) for one in answer.table[1:]))
-    ids[places] = table.translate(answer.ids, stamped)
-    return Verdicts.of(verdicts.rows, StatusColumn(ids, table.statuses))
+    return Verdicts.of(verdicts.rows, merged(column, places, StatusColumn(answer.ids, stamped)))

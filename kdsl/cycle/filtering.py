@@ -8,7 +8,6 @@ nothing but time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import closing
 
 import numpy as np
@@ -17,10 +16,10 @@ from numpy.typing import NDArray
 
 from kdsl.cycle.judging import Judge, Judged
 from kdsl.cycle.sampling import Rotated
-from kdsl.cycle.verdicts import StatusTable, Verdicts
+from kdsl.cycle.verdicts import Verdicts, numbered_alike
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError
-from kdsl.hooks.status import Status, StatusColumn
+from kdsl.hooks.status import StatusColumn
 
 _SMALLEST_RUN = 64  # below this a call costs more than its columns
 _SPARE = 16  # one node in so many is judged on suspicion, lest a further run be needed
@@ -62,22 +61,22 @@ class _Search(Struct, eq=False):
     wanted: int
     found: int = 0
     error: PluginError | None = None
-    runs: list[tuple[NDArray[np.int32], NDArray[np.int32], Sequence[Status]]] = []
-    """The nodes of each run up to the end, the numbers of what they are answered, and the answers."""
+    runs: list[tuple[NDArray[np.int32], StatusColumn, NDArray[np.int32]]] = []
+    """The nodes of each run up to the end, what they are answered, and those that are feasible."""
 
     def add(self, run: NDArray[np.int32], judged: Judged) -> bool:
         """Take the next run; tell whether the search is over."""
-        ids, rejected = judged.ids, judged.rejected
+        column, passed = judged.column, judged.passed
         room = self.wanted - self.found
-        passed = len(ids) - rejected
-        is_over = passed > room
+        found = len(column) if passed is None else len(passed)
+        is_over = found > room
         if is_over:
-            ids = ids[: int((ids == 0).nonzero()[0][room]) if rejected else room]
-            passed = room
+            column, found = column.take(slice(room if passed is None else passed[room])), room
         elif judged.error is not None:
             self.error, is_over = judged.error, True
-        self.found += passed
-        self.runs.append((run[: len(ids)], ids, judged.statuses))
+        self.found += found
+        rows = run[: len(column)]
+        self.runs.append((rows, column, rows if passed is None else run[passed[:found]]))
         return is_over
 
     def next_run(self, visited: int) -> int:
@@ -89,11 +88,10 @@ class _Search(Struct, eq=False):
         if not self.runs:
             return Verdicts.empty()
         if len(self.runs) == 1:
-            rows, ids, statuses = self.runs[0]
-            rejected = len(rows) - self.found
-            feasible = rows[ids == 0] if rejected else rows
-            return Verdicts(rows, StatusColumn(ids, statuses), rejected, feasible, self.error)
-        table = StatusTable()
-        rows = np.concatenate([rows for rows, _, _ in self.runs])
-        ids = np.concatenate([table.translate(ids, statuses) for _, ids, statuses in self.runs])
-        return Verdicts.of(rows, StatusColumn(ids, table.statuses), self.error)
+            rows, column, feasible = self.runs[0]
+        else:
+            runs, columns, passed = zip(*self.runs, strict=True)
+            ids, table = numbered_alike(columns)
+            column = StatusColumn(np.concatenate(ids), table)
+            rows, feasible = np.concatenate(runs), np.concatenate(passed)
+        return Verdicts(rows, column, len(rows) - self.found, feasible, self.error)

@@ -17,12 +17,12 @@ from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.cycle.attempt import Attempt
-from kdsl.cycle.verdicts import StatusTable
+from kdsl.cycle.verdicts import ALL_PASS, joined, merged, numbered_alike
 from kdsl.hooks.adapter import Filter
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.joined import Step
 from kdsl.hooks.state import CycleState
-from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.hooks.status import Code, Status, StatusColumn, StatusTable
 from kdsl.hooks.table import AddPod, Calls
 
 Contested = Mapping[int, Sequence[PodInfo]]
@@ -30,13 +30,12 @@ Contested = Mapping[int, Sequence[PodInfo]]
 
 
 class Judged(Struct, frozen=True, eq=False):
-    """Answers for the first `len(ids)` nodes of a run, of which so many are rejected; an `error` ends them
-    before its node.
+    """Answers for the first nodes of a run; an `error` ends them before its node. `passed` are the places of
+    those that are not rejected, None for all.
     """
 
-    ids: NDArray[np.int32]
-    rejected: int
-    statuses: Sequence[Status]
+    column: StatusColumn
+    passed: NDArray[np.intp] | None
     error: PluginError | None
 
 
@@ -75,51 +74,50 @@ class Judge(Struct, frozen=True, eq=False):
 
         With `check_all` every filter is asked about every node, and a status has what all of them say.
         """
-        known = StatusTable()
-        ids = np.zeros(len(rows), np.int32)
-        error: PluginError | None = None
-        # The nodes that nobody has rejected yet; None for all of them.
+        # What is known so far, and the places of the nodes that go on; None while nobody rejects any.
+        found: StatusColumn | None = None
         alive: NDArray[np.intp] | None = None
+        error: PluginError | None = None
         if self.contested:
-            ids, error = self._judge_contested(rows, known)
-            alive = np.flatnonzero(ids == 0)
+            found, error = self._judge_contested(rows)
+            alive = found.passed.nonzero()[0]
         for plugin, call, _ in self.filters:
             asked = rows if alive is None else rows[alive]
             if not len(asked):
                 break
-            answers, failed = self._ask(plugin, call, asked, known)
+            answers, failed = self._ask(plugin, call, asked)
             if answers is None:
                 continue
             error = error if failed is None else failed
-            if alive is None:
-                # The first that rejects any: what it says is all that is known.
-                ids = answers
-                alive = np.arange(len(ids)) if self.check_all else (ids == 0).nonzero()[0]
+            if found is None or alive is None:
+                found = answers
+                alive = np.arange(len(answers)) if self.check_all else answers.passed.nonzero()[0]
                 continue
             if failed is not None:
                 # Nodes from the failing one on are out; earlier ones go on to the other filters.
-                ids, alive = ids[: alive[len(answers)]], alive[: len(answers)]
-            ids[alive] = known.joined(ids[alive], answers) if self.check_all else answers
-            alive = alive if self.check_all else alive[answers == 0]
-        rejected = 0 if alive is None else int(np.count_nonzero(ids))
-        return Judged(ids, rejected, known.statuses, error)
+                found, alive = found.take(slice(alive[len(answers)])), alive[: len(answers)]
+            if self.check_all:
+                answers = joined(found.take(alive), answers)
+            found = merged(found, alive, answers)
+            alive = alive if self.check_all else alive[answers.passed]
+        if found is None:
+            return Judged(StatusColumn(np.zeros(len(rows), np.int32), ALL_PASS), None, error)
+        return Judged(found, found.passed.nonzero()[0] if self.check_all else alive, error)
 
-    def _judge_contested(
-        self, rows: NDArray[np.int32], known: StatusTable
-    ) -> tuple[NDArray[np.int32], PluginError | None]:
+    def _judge_contested(self, rows: NDArray[np.int32]) -> tuple[StatusColumn, PluginError | None]:
         """Give the nodes with nominated pods their first pass; the other nodes pass it unasked."""
-        ids = np.zeros(len(rows), dtype=np.int32)
+        found = StatusColumn(np.zeros(len(rows), dtype=np.int32), table := StatusTable())
         if len(rows) == 1 and int(rows[0]) not in self.contested:
-            return ids, None  # a dry run, most often
+            return found, None  # a dry run, most often
         for at in np.flatnonzero(np.isin(rows, list(self.contested))):
             row = int(rows[at])
             try:
                 status = self._with_nominated(row, self.contested[row])
             except PluginError as error:
-                return ids[:at], error
+                return found.take(slice(at)), error
             if status is not None:
-                ids[at] = known.number(status)
-        return ids, None
+                found.ids[at] = table.number(status)
+        return found, None
 
     def _with_nominated(self, row: int, nominated: Sequence[PodInfo]) -> Status | None:
         """Judge one node as if the nominated pods ran on it; None where it passes."""
@@ -133,11 +131,11 @@ class Judge(Struct, frozen=True, eq=False):
         judged = what_if.judge(np.array([row], dtype=np.int32))
         if judged.error is not None:
             raise judged.error
-        return judged.statuses[judged.ids[0]] if judged.ids[0] else None
+        return judged.column[0] if judged.column.ids[0] else None
 
     def _ask(
-        self, plugin: str, call: Filter, rows: NDArray[np.int32], known: StatusTable
-    ) -> tuple[NDArray[np.int32] | None, PluginError | None]:
+        self, plugin: str, call: Filter, rows: NDArray[np.int32]
+    ) -> tuple[StatusColumn | None, PluginError | None]:
         """Return the answers of one filter, up to the first node on which it goes wrong; None where all
         nodes pass.
         """
@@ -147,31 +145,32 @@ class Judge(Struct, frozen=True, eq=False):
                 return None, None
             if len(column.ids) != len(rows):
                 raise ValueError(f"{len(column.ids)} answers for {len(rows)} nodes")
-            return _read(plugin, column, known) if np.count_nonzero(column.ids) else (None, None)
+            return _read(plugin, column) if np.count_nonzero(column.ids) else (None, None)
         except Exception as cause:  # noqa: BLE001 - a plugin may raise anything
             error = PluginError.raised(plugin, "filter", cause)
             error.__cause__ = cause
-            return self._locate(plugin, call, rows, known, error)
+            return self._locate(plugin, call, rows, error)
 
     def _locate(
-        self, plugin: str, call: Filter, rows: NDArray[np.int32], known: StatusTable, error: PluginError
-    ) -> tuple[NDArray[np.int32], PluginError]:
+        self, plugin: str, call: Filter, rows: NDArray[np.int32], error: PluginError
+    ) -> tuple[StatusColumn, PluginError]:
         """Find by halving the first of `rows` on which the filter raises; those before it are answered.
 
         Without this the outcome would depend on how many nodes were asked about at once.
         """
-        nothing = np.zeros(0, dtype=np.int32)
+        nothing = StatusColumn(np.zeros(0, dtype=np.int32), ALL_PASS)
         if len(rows) == 1:
             return nothing, error
         half = len(rows) // 2
-        passed = np.zeros(half, dtype=np.int32)
-        left, failed = self._ask(plugin, call, rows[:half], known)
-        left = passed if left is None else left
+        left, failed = self._ask(plugin, call, rows[:half])
+        if left is None:
+            left = StatusColumn(np.zeros(half, dtype=np.int32), ALL_PASS)
         if failed is not None:
             return left, failed
-        right, failed = self._ask(plugin, call, rows[half:], known)
+        right, failed = self._ask(plugin, call, rows[half:])
         if failed is not None and right is not None:
-            return np.concatenate((left, right)), failed
+            ids, table = numbered_alike((left, right))
+            return StatusColumn(np.concatenate(ids), table), failed
         # It raises for all nodes but for neither half: no node can be blamed, so none is answered.
         return nothing, error
 
@@ -194,11 +193,11 @@ def account_for(
             raise PluginError.answered(plugin, point, status)
 
 
-def _read(
-    plugin: str, column: StatusColumn, known: StatusTable
-) -> tuple[NDArray[np.int32], PluginError | None]:
-    """Renumber a plugin's answers and stamp them, up to the first that is neither success nor a rejection."""
-    ids = column.ids
+def _read(plugin: str, column: StatusColumn) -> tuple[StatusColumn, PluginError | None]:
+    """Stamp a plugin's answers, up to the first that is neither success nor a rejection."""
+    ids, known = column.ids, StatusTable()
+    if isinstance(column.table, StatusTable) and column.table.is_settled:
+        return column, None
     used = np.bincount(ids).nonzero()[0]
     numbers = np.zeros(int(used[-1]) + 1, dtype=np.int32)
     end, error = len(ids), None
@@ -210,4 +209,4 @@ def _read(
             first = int(np.argmax(ids == number))
             if first < end:
                 end, error = first, PluginError.answered(status.plugin or plugin, "filter", status)
-    return numbers[ids[:end]], error
+    return StatusColumn(numbers[ids[:end]], known), error

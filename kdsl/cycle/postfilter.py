@@ -11,10 +11,9 @@ import numpy as np
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.fit_error import Diagnosis
-from kdsl.cycle.verdicts import StatusTable
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Nominated
-from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
+from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn, StatusTable
 from kdsl.hooks.table import Calls
 
 MakeRoom = Callable[[NodeSet, StatusColumn], Status | Nominated | None]
@@ -77,7 +76,7 @@ def statuses_of_all(attempt: Attempt, diagnosis: Diagnosis) -> StatusColumn:
     order = attempt.snapshot.order
     column = diagnosis.verdicts.column
     table = StatusTable()
-    ids = table.translate(column.ids, column.table)
+    ids = table.translate(column)
     by_row = np.full(int(order.max()) + 1, table.number(diagnosis.absent), dtype=np.int32)
     by_row[diagnosis.verdicts.rows] = ids
-    return StatusColumn(by_row[order], table.statuses)
+    return StatusColumn(by_row[order], table)

@@ -5,7 +5,7 @@ Columns throughout: nothing here loops over nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
@@ -14,41 +14,42 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.hooks.errors import PluginError
-from kdsl.hooks.status import SUCCESS, Status, StatusColumn
+from kdsl.hooks.status import SUCCESS, Status, StatusColumn, StatusTable
 
-_FIRST: Final = {SUCCESS: 0}
+ALL_PASS: Final[Sequence[Status]] = (SUCCESS,)
+"""The table of a column without rejections."""
 
 
-class StatusTable:
-    """Gives every distinct status a number; 0 is success. It only grows."""
+def numbered_alike(columns: Sequence[StatusColumn]) -> tuple[list[NDArray[np.int32]], Sequence[Status]]:
+    """Return the numbers of columns by one table, and that table. It must not be grown."""
+    # Success is 0 in any table.
+    tables = [column.table for column in columns if len(column.table) > 1]
+    first = tables[0] if tables else ALL_PASS
+    for each in tables:
+        if each is not first:
+            table = StatusTable()
+            return [table.translate(column) for column in columns], table
+    return [column.ids for column in columns], first
 
-    __slots__ = ("_numbers", "statuses")
 
-    def __init__(self) -> None:
-        self.statuses: list[Status] = [SUCCESS]
-        # A copy need not hash the status again.
-        self._numbers = _FIRST.copy()
+def merged(column: StatusColumn, places: NDArray[np.intp], answers: StatusColumn) -> StatusColumn:
+    """Return the column with `answers` for the nodes at some places."""
+    (ids, others), table = numbered_alike((column, answers))
+    ids = ids.copy()
+    ids[places] = others
+    return StatusColumn(ids, table)
 
-    def number(self, status: Status) -> int:
-        """Return the number of `status`, giving it one if need be."""
-        found = self._numbers.setdefault(status, len(self.statuses))
-        if found == len(self.statuses):
-            self.statuses.append(status)
-        return found
 
-    def joined(self, first: NDArray[np.int32], second: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return for each node the number of what two filters answered: of both where both reject it."""
-        ids = np.where(first == 0, second, first)
-        both = (first != 0) & (second != 0)
-        for one, other in np.unique(np.stack((first[both], second[both]), axis=1), axis=0).tolist():
-            number = self.number(self.statuses[one].joined(self.statuses[other]))
-            ids[both & (first == one) & (second == other)] = number
-        return ids
-
-    def translate(self, ids: NDArray[np.int32], statuses: Iterable[Status]) -> NDArray[np.int32]:
-        """Renumber `ids`, which index `statuses`, by this table."""
-        numbers = np.fromiter((self.number(status) for status in statuses), dtype=np.int32)
-        return numbers[ids]
+def joined(column: StatusColumn, other: StatusColumn) -> StatusColumn:
+    """Return for each node what two filters answer: both where both reject it."""
+    table = StatusTable()
+    first, second = table.translate(column), table.translate(other)
+    ids = np.where(first == 0, second, first)
+    both = (first != 0) & (second != 0)
+    for one, another in np.unique(np.stack((first[both], second[both]), axis=1), axis=0).tolist():
+        number = table.number(table[one].joined(table[another]))
+        ids[both & (first == one) & (second == another)] = number
+    return StatusColumn(ids, table)
 
 
 class Verdicts(Struct, frozen=True, eq=False):
@@ -76,7 +77,7 @@ class Verdicts(Struct, frozen=True, eq=False):
     def empty() -> Verdicts:
         """Return the verdicts where nobody was asked."""
         nothing = np.empty(0, dtype=np.int32)
-        return Verdicts.of(nothing, StatusColumn(nothing, (SUCCESS,)))
+        return Verdicts.of(nothing, StatusColumn(nothing, ALL_PASS))
 
     def including(self, other: Verdicts) -> Verdicts:
         """Return these verdicts with the rejections of `other` on nodes that were not visited here."""
@@ -85,10 +86,6 @@ class Verdicts(Struct, frozen=True, eq=False):
         extra = (other.column.ids != 0) & ~np.isin(other.rows, self.rows)
         if not extra.any():
             return self
-        table = StatusTable()
-        ids = (
-            table.translate(self.column.ids, self.column.table),
-            table.translate(other.column.ids, other.column.table)[extra],
-        )
+        (ids, others), table = numbered_alike((self.column, other.column))
         rows = np.concatenate((self.rows, other.rows[extra]))
-        return Verdicts.of(rows, StatusColumn(np.concatenate(ids), table.statuses), self.error)
+        return Verdicts.of(rows, StatusColumn(np.concatenate((ids, others[extra])), table), self.error)

@@ -80,7 +80,7 @@ class Rule:
         found: list[Status | None] = []
         for _ in range(MAX_ERRORS):
             judged = judge.judge(rows[len(found) :])
-            found += [judged.statuses[number] if number else None for number in judged.ids.tolist()]
+            found += [None if status.code is Code.SUCCESS else status for status in _each(judged.column)]
             if judged.error is None:
                 return StatusColumn.of(found)
             found.append(judged.error.status)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from threading import Lock
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
@@ -84,6 +86,53 @@ def _padded(status: Status) -> tuple[str, ...]:
 
 
 SUCCESS = Status(Code.SUCCESS)
+_FIRST: Final = {SUCCESS: 0}
+
+
+class StatusTable(list[Status]):
+    """Gives every distinct status a number; 0 is success. It only grows, by `number` alone. Thread-safe.
+
+    While it `is_settled`, all others are rejections with the name of a plugin: a column with this table is
+    what the cycle makes of an answer.
+    """
+
+    __slots__ = ("_lock", "_numbers", "is_settled")
+
+    def __init__(self) -> None:
+        super().__init__((SUCCESS,))
+        self.is_settled = True
+        # A copy need not hash the status again.
+        self._numbers = _FIRST.copy()
+        self._lock = Lock()
+
+    def number(self, status: Status) -> int:
+        """Return the number of `status`, giving it one if need be."""
+        found = self._numbers.get(status)
+        return self._added(status) if found is None else found
+
+    def _added(self, status: Status) -> int:
+        with self._lock:
+            found = self._numbers.get(status)
+            if found is None:
+                found = len(self)
+                self.append(status)
+                if not (status.plugin and status.code.is_rejection):
+                    self.is_settled = False
+                # Last of all: who knows a number may look it up.
+                self._numbers[status] = found
+            return found
+
+    def translate(self, column: StatusColumn) -> NDArray[np.int32]:
+        """Return the numbers that the answers of a column have here."""
+        ids, statuses = column.ids, column.table
+        if statuses is self:
+            return ids
+        used = np.bincount(ids).nonzero()[0].tolist()
+        numbers = np.zeros(used[-1] + 1 if used else 0, np.int32)
+        for number in used:
+            if number:
+                numbers[number] = self.number(statuses[number])
+        return numbers.take(ids)
 
 
 class StatusColumn(Struct, frozen=True, eq=False):
@@ -107,6 +156,10 @@ class StatusColumn(Struct, frozen=True, eq=False):
     def passed(self) -> NDArray[np.bool_]:
         passed: NDArray[np.bool_] = self.ids == 0
         return passed
+
+    def take(self, chosen: slice | NDArray[np.intp]) -> StatusColumn:
+        """Return the answers for the nodes at some places."""
+        return StatusColumn(self.ids[chosen], self.table)
 
     @classmethod
     def of(cls, statuses: Iterable[Status | None]) -> StatusColumn:

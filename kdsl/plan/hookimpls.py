@@ -4,6 +4,7 @@ any other.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.hooks.specs import Backoff, Narrowed, QueuedPod, hookimpl
 from kdsl.hooks.state import CycleState
-from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
+from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.frames import EpochOf, KindOf
 from kdsl.plan.normalize import Scores
@@ -59,7 +60,6 @@ class _Judging:
     program: PredicateProgram
     frame: Frame
     spare: list[Frame]
-    verdicts: Verdicts
 
     def take_frame(self) -> Frame:
         """Return a frame for the caller alone, who puts it back among the spare ones."""
@@ -120,20 +120,28 @@ class PredicatePlugin:
 
     @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
+        verdicts = Verdicts()
+        ids = self.judge(state, pod, nodes, verdicts)
+        return None if ids is None else StatusColumn(ids, verdicts.table)
+
+    def judge(
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts
+    ) -> NDArray[np.int32] | None:
+        """Return what `filter` answers for each node, as a number in `verdicts`; None where all pass."""
         judging = state.get(self.key)
         if isinstance(judging, _Judging) and judging.snapshot is nodes.snapshot:
-            return self._judge(judging, nodes)
+            return self._judge(judging, nodes, verdicts)
         # PreFilter saw another snapshot, as in a what-if, or none: what it decided may not hold here.
         judging = self._begin(pod, nodes.snapshot)
         match judging.program.decide(judging.frame):
             case None:
-                return self._judge(judging, nodes)
+                return self._judge(judging, nodes, verdicts)
             case Narrowed(names=names):
-                outside = np.array([name not in names for name in nodes.names()], dtype=np.bool_)
-                return self._judge_inside(judging, nodes, outside)
+                return self._judge_among(names, judging, nodes, verdicts)
             case decided:
-                is_skip = decided.code is Code.SKIP
-                return None if is_skip else StatusColumn(np.ones(len(nodes), _IDS), [SUCCESS, decided])
+                if decided.code is Code.SKIP:
+                    return None
+                return np.full(len(nodes), verdicts.number(decided), _IDS)
 
     def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
         """Tell whether the conditions of `applies when` that do not depend on nodes hold for a pod."""
@@ -144,24 +152,25 @@ class PredicatePlugin:
         program = self._program_for(pod, nodes.snapshot)
         return program.judge_nodes(program.begin(pod, ClusterView(nodes.snapshot)), nodes, verdicts)
 
-    def _judge(self, judging: _Judging, nodes: NodeSet) -> StatusColumn:
+    def _judge(self, judging: _Judging, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
         frame = judging.take_frame()
-        ids = judging.program.judge_nodes(frame, nodes, judging.verdicts)
+        ids = judging.program.judge_nodes(frame, nodes, verdicts)
         judging.spare.append(frame)
-        return StatusColumn(ids, judging.verdicts.table)
+        return ids
 
-    def _judge_inside(self, judging: _Judging, nodes: NodeSet, outside: NDArray[np.bool_]) -> StatusColumn:
-        """Judge the nodes that `narrow to` names, and reject those outside."""
-        ids = np.zeros(len(nodes), _IDS)
-        column = self._judge(judging, nodes.take(~outside))
-        ids[~outside] = column.ids
-        ids[outside] = len(column.table)
-        return StatusColumn(ids, [*column.table, judging.program.outside(judging.frame)])
+    def _judge_among(
+        self, names: Collection[str], judging: _Judging, nodes: NodeSet, verdicts: Verdicts
+    ) -> NDArray[np.int32]:
+        """Judge the nodes that `narrow to` names, and reject the others."""
+        inside = np.array([name in names for name in nodes.names()], dtype=np.bool_)
+        ids = np.full(len(nodes), verdicts.number(judging.program.outside(judging.frame)), _IDS)
+        ids[inside] = self._judge(judging, nodes.take(inside), verdicts)
+        return ids
 
     def _begin(self, pod: PodInfo, snapshot: Snapshot) -> _Judging:
         program = self._program_for(pod, snapshot)
         frame = program.begin(pod, ClusterView(snapshot))
-        return _Judging(snapshot, program, frame, [frame], Verdicts())
+        return _Judging(snapshot, program, frame, [frame])
 
     def _program_for(self, pod: PodInfo, snapshot: Snapshot) -> PredicateProgram:
         return self._residuals.of(pod, snapshot) or self._program

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdsl.base.events import EventPattern
 from kdsl.cluster.events import ClusterEvent
@@ -17,7 +18,8 @@ from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.hooks.state import CycleState
-from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
+from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.plan.verdicts import Verdicts
 from kdsl.plan.waking import Waking, WakingRule
 
 
@@ -31,7 +33,9 @@ class Part(Protocol):
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None: ...
 
-    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None: ...
+    def judge(
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts
+    ) -> NDArray[np.int32] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +90,17 @@ class TightenedPlugin(Generic[P]):
 
     @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
-        """Ask every part that applies about the nodes that those before it let pass."""
-        ids = np.zeros(len(nodes), dtype=np.int32)
-        table: list[Status] = [SUCCESS]
+        verdicts = Verdicts()
+        return StatusColumn(self.judge(state, pod, nodes, verdicts), verdicts.table)
+
+    def judge(self, state: CycleState, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
+        """Return what `filter` answers for each node, as a number in `verdicts`: every part that applies is
+        asked about the nodes that those before it let pass.
+        """
+        ids = np.zeros(len(nodes), np.int32)
         for part in self.applying(state):
-            left = np.flatnonzero(ids == 0)
-            column = None
-            if len(left):
-                column = part.filter(state, pod, nodes.take(left))
-            if column is not None:
-                rejected = column.ids != 0
-                # Behind the statuses so far; a part's own success never takes part.
-                ids[left[rejected]] = column.ids[rejected] + (len(table) - 1)
-                table.extend(column.table[1:])
-        return StatusColumn(ids, table)
+            left = (ids == 0).nonzero()[0]
+            found = part.judge(state, pod, nodes.take(left), verdicts) if len(left) else None
+            if found is not None:
+                ids[left] = found
+        return ids

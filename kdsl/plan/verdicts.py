@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from threading import Lock
+from typing import NamedTuple
 
 from kdsl.base.span import Span
 from kdsl.check.model import CheckedOnError
-from kdsl.hooks.status import SUCCESS, Code, Status
+from kdsl.hooks.status import SUCCESS, Code, Status, StatusTable
 from kdsl.lang.tree import ErrorAction
 from kdsl.plan.scalar import Frame
 from kdsl.plan.scope import RuleScope
 from kdsl.plan.template import Text, compile_template, text_in
 from kdsl.plan.values import EvalError
 
-MAX_VERDICTS = 4096
-"""The most different statuses one rule keeps; a reason that names the node would else grow without end."""
-
 _SEVERITY = (Code.ERROR, Code.UNRESOLVABLE, Code.UNSCHEDULABLE, Code.PENDING)
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """One failed `require`: `site` is the `file:line` of its statement."""
 
     code: Code
@@ -45,30 +40,25 @@ def status_of(failures: tuple[Failure, ...]) -> Status:
 
 
 class Verdicts:
-    """The statuses a rule has given so far, by number; 0 is success. `table` only ever grows at its end.
-
-    Thread-safe: numbers are given out under a lock.
+    """What a rule says, as numbers in a table; 0 is success. Rules that stand together may share a table, in
+    which each answers by the name of its `plugin`. Thread-safe.
     """
 
-    def __init__(self) -> None:
-        self.table: list[Status] = [SUCCESS]
+    def __init__(self, table: StatusTable | None = None, plugin: str = "") -> None:
+        self.table = StatusTable() if table is None else table
+        self._plugin = plugin
         self._ids: dict[tuple[Failure, ...], int] = {(): 0}
-        self._lock = Lock()
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.table) >= MAX_VERDICTS
 
     def id_of(self, failures: tuple[Failure, ...]) -> int:
         """Return the number of the status that the failures make."""
         known = self._ids.get(failures)
-        if known is not None:
-            return known
-        with self._lock:
-            if failures not in self._ids:
-                self.table.append(status_of(failures))
-                self._ids[failures] = len(self.table) - 1
-            return self._ids[failures]
+        if known is None:
+            known = self._ids[failures] = self.number(status_of(failures))
+        return known
+
+    def number(self, status: Status) -> int:
+        """Return the number of a status."""
+        return self.table.number(status.by(self._plugin) if self._plugin else status)
 
 
 OnError = Callable[[EvalError, Span, Frame], Failure]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from kdsl.cycle.judging import Judge
 from kdsl.cycle.sampling import Rotated
 from kdsl.cycle.verdicts import Verdicts
 from kdsl.cycle.workers import Workers
-from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
+from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn, StatusTable
 
 from tests.cycle.world import attempt, column, plugin, pod, rejecting, snapshot, table
 
@@ -31,6 +32,11 @@ class Script:
 
     def plugins(self) -> dict[str, object]:
         return {f"F{at}": _scripted(answers) for at, answers in enumerate(self.answers)}
+
+    def plugins_with(self, tables: Sequence[StatusTable]) -> dict[str, object]:
+        """The same plugins, each with one of some tables for all that it ever says."""
+        places = zip(self.plugins(), self.answers, cycle(tables))
+        return {name: _scripted(answers, name, table) for name, answers, table in places}
 
     def serial(self, rows: list[int], wanted: int) -> tuple[list[int], dict[int, Status], str]:
         """The reference: one node after the other, one filter after the other."""
@@ -53,12 +59,16 @@ class Script:
         return feasible, rejected, ""
 
 
-def _scripted(answers: Mapping[int, Status]) -> object:
+def _scripted(answers: Mapping[int, Status], name: str = "", table: StatusTable | None = None) -> object:
     def judge(nodes: NodeSet) -> StatusColumn:
         for row in reversed(nodes.rows.tolist()):
             if answers.get(row) is RAISES:
                 raise RuntimeError(row)
-        return column(nodes, answers)
+        if table is None:
+            return column(nodes, answers)
+        statuses = (answers.get(row, SUCCESS) for row in nodes.rows.tolist())
+        ids = [0 if status is SUCCESS else table.number(status.by(name)) for status in statuses]
+        return StatusColumn(np.array(ids, np.int32), table)
 
     return plugin(filter=judge)
 
@@ -106,6 +116,32 @@ def test_any_parallelism_and_run_length_give_the_serial_outcome(
     found = find(attempt(script.plugins(), NODES), rows, wanted, parallelism, run_length)
     assert outcome(found) == script.serial(rows, wanted)
     assert sorted(found.rows.tolist(), key=rows.index) == found.rows.tolist()
+
+
+@settings(deadline=None)
+@given(
+    SCRIPTS.map(lambda answers: Script(tuple(answers))),
+    st.integers(0, NODES),
+    st.sampled_from([1, 4]),
+    st.sampled_from([None, 1, 3, 100]),
+    st.integers(1, 3),
+)
+def test_tables_that_grow_from_search_to_search_make_no_difference(
+    script: Script, wanted: int, parallelism: int, run_length: int | None, tables: int
+) -> None:
+    plugins = script.plugins_with([StatusTable() for _ in range(tables)])
+    for rows in (list(range(NODES)), list(reversed(range(NODES)))):
+        found = find(attempt(plugins, NODES), rows, wanted, parallelism, run_length)
+        assert outcome(found) == script.serial(rows, wanted)
+
+
+def test_a_table_of_stamped_rejections_is_taken_as_it_is() -> None:
+    table = StatusTable()
+    of = attempt({"F": _scripted({1: Status(Code.UNSCHEDULABLE, ("full",))}, "F", table)}, 4)
+    assert find(of, [0, 1, 2, 3], 4, run_length=2).column.table is table
+    of = attempt({"F": _scripted({1: Status(Code.ERROR, ("broken",))}, "F", table)}, 4)
+    found = find(of, [0, 1, 2, 3], 4, run_length=2)
+    assert outcome(found) == ([0], {}, 'running "F" filter plugin: broken')
 
 
 def test_the_search_ends_at_the_first_feasible_node_too_many() -> None:

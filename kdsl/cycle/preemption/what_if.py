@@ -39,4 +39,4 @@ class WhatIf:
         judged = self._judge.over(snapshot, self._state).judge(np.array([self._row], dtype=np.int32))
         if judged.error is not None:
             raise judged.error
-        return judged.statuses[judged.ids[0]] if judged.ids[0] else None
+        return judged.column[0] if judged.column.ids[0] else None

@@ -6,9 +6,8 @@ whose answers cannot be kept are asked for every pod, unless they are known to s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from threading import Lock
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -20,7 +19,7 @@ from kdsl.cluster.snapshot import LiveSnapshot, Rows
 from kdsl.hooks.joined import PreFilterAnswers
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
-from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
+from kdsl.hooks.status import Code, Status, StatusColumn, StatusTable
 from kdsl.plan.hookimpls import PredicatePlugin
 from kdsl.plan.predicate import SKIP
 from kdsl.plan.standing.answers import Answers, Kinds, answers_of
@@ -29,18 +28,19 @@ from kdsl.plan.standing.frames import with_frames, with_residuals
 from kdsl.plan.standing.likeness import Likenesses
 from kdsl.plan.standing.skips import Skips
 from kdsl.plan.tightened import TightenedPlugin
-from kdsl.plan.verdicts import MAX_VERDICTS, Verdicts
+from kdsl.plan.verdicts import Verdicts
 
 Predicate = PredicatePlugin | TightenedPlugin[PredicatePlugin]
 _IDS: Final = np.dtype(np.int32)
 _LAST: Final = np.iinfo(np.int32).max
+MAX_STATUSES: Final = 4096
+"""The most different statuses that are kept; reasons that name the node would else grow without end."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A predicate or tightening at its place among the joined ones."""
+    """A predicate or tightening, and the name of the predicate."""
 
-    place: int
     name: str
     plugin: PredicatePlugin
     by_look: bool
@@ -48,43 +48,28 @@ class _Part:
 
 
 class _Table:
-    """The statuses that the joined predicates have given, by number, and the place of who gave each."""
+    """The statuses that the predicates `names` have given, by number, and the place of who gave each."""
 
-    def __init__(self) -> None:
-        self.statuses: list[Status] = [SUCCESS]
-        self._places: list[int] = [_LAST]
-        self._column = np.array(self._places, _IDS)
-        self._numbers: dict[tuple[int, Status], int] = {}
-        self._lock = Lock()
+    def __init__(self, names: Iterable[str]) -> None:
+        self.statuses = StatusTable()
+        self._places = {name: place for place, name in enumerate(names)}
+        self._verdicts = {name: Verdicts(self.statuses, name) for name in self._places}
+        self._column = np.array([_LAST], _IDS)
 
     @property
     def is_full(self) -> bool:
-        return len(self.statuses) >= MAX_VERDICTS
+        return len(self.statuses) >= MAX_STATUSES
 
-    def translate(
-        self, ids: NDArray[np.int32], statuses: Sequence[Status], place: int, name: str
-    ) -> NDArray[np.int32]:
-        """Renumber what the predicate at a place says."""
-        numbers = np.zeros(len(statuses), _IDS)
-        for number in np.bincount(ids).nonzero()[0].tolist():
-            if number:
-                numbers[number] = self._number(place, statuses[number].by(name))
-        return numbers[ids]
-
-    def _number(self, place: int, status: Status) -> int:
-        with self._lock:
-            number = self._numbers.get((place, status))
-            if number is None:
-                number = self._numbers[place, status] = len(self.statuses)
-                self.statuses.append(status)
-                self._places.append(place)
-            return number
+    def of(self, name: str) -> Verdicts:
+        """Return what gives numbers to what a predicate says."""
+        return self._verdicts[name]
 
     def places(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the places of who gave these statuses; success comes after all."""
         column = self._column
-        if len(column) != len(self._places):
-            column = self._column = np.array(self._places, _IDS)
+        if len(column) < len(self.statuses):
+            added = [self._places[status.plugin] for status in self.statuses[len(column) :]]
+            column = self._column = np.append(column, np.array(added, _IDS))
         return column.take(ids)
 
     def first(self, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -112,22 +97,21 @@ class _Fresh:
         )
 
     def filter(
-        self, state: CycleState, pod: PodInfo, nodes: NodeSet, ids: NDArray[np.int32], table: _Table
-    ) -> NDArray[np.int32]:
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, ids: NDArray[np.int32] | None, table: _Table
+    ) -> NDArray[np.int32] | None:
         """Return the numbers `ids` of the nodes, with those of the nodes that this predicate is the first to
-        reject.
+        reject; None where all pass.
         """
-        left = np.flatnonzero(table.places(ids) > self.place)
-        if not len(left):
+        verdicts = table.of(self.plugin.name)
+        if ids is None:
+            found = self.plugin.judge(state, pod, nodes, verdicts)
+            return found if found is not None and np.count_nonzero(found) else None
+        left = (table.places(ids) > self.place).nonzero()[0]
+        found = self.plugin.judge(state, pod, nodes.take(left), verdicts) if len(left) else None
+        if found is None:
             return ids
-        column = self.plugin.filter(state, pod, nodes if len(left) == len(nodes) else nodes.take(left))
-        if column is None or not column.ids.any():
-            return ids
-        rejected = column.ids != 0
         ids = ids.copy()
-        ids[left[rejected]] = table.translate(column.ids, column.table, self.place, self.plugin.name)[
-            rejected
-        ]
+        ids[left] = np.where(found, found, ids[left])
         return ids
 
 
@@ -135,15 +119,16 @@ class _Fresh:
 class _Kind:
     """What is known for one kind of pod: what PreFilter says, and the verdicts of the parts that apply.
 
-    `answers_alone` are the answers where all predicates skip the pod whose answers cannot be kept.
+    `answers` are by who gives them. `combined` is all that is said where some predicates skip the pod whose
+    answers cannot be kept, and the others of them let it go on.
     """
 
     snapshot: LiveSnapshot
     epoch: tuple[int, ...]
     table: _Table
-    answers: tuple[tuple[str, Status | Narrowed], ...]
-    answers_alone: PreFilterAnswers
+    answers: dict[str, Status | Narrowed]
     verdicts: tuple[tuple[tuple[_Part, ...], Answers], ...]
+    combined: dict[frozenset[str], PreFilterAnswers] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -163,7 +148,6 @@ class JoinedPredicates:
         self._fresh = tuple(
             _Fresh.of(place, each, likenesses) for place, each in enumerate(plugins) if not _is_kept(each)
         )
-        self._fresh_names = tuple(each.plugin.name for each in self._fresh)
         self._skips = Skips(
             {
                 each.name: (reads_of(each.rule.applies), each.is_for)
@@ -177,26 +161,25 @@ class JoinedPredicates:
         assert dependencies is not None
         self._dependencies = dependencies
         self._signature = likenesses.signature(dependencies)
-        self._places = {
+        self._parts = {
             part.key: _Part(
-                place,
                 plugin.name,
                 with_frames(part, likenesses),
                 tells_by_look(part.rule),
                 "node.usage" in part.rule.reads,
             )
-            for place, plugin in enumerate(plugins)
+            for plugin in plugins
             for part in plugin.parts
         }
         self._kinds: Kinds[_Kind] = Kinds()
-        self._table = _Table()
+        self._table = _Table(self.names)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers:
         """Return who answers anything other than to go on, in order."""
         snapshot = nodes.snapshot.live
         if self._table.is_full:
             self._kinds.clear()
-            self._table = _Table()
+            self._table = _Table(self.names)
         epoch = self._dependencies.epoch(snapshot)
         kind = self._kinds.get(
             self._signature(pod),
@@ -206,18 +189,26 @@ class JoinedPredicates:
         for _, kept in kind.verdicts:
             kept.refresh()
         state.write(self._key, kind)
-        if not self._fresh:
-            return kind.answers_alone
         skipping = self._skips(pod, nodes.snapshot)
-        if len(skipping) == len(self._fresh):
-            return kind.answers_alone
-        answers = dict(kind.answers)
+        answers: dict[str, Status | Narrowed] = {}
         for fresh in self._fresh:
-            name = fresh.plugin.name
-            answer = SKIP if name in skipping else fresh.plugin.pre_filter(state, pod, nodes)
-            if answer is not None:
-                answers[name] = answer
-        return PreFilterAnswers.of([(name, answers[name]) for name in self.names if name in answers])
+            if fresh.plugin.name not in skipping:
+                answer = fresh.plugin.pre_filter(state, pod, nodes)
+                if answer is not None:
+                    answers[fresh.plugin.name] = answer
+        if answers:
+            return self._combined(kind, skipping, answers)
+        combined = kind.combined.get(skipping)
+        if combined is None:
+            combined = kind.combined[skipping] = self._combined(kind, skipping, answers)
+        return combined
+
+    def _combined(
+        self, kind: _Kind, skipping: Iterable[str], answers: dict[str, Status | Narrowed]
+    ) -> PreFilterAnswers:
+        """Return what all predicates answer, where `skipping` are those that are known to skip the pod."""
+        known = kind.answers | dict.fromkeys(skipping, SKIP) | answers
+        return PreFilterAnswers.of([(name, known[name]) for name in self.names if name in known])
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
         """Return the status of each node, with the name of the predicate that gave it; None if all pass."""
@@ -241,39 +232,35 @@ class JoinedPredicates:
                 found = np.full(len(nodes), only, _IDS)
             if only != 0:
                 ids = found if ids is None else table.first(ids, found)
-        if ids is None:
-            if state.skipped_filters.issuperset(self._fresh_names):
-                return None
-            ids = np.zeros(len(nodes), _IDS)
         return self._with_fresh(state, pod, nodes, ids, table)
 
-    def _imagine(self, kind: _Kind, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
+    def _imagine(self, kind: _Kind, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
         """Return the status of a node that has other pods than in the live snapshot."""
-        table, row = kind.table, int(nodes.rows[0])
+        table, row, ids = kind.table, int(nodes.rows[0]), None
         node = nodes.snapshot.info(row)
-        ids = np.zeros(1, _IDS)
         for parts, answers in kind.verdicts:
 
             def compute(rows: Rows, parts: tuple[_Part, ...] = parts) -> NDArray[np.int32]:
                 return _judge(parts, pod, NodeSet(nodes.snapshot, rows), table)
 
-            found = answers.imagine(row, node, compute)
-            if found:
-                ids = table.first(ids, np.array([found], _IDS))
+            answer = answers.imagine(row, node, compute)
+            if answer:
+                found = np.array([answer], _IDS)
+                ids = found if ids is None else table.first(ids, found)
         return self._with_fresh(state, pod, nodes, ids, table)
 
     def _with_fresh(
-        self, state: CycleState, pod: PodInfo, nodes: NodeSet, ids: NDArray[np.int32], table: _Table
-    ) -> StatusColumn:
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, ids: NDArray[np.int32] | None, table: _Table
+    ) -> StatusColumn | None:
         """Ask those whose answers cannot be kept as well."""
         for fresh in self._fresh:
             if fresh.plugin.name not in state.skipped_filters:
                 ids = fresh.filter(state, pod, nodes, ids, table)
-        return StatusColumn(ids, table.statuses)
+        return None if ids is None else StatusColumn(ids, table.statuses)
 
     def _new_kind(self, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...]) -> _Kind:
         live = nodes.snapshot.live
-        answers: list[tuple[str, Status | Narrowed]] = []
+        answers: dict[str, Status | Narrowed] = {}
         applying: list[_Part] = []
         for plugin in self._plugins:
             if plugin.name not in self._kept:
@@ -281,9 +268,9 @@ class JoinedPredicates:
             state = CycleState()
             answer = plugin.pre_filter(state, pod, nodes)
             if answer is not None:
-                answers.append((plugin.name, answer))
+                answers[plugin.name] = answer
             if not isinstance(answer, Status) or answer.code is not Code.SKIP:
-                applying += [self._places[part.key] for part in plugin.applying(state)]
+                applying += [self._parts[part.key] for part in plugin.applying(state)]
         parts: dict[tuple[bool, bool], list[_Part]] = {}
         for part in applying:
             parts.setdefault((part.by_look, part.on_usage), []).append(part)
@@ -291,24 +278,19 @@ class JoinedPredicates:
             (tuple(alike), answers_of(live, _IDS, *how, all(part.plugin.is_columnar for part in alike)))
             for how, alike in parts.items()
         )
-        known = dict(answers)
-        alone = [(name, SKIP if name not in self._kept else known.get(name)) for name in self.names]
-        answers_alone = PreFilterAnswers.of([(name, answer) for name, answer in alone if answer is not None])
-        return _Kind(live, epoch, self._table, tuple(answers), answers_alone, verdicts)
+        return _Kind(live, epoch, self._table, answers, verdicts)
 
     def _ask_each(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
         """Ask one predicate after the other, for a snapshot of which nothing is kept."""
-        ids = np.zeros(len(nodes), _IDS)
-        table: list[Status] = [SUCCESS]
+        ids, table = np.zeros(len(nodes), _IDS), self._table
         for plugin in self._plugins:
-            left = np.flatnonzero(ids == 0)
+            left = (ids == 0).nonzero()[0]
             if plugin.name in state.skipped_filters or not len(left):
                 continue
-            column = plugin.filter(state, pod, nodes.take(left))
-            if column is not None and column.ids.any():
-                ids[left] = np.where(column.ids == 0, 0, column.ids + (len(table) - 1))
-                table.extend(status.by(plugin.name) for status in column.table[1:])
-        return StatusColumn(ids, table)
+            found = plugin.judge(state, pod, nodes.take(left), table.of(plugin.name))
+            if found is not None:
+                ids[left] = found
+        return StatusColumn(ids, table.statuses)
 
 
 def _has_other_pods_only(nodes: NodeSet) -> bool:
@@ -326,9 +308,6 @@ def _judge(parts: Sequence[_Part], pod: PodInfo, nodes: NodeSet, table: _Table) 
         left = np.flatnonzero(ids == 0)
         if not len(left):
             break
-        verdicts = Verdicts()
         asked = nodes if len(left) == len(nodes) else nodes.take(left)
-        found = part.plugin.verdicts_of(pod, asked, verdicts)
-        if found.any():
-            ids[left] = table.translate(found, verdicts.table, part.place, part.name)
+        ids[left] = part.plugin.verdicts_of(pod, asked, table.of(part.name))
     return ids

@@ -30,6 +30,7 @@ from kdsl.plan.predicate import SKIP
 from kdsl.plan.scalar import Frame
 from kdsl.plan.score import ScoreError
 from kdsl.plan.standing import answers as standing_answers
+from kdsl.plan.standing import predicates as standing_predicates
 from kdsl.plan.standing.answers import ByLook
 from kdsl.plan.standing.predicates import JoinedPredicates
 from kdsl.plan.standing.scores import JoinedScores
@@ -262,6 +263,27 @@ def test_joined_predicates_answer_as_they_do_alone(
         expected = one_by_one(fresh, pod, nodes)
         assert joined_answers(warm, pod, nodes) == expected
         assert joined_answers(warm, pod, nodes) == expected
+
+
+def test_statuses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standing_predicates, "MAX_STATUSES", 4)
+    text = profile_of(
+        [
+            'require pod.priority > 1 else "${node.name} has ${pod.priority}"',
+            'require cluster.pods.size() == pod.priority else "not ${pod.priority} on ${node.name}"',
+        ]
+    )
+    joined, cache = JoinedPredicates(compile_rules(text).predicates), ClusterCache()
+    for at in range(3):
+        cache.add_node(NodeFacts(f"n{at}"))
+    nodes = NodeSet.all(cache.snapshot())
+    for priority in (0, 1, 2, 3, 0, 1, 2, 3):
+        pod, state = PodInfo("p", priority=priority), CycleState()
+        fresh = [each for each in compile_rules(text).predicates if isinstance(each, PredicatePlugin)]
+        assert joined_answers(joined, pod, nodes) == one_by_one(fresh, pod, nodes)
+        joined.pre_filter(state, pod, nodes)
+        # Two predicates say three things at most of each pod, and room is made before they are asked.
+        assert len(column_of(joined, state, pod, nodes).table) <= 4 + 3
 
 
 @pytest.fixture
