@@ -67,14 +67,3 @@ class Arrivals:
         # Pods come last.
         known = len(before.pods)
         return node.pods[known:] if node.pods[:known] == before.pods else None
-
-
-def by_row(came: Sequence[Arrival]) -> dict[int, Pods | None]:
-    """Return what came to each row, taken together."""
-    if len(came) == 1:
-        return dict(came)
-    found: dict[int, Pods | None] = {}
-    for row, pods in came:
-        before = found.get(row, ())
-        found[row] = None if before is None or pods is None else before + pods
-    return found

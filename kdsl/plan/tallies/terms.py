@@ -31,6 +31,9 @@ class TermKind(StrEnum):
     PREFERRED_AFFINITY = "preferred_affinity"
     PREFERRED_ANTI_AFFINITY = "preferred_anti_affinity"
 
+    # The hot path: that of an Enum is written in Python.
+    __hash__ = str.__hash__
+
 
 class Placed(NamedTuple):
     """A term and the number of the domain that a pod with it runs in."""

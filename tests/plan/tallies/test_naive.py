@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -19,8 +20,9 @@ from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.plan.columns import facts
 from kdsl.plan.scalar.meter import Meter
-from kdsl.plan.tallies import store, tally
+from kdsl.plan.tallies import measures, store, tally
 from kdsl.plan.tallies.arrivals import Arrivals
+from kdsl.plan.tallies.measures import Known, Look, Measure
 from kdsl.plan.tallies.terms import TermIndex, TermKind
 from kdsl.plan.tallies.topology import FEW_DOMAINS, PodTerms, Topology
 from kdsl.plan.values import EvalError, Value
@@ -95,6 +97,10 @@ class Question:
 
     def meter(self) -> Meter:
         return Meter(1000)
+
+    @property
+    def look(self) -> Look | None:
+        return attrgetter("priority") if self.name == "priority" else None
 
 
 def is_eligible(info: NodeInfo, filter_: str) -> bool:
@@ -277,6 +283,41 @@ def test_a_row_is_counted_once_at_one_version() -> None:
     info: NodeInfo = snapshot.info(0)
     Topology(snapshot.overlay(0, info.with_pod(PodInfo("x"))), "zone").count(question, Meter(100))
     assert sorted(asked[3:]) == sorted([*(pod.name for pod in info.pods), "x"])
+
+
+def test_pods_that_look_alike_are_asked_about_once() -> None:
+    asked: list[str] = []
+
+    class Counting(Question):
+        def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
+            values = tuple(values)
+            asked.extend(value.name for value in values)
+            return super().answers(values, meter)
+
+    cache = ClusterCache()
+    _zone(cache, "a", "b")
+    for number in range(4):
+        cache.add_pod(PodInfo(f"p{number}", node_name="ab"[number % 2], priority=number % 3))
+    question = Counting("priority")
+    first = Topology(cache.snapshot(), "zone").count(question, Meter(100))
+    assert (first.total(), first.sums.steps) == (3, 4)
+    assert sorted(asked) == ["p0", "p1", "p2"]
+    cache.add_pod(PodInfo("p5", node_name="a", priority=2))
+    cache.add_pod(PodInfo("p6", node_name="b", priority=5))
+    cache.remove_pod("default/p0")
+    cache.snapshot()
+    count = first.renewed(Meter(100))
+    assert (count.total(), count.sums.steps) == (10, 5)
+    assert asked[3:] == ["p6"]
+
+
+def test_answers_about_few_looks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measures, "MAX_LOOKS", 2)
+    measure = Measure("zone", (), Question("priority"))
+    known: Known = {}
+    for number in range(9):
+        assert measure.further((PodInfo("p", priority=number),), 0, known) == (number, 1)
+        assert len(known) <= 2
 
 
 def _zone(cache: ClusterCache, *names: str) -> None:
