@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.snapshot import LiveSnapshot, Rows, Snapshot
-from kdsl.plan.tallies.arrivals import Arrival, Arrivals, Pods
+from kdsl.plan.tallies.arrivals import Arrival, Arrivals
 from kdsl.plan.tallies.domains import NO_DOMAIN, domains_of
 from kdsl.plan.tallies.kept import Kept
 from kdsl.plan.tallies.measures import NOT_COUNTED, Counted, Known, Measure
@@ -117,9 +117,19 @@ class Tally(Kept):
             self._is_stale = True
         # In order, each once. They are counted with what came later, too.
         again: dict[int, None] = {}
+        domains, taken, known = self._domains, self._steps, self._known
+        can_add, further = measure.on_facts, measure.further
         for row, pods in came:
-            if pods is None or row in again or not self._add(row, pods, measure):
+            if pods is None or row in again or row in self._errors or not can_add:
                 again[row] = None
+            elif (domain := domains.item(row)) != NO_DOMAIN:
+                before = taken.item(row)
+                found = further(pods, before, known)
+                if found is None or (found[0] and not self._add(row, domain, found[0])):
+                    again[row] = None
+                elif found[1] != before:
+                    taken[row] = found[1]
+                    self._sums.steps += found[1] - before
         if again:
             self._grow(live)
             self._count(live, again, measure)
@@ -153,30 +163,16 @@ class Tally(Kept):
             has_node = bool(live.names[row])
             self._put(row, measure.whole(live.info(row), self._known) if has_node else NOT_COUNTED)
 
-    def _add(self, row: int, pods: Pods, measure: Measure) -> bool:
-        """Count pods that came to a row. Return whether that worked; else all that it has must be counted."""
-        if not measure.on_facts or row in self._errors:
-            return False
-        domain = self._domains.item(row)
-        if domain == NO_DOMAIN:
-            return True
-        taken = self._steps.item(row)
-        found = measure.further(pods, taken, self._known)
-        if found is None:
-            return False
-        more, steps = found
-        if more:
-            amount = self.amounts.item(row) + more
-            if not -self._largest <= amount <= self._largest:
-                if not INT_MIN <= amount <= INT_MAX:
-                    return False
-                self._note_amount(amount)
-            self.amounts[row] = amount
-            if not self._is_stale:
-                self._sums.change(domain, more)
-        if steps != taken:
-            self._steps[row] = steps
-            self._sums.steps += steps - taken
+    def _add(self, row: int, domain: int, more: int) -> bool:
+        """Add to the amount of a row that takes part. Return whether that is in range."""
+        amount = self.amounts.item(row) + more
+        if not -self._largest <= amount <= self._largest:
+            if not INT_MIN <= amount <= INT_MAX:
+                return False
+            self._note_amount(amount)
+        self.amounts[row] = amount
+        if not self._is_stale:
+            self._sums.change(domain, more)
         return True
 
     def _note_amount(self, amount: int) -> None:

@@ -87,6 +87,8 @@ class Question:
                     yield value.priority
                 case "weight":
                     yield value.weight + 1
+                case "bare weight":
+                    yield value.weight
 
     def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
         """Tell only where nodes are many: both ways of beginning a count are gone."""
@@ -390,6 +392,34 @@ def test_a_pod_that_is_not_counted_leaves_the_sums_as_they_are() -> None:
         count = first.renewed(Meter(100))
         assert (count.sums.mark is mark) is (priority == 0)
         assert count.total() == priority
+
+
+def test_terms_that_are_worth_nothing_leave_the_sums_as_they_are() -> None:
+    cache = ClusterCache()
+    _zone(cache, *"ab")
+    worthless, worthy = TERMS[0], TERMS[1]
+    terms = PodTerms(cache.snapshot(), TermKind.REQUIRED_ANTI_AFFINITY)
+    happenings = [
+        ("p1", "a", worthless, 0, 1),
+        ("p2", "b", worthless, 0, 1),
+        ("p3", "a", worthy, 3, 2),
+        ("p4", "a", worthless, 3, 2),
+        ("p5", "b", worthy, 6, 2),
+    ]
+    count, mark = terms.count(Question("bare weight"), Meter(100)), None
+    for name, node, term, total, distinct in happenings:
+        cache.add_pod(PodInfo(name, node_name=node, required_anti_affinity=(term,)))
+        cache.snapshot()
+        assert count.is_still(mark) is (name in ("p2", "p4"))
+        found = count.renewed(Meter(100)) or terms.count(Question("bare weight"), Meter(100))
+        count, mark = found, found.sums.mark
+        assert (count.total(), count.sums.steps) == (total, distinct)
+    for name, total, distinct in (("p1", 6, 2), ("p3", 3, 2), ("p5", 0, 1), ("p4", 0, 1), ("p2", 0, 0)):
+        cache.remove_pod(f"default/{name}")
+        cache.snapshot()
+        found = count.renewed(Meter(100))
+        assert found is not None
+        assert (found.total(), found.sums.steps) == (total, distinct)
 
 
 def test_labels_tell_a_count_where_there_are_few_domains() -> None:
