@@ -33,24 +33,23 @@ class Changes:
 
 
 class ChangedRows:
-    """What a reader has not seen yet of some logs."""
+    """What a reader has not seen yet of some logs, the same ones in every call."""
 
     def __init__(self) -> None:
-        self._positions: tuple[int, ...] = ()
+        self._positions: list[int] = []
 
     def take(self, *logs: Changes) -> list[int] | None:
         """Return the rows that changed since the last call, each once; None where it may be any."""
-        positions, self._positions = self._positions, tuple([log.position for log in logs])
-        if positions == self._positions:
-            return []
+        positions = self._positions
         if not positions:
+            self._positions = [log.position for log in logs]
             return None
-        found: list[int] = []
-        for log, position in zip(logs, positions, strict=True):
+        found: list[int] | None = []
+        for at, log in enumerate(logs):
+            position = positions[at]
             if position != log.position:
+                positions[at] = log.position
                 rows = log.since(position)
-                if rows is None:
-                    return None
-                found += rows
+                found = None if found is None or rows is None else found + rows
         # Most often one row has changed, in one log.
-        return found if len(found) < 2 else list(dict.fromkeys(found))
+        return found if found is None or len(found) < 2 else list(dict.fromkeys(found))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kdsl.cluster.label_selectors import LabelSelector
 
@@ -18,6 +18,9 @@ class PodGroup:
 
     namespace: str
     selector: LabelSelector
+
+    READ_OF_PODS: ClassVar = ("labels", "namespace", "deletion_timestamp")
+    """What `includes` reads of a pod."""
 
     def includes(self, pod: PodInfo) -> bool:
         """Tell whether `pod` is one of the group and not on its way out."""

@@ -7,7 +7,7 @@ Namespaces are those it lists, those its namespaceSelector selects, and the pod'
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kdsl.cluster.label_selectors import LabelSelector, own_labels, read_selector
 from kdsl.cluster.objects import ObjectMeta, PodAffinity, PodAffinityTermSpec
@@ -32,6 +32,9 @@ class PodAffinityTerm:
     namespace_selector: LabelSelector | None
     # Terms are looked up far more often than made.
     _hash: int = field(init=False, compare=False, repr=False)
+
+    READ_OF_PODS: ClassVar = ("labels", "namespace", "namespace_labels")
+    """What `matches` reads of a pod."""
 
     def __post_init__(self) -> None:
         parts = (self.topology_key, self.weight, self.selector, self.namespaces, self.namespace_selector)

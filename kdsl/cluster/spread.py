@@ -7,7 +7,7 @@ spread over the domains of a topology key; the inclusion policies say which node
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from kdsl.cluster.label_selectors import LabelSelector, own_labels, read_selector
 from kdsl.cluster.objects import ObjectMeta, TopologySpreadConstraint
@@ -39,6 +39,9 @@ class SpreadConstraint:
     honors_taints: bool = False
     # Constraints are looked up far more often than made.
     _hash: int = field(init=False, compare=False, repr=False)
+
+    READ_OF_PODS: ClassVar = ("labels", "namespace", "deletion_timestamp")
+    """What `selects` reads of a pod."""
 
     def __post_init__(self) -> None:
         what = (self.topology_key, self.max_skew, self.when_unsatisfiable, self.min_domains)

@@ -21,6 +21,7 @@ from kdsl.cluster.groups import PodGroup, service_groups, workload_groups
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.selectors import NodeRequirement, NodeSelector, NodeTerm
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.cluster.spread import SpreadConstraint
@@ -137,6 +138,13 @@ class ClusterView:
     def preferred_anti_affinity_terms(self) -> PodTerms:
         return self.terms(TermKind.PREFERRED_ANTI_AFFINITY)
 
+
+READ_OF_PODS: Final[Mapping[str, tuple[str, ...]]] = {
+    "PodAffinityTerm.matches": PodAffinityTerm.READ_OF_PODS,
+    "PodGroup.includes": PodGroup.READ_OF_PODS,
+    "SpreadConstraint.selects": SpreadConstraint.READ_OF_PODS,
+}
+"""The attributes that methods read of the pod they are given; maps among them only by key."""
 
 EMPTY_VIEWS: Final[Mapping[str, Value]] = {
     "NodeSelector": NodeSelector((), None),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from kdsl.check.typed import Aggregate, Var
 from kdsl.check.types import Type
 from kdsl.check.walk import walk
 from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
 from kdsl.plan.ir import free_slots, shape
 from kdsl.plan.nodelist import NodeList
+from kdsl.plan.scalar.alike import Fns, look_of
 from kdsl.plan.scalar.frame import Closure, Compile, Frame, value_or_failure
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scalar.over_nodes import AtOnce, Lower, Needs
@@ -40,6 +42,7 @@ class _Question:
     slot: int
     body: Closure
     at_once: AtOnce | None
+    look: Callable[[PodInfo], Hashable] | None
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterator[Value]:
         frame, slot, body = self.frame, self.slot, self.body
@@ -80,7 +83,12 @@ class _Capture:
 
 
 def compile_aggregate(
-    expr: Aggregate, compile: Compile, asked: dict[Hashable, object], needs: Needs, lower: Lower | None
+    expr: Aggregate,
+    compile: Compile,
+    fns: Fns,
+    asked: dict[Hashable, object],
+    needs: Needs,
+    lower: Lower | None,
 ) -> Closure:
     """Compile a macro of a view, as `capture` left it. `asked` tells the questions of the macros of a rule
     from those of all others: macros that ask the same share an entry. `needs` and `lower` are for those that
@@ -95,6 +103,7 @@ def compile_aggregate(
     has_name = all(each.has_name for each in captures)
     asks_nodes = lower is not None and expr.variable.type.name == "AnyNode"
     at_once: AtOnce | None = None
+    look = look_of(expr.body, slot, fns) if expr.variable.type.name == "PlacedPod" else None
 
     def ask(frame: Frame) -> Value:
         nonlocal at_once
@@ -110,7 +119,8 @@ def compile_aggregate(
         if asks_nodes and at_once is None:
             assert lower is not None
             at_once = lower(expr, compile, needs)
-        return getattr(counted, macro)(_Question(name, on_facts, own, slot, body, at_once), frame[-1])
+        asking = _Question(name, on_facts, own, slot, body, at_once, look)
+        return getattr(counted, macro)(asking, frame[-1])
 
     return ask
 

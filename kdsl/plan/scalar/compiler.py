@@ -94,7 +94,7 @@ class Compiler:
             case Comprehension():
                 return compile_comprehension(expr, self.compile)
             case Aggregate():
-                return compile_aggregate(expr, self.compile, self._asked, self.needs, self._lower)
+                return compile_aggregate(expr, self.compile, self._fns, self._asked, self.needs, self._lower)
             case Bind():
                 return self._bind(expr)
 

@@ -97,10 +97,20 @@ def apply(implementation: Callable[..., Value], args: list[Closure]) -> Closure:
 def renewing(slot: int, items: list[Closure], compute: Closure) -> Closure:
     """Compute counts once for each combination of loop items; later attempts bring them up to date.
 
-    The slot holds them from one attempt to the next, with their items, as `item_reader` does.
+    The slot holds them from one attempt to the next: the count itself where there are no items, else all of
+    them with their items, as `item_reader` does.
     """
 
     def read(frame: Frame) -> Value:
+        count = frame[slot]
+        if count is not UNSET:
+            count = renewed(count, frame[-1])
+        if count is UNSET or count is None:
+            count = compute(frame)
+        frame[slot] = count
+        return count
+
+    def read_by_item(frame: Frame) -> Value:
         known = frame[slot]
         if known is UNSET:
             known = frame[slot] = {}
@@ -115,7 +125,7 @@ def renewing(slot: int, items: list[Closure], compute: Closure) -> Closure:
         known[key] = (count, values)
         return count
 
-    return read
+    return read_by_item if items else read
 
 
 def renewed(count: Value, meter: Value) -> Value:

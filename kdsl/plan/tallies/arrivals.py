@@ -38,9 +38,14 @@ class Arrivals:
         if rows is None:
             self._begin(live)
             return None
-        if len(self._nodes) < len(live.names):
-            self._nodes += [None] * (len(live.names) - len(self._nodes))
-        came = [(row, self._look(live, row)) for row in rows]
+        nodes, names = self._nodes, live.names
+        if len(nodes) < len(names):
+            nodes += [None] * (len(names) - len(nodes))
+        came: list[Arrival] = []
+        for row in rows:
+            before, node = nodes[row], live.info(row) if names[row] else None
+            nodes[row] = node
+            came.append((row, _further_pods(before, node)))
         self._log += came
         self.position += len(came)
         if len(self._log) > 2 * (len(live.names) + _SPARE):
@@ -59,22 +64,11 @@ class Arrivals:
         self.position += 1
         self._first = self.position
 
-    def _look(self, live: LiveSnapshot, row: int) -> Pods | None:
-        before = self._nodes[row]
-        node = self._nodes[row] = live.info(row) if live.names[row] else None
-        if before is None or node is None or before.facts is not node.facts:
-            return None
-        # Pods come last.
-        known = len(before.pods)
-        return node.pods[known:] if node.pods[:known] == before.pods else None
 
-
-def by_row(came: Sequence[Arrival]) -> dict[int, Pods | None]:
-    """Return what came to each row, taken together."""
-    if len(came) == 1:
-        return dict(came)
-    found: dict[int, Pods | None] = {}
-    for row, pods in came:
-        before = found.get(row, ())
-        found[row] = None if before is None or pods is None else before + pods
-    return found
+def _further_pods(before: NodeInfo | None, node: NodeInfo | None) -> Pods | None:
+    """Return the pods that have come to a node; None where more than that has changed."""
+    if before is None or node is None or before.facts is not node.facts:
+        return None
+    # Pods come last.
+    known = len(before.pods)
+    return node.pods[known:] if node.pods[:known] == before.pods else None

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
 from kdsl.plan.tallies.arrivals import Pods
 from kdsl.plan.values import INT_MAX, INT_MIN, EvalError, Value
+
+Look: TypeAlias = Callable[[PodInfo], Hashable]
+
+MAX_LOOKS: Final = 1024
+"""The most looks of pods for which a tally keeps answers; beyond that it asks anew."""
 
 
 class Meter(Protocol):
@@ -50,6 +56,17 @@ class Question(Protocol):
         """Return a full meter, for asking about one node."""
         ...
 
+    @property
+    def look(self) -> Look | None:
+        """Returns what is equal for pods about which the answer, and what it costs, is the same; None where
+        that is not known, or where no two pods are alike.
+        """
+        ...
+
+
+Known: TypeAlias = dict[Hashable, tuple[int, int]]
+"""What pods count, and the steps that it took to find out, by their look."""
+
 
 class Counted(NamedTuple):
     """What counting one node gave: whether it takes part, its number, the steps it took, and its error."""
@@ -76,9 +93,14 @@ class Measure:
     question: Question
     on_facts: bool = field(init=False)
     """Whether placements leave it as it is which nodes take part."""
+    look: Look | None = field(init=False)
+    limit: int = field(init=False)
+    """The steps that a node has."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "on_facts", all(each.on_facts for each in self.filters))
+        object.__setattr__(self, "look", self.question.look)
+        object.__setattr__(self, "limit", self.question.meter().limit)
 
     def screen(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
         """Return those of some nodes of a live snapshot that take part, and the steps that none took more of;
@@ -95,7 +117,7 @@ class Measure:
                 return None
         return nodes, steps
 
-    def whole(self, node: NodeInfo) -> Counted:
+    def whole(self, node: NodeInfo, known: Known) -> Counted:
         """Count a node with all its pods."""
         if self.key not in node.labels:
             return NOT_COUNTED
@@ -104,15 +126,41 @@ class Measure:
         try:
             if not all(all(each.answers((node,), meter)) for each in self.filters):
                 return Counted(False, 0, meter.limit - meter.left)
+            found = self.further(node.pods, meter.limit - meter.left, known)
+            if found is not None:
+                return Counted(True, *found)
             amount = total(self.question.answers(node.pods, meter))
         except EvalError as error:
             return Counted(True, 0, min(meter.limit, meter.limit - meter.left), error.message)
         return Counted(True, amount, meter.limit - meter.left)
 
-    def further(self, pods: Pods, steps: int) -> tuple[int, int] | None:
+    def further(self, pods: Pods, steps: int, known: Known) -> tuple[int, int] | None:
         """Return what pods count that came to a node which takes part, and all steps that the node has taken,
         from those before. None where that does not work: by itself the whole node may have steps enough.
+
+        Pods that look like one in `known` are not asked about.
         """
+        look = self.look
+        if look is None:
+            return self._ask(pods, steps)
+        amount = 0
+        for pod in pods:
+            like = look(pod)
+            answer = known.get(like)
+            if answer is None:
+                answer = self._ask((pod,), 0)
+                if answer is None:
+                    return None
+                if len(known) >= MAX_LOOKS:
+                    known.clear()
+                known[like] = answer
+            more, taken = answer
+            amount += more
+            steps += taken
+        # Whoever has steps enough finds the same, however many are left.
+        return (amount, steps) if steps <= self.limit and INT_MIN <= amount <= INT_MAX else None
+
+    def _ask(self, pods: Pods, steps: int) -> tuple[int, int] | None:
         meter = self.question.meter()
         meter.left -= steps
         try:

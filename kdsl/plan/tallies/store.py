@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from threading import RLock
 from typing import Final
 
 from kdsl.cluster.snapshot import LiveSnapshot, Snapshot
 from kdsl.plan.tallies.arrivals import Arrival, Arrivals
+from kdsl.plan.tallies.kept import Handle, Kept, KeptT, Name
 from kdsl.plan.tallies.measures import Measure
 from kdsl.plan.tallies.sums import Sums
 from kdsl.plan.tallies.tally import Tally
@@ -24,22 +24,6 @@ _OVERHEAD: Final = 1024
 """About what a tally takes beside its columns, in bytes."""
 
 
-class Name:
-    """What is counted, as a key: names are large, so the hash is computed once."""
-
-    __slots__ = ("_hash", "_value")
-
-    def __init__(self, value: Hashable) -> None:
-        self._value = value
-        self._hash = hash(value)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Name) and self._value == other._value
-
-
 class TallyStore:
     """Tallies by what they count, and term indexes by kind.
 
@@ -48,8 +32,7 @@ class TallyStore:
 
     def __init__(self, live: LiveSnapshot) -> None:
         self._live = live
-        self._tallies: OrderedDict[Name, Tally | TermTally] = OrderedDict()
-        self._sizes: dict[Name, int] = {}
+        self._tallies: dict[Name, Kept] = {}
         self._bytes = 0
         self._terms = {kind: TermIndex(kind, live) for kind in TermKind}
         self._arrivals = Arrivals()
@@ -67,21 +50,22 @@ class TallyStore:
         assert isinstance(store, TallyStore)
         return store
 
-    def sums(self, snapshot: Snapshot, name: Name | None, measure: Measure) -> Sums:
+    def sums(self, snapshot: Snapshot, handle: Handle[Tally], measure: Measure) -> Sums:
         """Return the sums by domain; EvalError where a node could not be counted.
 
-        `name` says what is counted, the same for measures that count alike; without it nothing is kept.
+        Handles have one name where their measures count alike.
         """
+        tally = handle.tally()
+        if tally is not None and tally.version == snapshot.version:
+            # Nothing is written to it before the next version, so there is nothing to wait for.
+            return tally.sums(snapshot, self._arrivals, measure)
         with self._lock:
             self._catch_up()
-            tally = self._use(name)
-            if tally is None:
-                tally = Tally(self._live, measure.key)
-            assert isinstance(tally, Tally)
+            tally = tally or self._find(handle, Tally) or Tally(self._live, measure.key)
             try:
                 return tally.sums(snapshot, self._arrivals, measure)
             finally:
-                self._keep(name, tally)
+                self._keep(handle, tally)
 
     def has_terms(self, snapshot: Snapshot, kind: TermKind) -> bool:
         """Tell whether a pod has terms of a kind, or may have on the overlay asked about."""
@@ -93,23 +77,22 @@ class TallyStore:
         return not self._terms[kind].is_empty
 
     def term_sums(
-        self, snapshot: Snapshot, kind: TermKind, name: Name | None, appraise: Appraisal
+        self, snapshot: Snapshot, kind: TermKind, handle: Handle[TermTally], appraise: Appraisal
     ) -> TermSums:
         """Add up what the terms of a kind are worth, by domain; EvalError where a term could not be asked.
 
-        `name` says what is asked, the same for those that find the same; without it nothing is kept.
+        Handles have one name where their appraisals find the same.
         """
+        tally = handle.tally()
+        if tally is not None and tally.version == snapshot.version:
+            return tally.latest
         with self._lock:
             self._catch_up()
-            index = self._terms[kind]
-            tally = self._use(name)
-            if tally is None:
-                tally = TermTally()
-            assert isinstance(tally, TermTally)
+            tally = tally or self._find(handle, TermTally) or TermTally()
             try:
-                return tally.sums(index, snapshot, appraise)
+                return tally.sums(self._terms[kind], snapshot, appraise)
             finally:
-                self._keep(name, tally)
+                self._keep(handle, tally)
 
     def _catch_up(self) -> None:
         """Take in what has come since the last version, once for all tallies."""
@@ -123,24 +106,33 @@ class TallyStore:
                 index.refresh(came)
         self._version = live.version
 
-    def _use(self, name: Name | None) -> Tally | TermTally | None:
-        """Return the tally that is kept, now the one used last."""
-        tally = None if name is None else self._tallies.get(name)
-        if name is not None and tally is not None:
-            self._tallies.move_to_end(name)
+    def _find(self, handle: Handle[KeptT], kind: type[KeptT]) -> KeptT | None:
+        """Return the tally that is kept under the name of a handle."""
+        tally = None if handle.name is None else self._tallies.get(handle.name)
+        if tally is None:
+            return None
+        assert isinstance(tally, kind)
+        handle.note(tally)
         return tally
 
-    def _keep(self, name: Name | None, tally: Tally | TermTally) -> None:
+    def _keep(self, handle: Handle[KeptT], tally: KeptT) -> None:
         """Keep a tally, which may have become larger."""
-        size = tally.nbytes + _OVERHEAD
-        if name is None or size == self._sizes.get(name):
+        size, name = tally.nbytes + _OVERHEAD, handle.name
+        if name is None or size == tally.booked:
             return
+        if name in self._tallies:
+            self._drop(name)
         self._tallies[name] = tally
-        self._bytes += size - self._sizes.get(name, 0)
-        self._sizes[name] = size
+        self._bytes += size
+        tally.booked = size
+        handle.note(tally)
         while self._bytes > MAX_BYTES and len(self._tallies) > MIN_TALLIES:
-            oldest, _ = self._tallies.popitem(last=False)
-            self._bytes -= self._sizes.pop(oldest)
+            self._drop(min(self._tallies, key=lambda each: self._tallies[each].version))
+
+    def _drop(self, name: Name) -> None:
+        tally = self._tallies.pop(name)
+        self._bytes -= tally.booked
+        tally.booked = 0
 
 
 def _may_concern_terms(came: Iterable[Arrival]) -> bool:

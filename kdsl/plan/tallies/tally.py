@@ -5,7 +5,7 @@ A tally never counts a pod twice at one version. It is what `topology(key).count
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,29 +13,32 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.snapshot import LiveSnapshot, Rows, Snapshot
-from kdsl.plan.tallies.arrivals import Arrivals, Pods, by_row
+from kdsl.plan.tallies.arrivals import Arrival, Arrivals
 from kdsl.plan.tallies.domains import NO_DOMAIN, domains_of
-from kdsl.plan.tallies.measures import NOT_COUNTED, Counted, Measure
+from kdsl.plan.tallies.kept import Kept
+from kdsl.plan.tallies.measures import NOT_COUNTED, Counted, Known, Measure
 from kdsl.plan.tallies.sums import Sums
 from kdsl.plan.values import INT_MAX, INT_MIN, EvalError
 
 _PER_ROW: Final = 20
 """What a tally takes for a row, in bytes, beside the sums."""
+_PER_LOOK: Final = 256
+"""About what it takes to know a look of pods, in bytes."""
 _REBUILD: Final = 8
 """Sums are made anew where more than one row in this many changed."""
 
 
-class Tally:
+class Tally(Kept):
     """Counts over the rows of a live snapshot. `amounts` has one int64 per row, 0 for rows that do not take
     part.
     """
 
     def __init__(self, live: LiveSnapshot, topology_key: str) -> None:
-        self.nbytes = 0
-        """What the columns take."""
+        super().__init__()
         self._key = topology_key
         self._column = domains_of(live, topology_key)
-        self._version = self._position = -1
+        self._position = -1
+        self._known: Known = {}
         self._clear(0)
 
     def _clear(self, rows: int) -> None:
@@ -57,9 +60,9 @@ class Tally:
         INVARIANT: every `measure` that a tally is given counts alike. They come with the attempts that ask.
         """
         live = snapshot.live
-        if self._version != live.version:
+        if self.version != live.version:
             self._refresh(live, arrivals, measure)
-            self._version = live.version
+            self.version = live.version
         if snapshot.is_overlay:
             return self._corrected(snapshot, measure)
         if self._errors or not self._fits:
@@ -67,14 +70,16 @@ class Tally:
         return self._sums
 
     def _refresh(self, live: LiveSnapshot, arrivals: Arrivals, measure: Measure) -> None:
-        came = arrivals.since(self._position)
+        came, looks = arrivals.since(self._position), len(self._known)
         self._position = arrivals.position
         if came is None:
             self._begin(live, measure)
         elif came:
-            self._follow(live, by_row(came), measure)
+            self._follow(live, came, measure)
         if self._is_stale:
             self._rebuild()
+        elif len(self._known) != looks:
+            self._note_size()
 
     def _begin(self, live: LiveSnapshot, measure: Measure) -> None:
         """Count all nodes."""
@@ -84,7 +89,7 @@ class Tally:
         asked = NodeSet(live, live.order[ids[live.order] != NO_DOMAIN])
         found = measure.screen(asked)
         if found is None:
-            self._count(live, dict.fromkeys(asked.rows.tolist()), measure)
+            self._count(live, asked.rows.tolist(), measure)
         else:
             rows, steps = found[0].rows, found[1]
             self._domains[rows] = ids[rows]
@@ -96,7 +101,7 @@ class Tally:
         """Count the pods of rows that take part."""
         steps = self._steps[rows].tolist()
         found = [
-            measure.further(info.pods, taken) if measure.on_facts else None
+            measure.further(info.pods, taken, self._known) if measure.on_facts else None
             for info, taken in zip(map(live.info, rows.tolist()), steps, strict=True)
         ]
         known = [each or (0, taken) for each, taken in zip(found, steps, strict=True)]
@@ -104,15 +109,30 @@ class Tally:
         self._steps[rows] = [taken for _, taken in known]
         self._largest = max([abs(amount) for amount, _ in known], default=0)
         left = [row for row, each in zip(rows.tolist(), found, strict=True) if each is None]
-        self._count(live, dict.fromkeys(left), measure)
+        self._count(live, left, measure)
 
-    def _follow(self, live: LiveSnapshot, changes: Mapping[int, Pods | None], measure: Measure) -> None:
+    def _follow(self, live: LiveSnapshot, came: Sequence[Arrival], measure: Measure) -> None:
         """Count what came to rows, for some of them all that they have."""
-        if None in changes.values():
-            self._grow(live)
-        if len(changes) * _REBUILD > len(self.amounts) or not self._fits:
+        if len(came) * _REBUILD > len(self.amounts) or not self._fits:
             self._is_stale = True
-        self._count(live, changes, measure)
+        # In order, each once. They are counted with what came later, too.
+        again: dict[int, None] = {}
+        domains, taken, known = self._domains, self._steps, self._known
+        can_add, further = measure.on_facts, measure.further
+        for row, pods in came:
+            if pods is None or row in again or row in self._errors or not can_add:
+                again[row] = None
+            elif (domain := domains.item(row)) != NO_DOMAIN:
+                before = taken.item(row)
+                found = further(pods, before, known)
+                if found is None or (found[0] and not self._add(row, domain, found[0])):
+                    again[row] = None
+                elif found[1] != before:
+                    taken[row] = found[1]
+                    self._sums.steps += found[1] - before
+        if again:
+            self._grow(live)
+            self._count(live, again, measure)
 
     def _grow(self, live: LiveSnapshot) -> None:
         """Take in new rows and domains."""
@@ -134,36 +154,25 @@ class Tally:
         return self._largest * len(self.amounts) <= INT_MAX
 
     def _note_size(self) -> None:
-        self.nbytes = _PER_ROW * len(self.amounts) + self._sums.nbytes
+        columns = _PER_ROW * len(self.amounts) + self._sums.nbytes
+        self.nbytes = columns + _PER_LOOK * len(self._known)
 
-    def _count(self, live: LiveSnapshot, changes: Mapping[int, Pods | None], measure: Measure) -> None:
-        """Count the pods that came to rows, None for all that a row has."""
-        for row, pods in changes.items():
-            is_whole = pods is None or not measure.on_facts or row in self._errors
-            if is_whole or not self._add(row, pods or (), measure):
-                self._put(row, measure.whole(live.info(row)) if live.names[row] else NOT_COUNTED)
+    def _count(self, live: LiveSnapshot, rows: Iterable[int], measure: Measure) -> None:
+        """Count all that rows have."""
+        for row in rows:
+            has_node = bool(live.names[row])
+            self._put(row, measure.whole(live.info(row), self._known) if has_node else NOT_COUNTED)
 
-    def _add(self, row: int, pods: Pods, measure: Measure) -> bool:
-        """Count pods that came to a row. Return whether that worked."""
-        domain = self._domains.item(row)
-        if domain == NO_DOMAIN:
-            return True
-        taken = self._steps.item(row)
-        found = measure.further(pods, taken)
-        if found is None:
-            return False
-        more, steps = found
-        if more:
-            amount = self.amounts.item(row) + more
+    def _add(self, row: int, domain: int, more: int) -> bool:
+        """Add to the amount of a row that takes part. Return whether that is in range."""
+        amount = self.amounts.item(row) + more
+        if not -self._largest <= amount <= self._largest:
             if not INT_MIN <= amount <= INT_MAX:
                 return False
-            self.amounts[row] = amount
             self._note_amount(amount)
-            if not self._is_stale:
-                self._sums.change(domain, more)
-        if steps != taken:
-            self._steps[row] = steps
-            self._sums.steps += steps - taken
+        self.amounts[row] = amount
+        if not self._is_stale:
+            self._sums.change(domain, more)
         return True
 
     def _note_amount(self, amount: int) -> None:
@@ -199,7 +208,7 @@ class Tally:
 
     def _corrected(self, overlay: Snapshot, measure: Measure) -> Sums:
         """Return the sums with the changed rows of an overlay in place of the live ones."""
-        found = {row: measure.whole(overlay.info(row)) for row in sorted(overlay.changed_rows)}
+        found = {row: measure.whole(overlay.info(row), self._known) for row in sorted(overlay.changed_rows)}
         errors = {row: error for row, error in self._errors.items() if row not in found}
         errors |= {row: counted.error for row, counted in found.items() if counted.error}
         self._complain(errors, overlay, *(abs(counted.amount) for counted in found.values()))

@@ -31,6 +31,9 @@ class TermKind(StrEnum):
     PREFERRED_AFFINITY = "preferred_affinity"
     PREFERRED_ANTI_AFFINITY = "preferred_anti_affinity"
 
+    # The hot path: that of an Enum is written in Python.
+    __hash__ = str.__hash__
+
 
 class Placed(NamedTuple):
     """A term and the number of the domain that a pod with it runs in."""
@@ -54,7 +57,8 @@ class TermIndex:
     """The terms of one kind over a live snapshot.
 
     `count` is how many terms of pods there are, `domains` how many of them by term and number of the domain.
-    `position` is where the log of their moves ends, `growth` is another one after new rows or domains.
+    `position` is where the log of their moves ends. `growth` is another one after new rows or domains,
+    `edges` after a term that is new or gone.
     """
 
     def __init__(self, kind: TermKind, live: LiveSnapshot) -> None:
@@ -62,7 +66,10 @@ class TermIndex:
         self.count = 0
         self.position = 0
         self.growth = 0
+        self.edges = 0
         self.domains: dict[PodAffinityTerm, dict[int, int]] = {}
+        # Terms that are equal are one object here: comparing them takes long.
+        self._same: dict[PodAffinityTerm, PodAffinityTerm] = {}
         self._terms_of = attrgetter(kind.value)
         # The columns of the keys of terms, each with the numbers that are in use.
         self._columns: dict[str, tuple[FactColumn, object]] = {}
@@ -86,20 +93,20 @@ class TermIndex:
         if came is None:
             self._begin()
             return
-        if self._columns and None in [pods for _, pods in came]:
-            self.growth += 1
-            if self._is_renumbered():
-                self._begin()
-                return
+        may_have_grown = bool(self._columns)
         for row, pods in came:
             if pods is None:
+                if may_have_grown:
+                    may_have_grown = False
+                    self.growth += 1
+                    if self._is_renumbered():
+                        self._begin()
+                        return
                 self._forget(row)
                 pods = self._live.info(row).pods if self._live.names[row] else ()
-            self._put(row, pods)
-        if len(self._moves) > 2 * (self.count + _SPARE):
-            dropped = len(self._moves) // 2
-            del self._moves[:dropped]
-            self._first += dropped
+            for pod in pods:
+                for term in self._terms_of(pod):
+                    self._put(row, term)
 
     def placed_on(self, row: int) -> tuple[Placed, ...]:
         """Return the terms of the pods on a row of the live snapshot."""
@@ -121,29 +128,31 @@ class TermIndex:
     def _begin(self) -> None:
         """Look at all rows."""
         self.count = 0
-        for known in (self._rows, self.domains, self._columns, self._moves):
+        for known in (self._rows, self.domains, self._same, self._columns, self._moves):
             known.clear()
         for row in self._live.pod_counts.nonzero()[0].tolist():
             node = self._live.info(row)
             if node.affine_pods:
-                self._put(row, node.pods)
+                for pod in node.pods:
+                    for term in self._terms_of(pod):
+                        self._put(row, term)
         # Who has not looked at all of it since then has missed something.
         self._moves.clear()
         self.position += 1
+        self.edges += 1
         self._first = self.position
 
     def _forget(self, row: int) -> None:
         for term, number in self._rows.pop(row, ()):
             self._move(term, number, -1)
 
-    def _put(self, row: int, pods: Iterable[PodInfo]) -> None:
-        """Take in the terms of pods that came to a row."""
-        for pod in pods:
-            for term in self._terms_of(pod):
-                number = self.column(term.topology_key).codes.item(row)
-                if number != NO_DOMAIN:
-                    self._rows[row] = (*self._rows.get(row, ()), Placed(term, number))
-                    self._move(term, number, 1)
+    def _put(self, row: int, term: PodAffinityTerm) -> None:
+        """Take in a term of a pod that came to a row."""
+        number = self.column(term.topology_key).codes.item(row)
+        if number != NO_DOMAIN:
+            term = self._same.setdefault(term, term)
+            self._rows[row] = (*self._rows.get(row, ()), Placed(term, number))
+            self._move(term, number, 1)
 
     def _move(self, term: PodAffinityTerm, number: int, pods: int) -> None:
         domains = self.domains.get(term)
@@ -154,11 +163,16 @@ class TermIndex:
         if not domains[number]:
             del domains[number]
             if not domains:
-                del self.domains[term]
+                del self.domains[term], self._same[term]
                 is_edge = True
+        self.edges += is_edge
         self.count += pods
         self.position += 1
         self._moves.append(Move(term, number, pods, is_edge))
+        if len(self._moves) > 2 * (self.count + _SPARE):
+            dropped = len(self._moves) // 2
+            del self._moves[:dropped]
+            self._first += dropped
 
 
 def placed_terms(

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot import Rows, Snapshot
+from kdsl.plan.tallies.kept import Handle, Name
 from kdsl.plan.tallies.measures import Measure, Meter, Question, total
-from kdsl.plan.tallies.store import Name, TallyStore
+from kdsl.plan.tallies.store import TallyStore
 from kdsl.plan.tallies.sums import Sums
+from kdsl.plan.tallies.tally import Tally
 from kdsl.plan.tallies.terms import TermKind
-from kdsl.plan.tallies.worths import Appraisal, TermSums, Worth
+from kdsl.plan.tallies.worths import Appraisal, TermSums, TermTally, Worth
 from kdsl.plan.values import EvalError
 
 NO_DOMAINS: Final = 2147483647
@@ -52,23 +54,23 @@ class Topology:
 
     def _summed(self, question: Question, meter: Meter) -> TopologyCount:
         names = (*[each.name for each in self.filters], question.name)
-        name = None if None in names else Name((self.key, names))
+        handle = Handle[Tally](None if None in names else Name((self.key, names)))
         measure = Measure(self.key, self.filters, question)
-        counting = _Counting(self.snapshot, TallyStore.of(self.snapshot), name, measure)
+        counting = _Counting(self.snapshot, TallyStore.of(self.snapshot), handle, measure)
         return TopologyCount(self.key, counting.sums(meter), counting)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Counting:
-    """Counts again and again; `name` says what is counted."""
+    """Counts again and again."""
 
     snapshot: Snapshot
     store: TallyStore
-    name: Name | None
+    handle: Handle[Tally]
     measure: Measure
 
     def sums(self, meter: Meter) -> Sums:
-        sums = self.store.sums(self.snapshot, self.name, self.measure)
+        sums = self.store.sums(self.snapshot, self.handle, self.measure)
         # The same, whether it was counted now or before.
         meter.spend(len(self.snapshot) + sums.steps // _SHARED_STEPS)
         return sums
@@ -85,7 +87,7 @@ class TopologyCount:
     def renewed(self, meter: Meter) -> TopologyCount:
         """Return the count as it is now."""
         sums = self.counting.sums(meter)
-        return self if sums is self.sums else replace(self, sums=sums)
+        return self if sums is self.sums else TopologyCount(self.key, sums, self.counting)
 
     def here(self, node: NodeInfo) -> int:
         domain = node.labels.get(self.key)
@@ -156,8 +158,8 @@ class PodTerms:
                 return Worth(0, min(own.limit, own.limit - own.left), error.message)
             return Worth(amount, own.limit - own.left)
 
-        name = None if question.name is None else Name((self.kind, question.name))
-        asking = _Asking(self, name, appraise)
+        handle = Handle[TermTally](None if question.name is None else Name((self.kind, question.name)))
+        asking = _Asking(self, handle, appraise)
         count = PodTermCount(asking.sums(meter), self, asking)
         if self.watch is not None:
             self.watch(count)
@@ -166,15 +168,15 @@ class PodTerms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asking:
-    """Asks terms again and again; `name` says what is asked."""
+    """Asks terms again and again."""
 
     terms: PodTerms
-    name: Name | None
+    handle: Handle[TermTally]
     appraise: Appraisal
 
     def counted(self) -> TermSums:
         terms = self.terms
-        return terms.store.term_sums(terms.snapshot, terms.kind, self.name, self.appraise)
+        return terms.store.term_sums(terms.snapshot, terms.kind, self.handle, self.appraise)
 
     def sums(self, meter: Meter) -> TermSums:
         sums = self.counted()
@@ -199,7 +201,7 @@ class PodTermCount:
         if self.asking is None:
             return None
         sums = self.asking.sums(meter)
-        return self if sums is self.sums else replace(self, sums=sums)
+        return self if sums is self.sums else PodTermCount(sums, self.terms, self.asking)
 
     def is_still(self, mark: object) -> bool:
         """Tell whether the sums are those that had the mark."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot import Snapshot
+from kdsl.plan.tallies.kept import Kept
 from kdsl.plan.tallies.sums import Amounts
 from kdsl.plan.tallies.terms import Move, TermIndex, placed_terms
 from kdsl.plan.values import INT_MAX, EvalError
@@ -48,16 +49,16 @@ class TermSums:
     mark: object
 
 
-class TermTally:
+class TermTally(Kept):
     """What the terms of one kind are worth to one question."""
 
     def __init__(self) -> None:
-        self.nbytes = 0
-        """About what it takes."""
+        super().__init__()
         # What of the index was seen.
-        self._position = self._growth = -1
+        self._position = self._growth = self._edges = -1
         self._worths: dict[PodAffinityTerm, Worth] = {}
-        self._sums = TermSums({}, 0, 0, object())
+        self.latest = TermSums({}, 0, 0, object())
+        """The sums over the live snapshot, as they were at the last call."""
         # A number that no worth is beyond, and how many terms could not be asked.
         self._largest = 0
         self._errors = 0
@@ -69,25 +70,30 @@ class TermTally:
 
         INVARIANT: every `appraise` that a tally is given finds the same.
         """
-        if self._position != index.position or self._growth != index.growth:
-            self._refresh(index, appraise)
+        if self._edges != index.edges or self._largest:
+            if self._position != index.position or self._growth != index.growth:
+                self._refresh(index, appraise)
+        else:
+            # The terms are those that were there, and where they are makes no difference.
+            self._position, self._growth = index.position, index.growth
         if snapshot.is_overlay:
             return self._corrected(index, snapshot, appraise)
         if self._errors:
             _complain(self._worths, map(index.placed_on, snapshot.order.tolist()))
         _check(self._largest, index.count)
-        return self._sums
+        self.version = snapshot.version
+        return self.latest
 
     def _refresh(self, index: TermIndex, appraise: Appraisal) -> None:
         moves = index.since(self._position)
-        self._position = index.position
+        self._position, self._edges = index.position, index.edges
         if moves is not None and self._growth != index.growth:
-            for key, amounts in self._sums.by_key.items():
+            for key, amounts in self.latest.by_key.items():
                 amounts.refresh(index.column(key))
         self._growth = index.growth
         if moves is None or not self._follow(index, moves, appraise):
             self._rebuild(index, appraise)
-        self.nbytes = sum([each.nbytes for each in self._sums.by_key.values()])
+        self.nbytes = sum([each.nbytes for each in self.latest.by_key.values()])
         self.nbytes += _PER_TERM * len(self._worths)
 
     def _learn(self, term: PodAffinityTerm, appraise: Appraisal) -> Worth:
@@ -99,7 +105,7 @@ class TermTally:
 
     def _follow(self, index: TermIndex, moves: Sequence[Move], appraise: Appraisal) -> bool:
         """Do to the sums what terms did. Return whether that worked: not where they may be out of range."""
-        sums, terms = self._sums, index.count + len(moves)
+        sums, terms = self.latest, index.count + len(moves)
         for term, number, pods, is_edge in moves:
             worth = self._learn(term, appraise)
             if is_edge:
@@ -121,10 +127,10 @@ class TermTally:
         for term in index.domains:
             self._learn(term, lambda term: known.get(term) or appraise(term))
         self._errors = sum(bool(worth.error) for worth in self._worths.values())
-        self._sums = TermSums({}, 0, sum(worth.steps for worth in self._worths.values()), object())
+        self.latest = TermSums({}, 0, sum(worth.steps for worth in self._worths.values()), object())
         if self._largest * index.count > INT_MAX:
             # Nobody gets to see the sums, and moves that follow have nothing to go by.
-            self._position = -1
+            self._position = self._edges = -1
             return
         for term, domains in index.domains.items():
             amount = self._worths[term].amount
@@ -132,12 +138,12 @@ class TermTally:
                 cells = self._amounts(index, term.topology_key).cells
                 pods = np.fromiter(domains.values(), np.int64, len(domains))
                 cells[np.fromiter(domains, np.intp, len(domains))] += amount * pods
-                self._sums.total += amount * int(pods.sum())
-        for amounts in self._sums.by_key.values():
+                self.latest.total += amount * int(pods.sum())
+        for amounts in self.latest.by_key.values():
             amounts.note_range(int(amounts.cells.min()), int(amounts.cells.max()))
 
     def _amounts(self, index: TermIndex, key: str) -> Amounts:
-        by_key = self._sums.by_key
+        by_key = self.latest.by_key
         if key not in by_key:
             by_key[key] = Amounts(index.column(key))
         return by_key[key]
@@ -157,9 +163,9 @@ class TermTally:
         largest = max([self._largest, *(abs(worth.amount) for worth in new)])
         _check(largest, index.count + sum(map(len, placed.values())))
         sums = TermSums(
-            {key: amounts.of_overlay() for key, amounts in self._sums.by_key.items()},
-            self._sums.total,
-            self._sums.steps + sum(worth.steps for worth in new),
+            {key: amounts.of_overlay() for key, amounts in self.latest.by_key.items()},
+            self.latest.total,
+            self.latest.steps + sum(worth.steps for worth in new),
             object(),
         )
         for row, terms in placed.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -19,8 +20,9 @@ from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.plan.columns import facts
 from kdsl.plan.scalar.meter import Meter
-from kdsl.plan.tallies import store, tally
+from kdsl.plan.tallies import measures, store, tally
 from kdsl.plan.tallies.arrivals import Arrivals
+from kdsl.plan.tallies.measures import Known, Look, Measure
 from kdsl.plan.tallies.terms import TermIndex, TermKind
 from kdsl.plan.tallies.topology import FEW_DOMAINS, PodTerms, Topology
 from kdsl.plan.values import EvalError, Value
@@ -85,6 +87,8 @@ class Question:
                     yield value.priority
                 case "weight":
                     yield value.weight + 1
+                case "bare weight":
+                    yield value.weight
 
     def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
         """Tell only where nodes are many: both ways of beginning a count are gone."""
@@ -95,6 +99,10 @@ class Question:
 
     def meter(self) -> Meter:
         return Meter(1000)
+
+    @property
+    def look(self) -> Look | None:
+        return attrgetter("priority") if self.name == "priority" else None
 
 
 def is_eligible(info: NodeInfo, filter_: str) -> bool:
@@ -279,6 +287,41 @@ def test_a_row_is_counted_once_at_one_version() -> None:
     assert sorted(asked[3:]) == sorted([*(pod.name for pod in info.pods), "x"])
 
 
+def test_pods_that_look_alike_are_asked_about_once() -> None:
+    asked: list[str] = []
+
+    class Counting(Question):
+        def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
+            values = tuple(values)
+            asked.extend(value.name for value in values)
+            return super().answers(values, meter)
+
+    cache = ClusterCache()
+    _zone(cache, "a", "b")
+    for number in range(4):
+        cache.add_pod(PodInfo(f"p{number}", node_name="ab"[number % 2], priority=number % 3))
+    question = Counting("priority")
+    first = Topology(cache.snapshot(), "zone").count(question, Meter(100))
+    assert (first.total(), first.sums.steps) == (3, 4)
+    assert sorted(asked) == ["p0", "p1", "p2"]
+    cache.add_pod(PodInfo("p5", node_name="a", priority=2))
+    cache.add_pod(PodInfo("p6", node_name="b", priority=5))
+    cache.remove_pod("default/p0")
+    cache.snapshot()
+    count = first.renewed(Meter(100))
+    assert (count.total(), count.sums.steps) == (10, 5)
+    assert asked[3:] == ["p6"]
+
+
+def test_answers_about_few_looks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measures, "MAX_LOOKS", 2)
+    measure = Measure("zone", (), Question("priority"))
+    known: Known = {}
+    for number in range(9):
+        assert measure.further((PodInfo("p", priority=number),), 0, known) == (number, 1)
+        assert len(known) <= 2
+
+
 def _zone(cache: ClusterCache, *names: str) -> None:
     for name in names:
         cache.add_node(NodeFacts(name, labels=FrozenMap({"zone": "z"})))
@@ -349,6 +392,34 @@ def test_a_pod_that_is_not_counted_leaves_the_sums_as_they_are() -> None:
         count = first.renewed(Meter(100))
         assert (count.sums.mark is mark) is (priority == 0)
         assert count.total() == priority
+
+
+def test_terms_that_are_worth_nothing_leave_the_sums_as_they_are() -> None:
+    cache = ClusterCache()
+    _zone(cache, *"ab")
+    worthless, worthy = TERMS[0], TERMS[1]
+    terms = PodTerms(cache.snapshot(), TermKind.REQUIRED_ANTI_AFFINITY)
+    happenings = [
+        ("p1", "a", worthless, 0, 1),
+        ("p2", "b", worthless, 0, 1),
+        ("p3", "a", worthy, 3, 2),
+        ("p4", "a", worthless, 3, 2),
+        ("p5", "b", worthy, 6, 2),
+    ]
+    count, mark = terms.count(Question("bare weight"), Meter(100)), None
+    for name, node, term, total, distinct in happenings:
+        cache.add_pod(PodInfo(name, node_name=node, required_anti_affinity=(term,)))
+        cache.snapshot()
+        assert count.is_still(mark) is (name in ("p2", "p4"))
+        found = count.renewed(Meter(100)) or terms.count(Question("bare weight"), Meter(100))
+        count, mark = found, found.sums.mark
+        assert (count.total(), count.sums.steps) == (total, distinct)
+    for name, total, distinct in (("p1", 6, 2), ("p3", 3, 2), ("p5", 0, 1), ("p4", 0, 1), ("p2", 0, 0)):
+        cache.remove_pod(f"default/{name}")
+        cache.snapshot()
+        found = count.renewed(Meter(100))
+        assert found is not None
+        assert (found.total(), found.sums.steps) == (total, distinct)
 
 
 def test_labels_tell_a_count_where_there_are_few_domains() -> None:
