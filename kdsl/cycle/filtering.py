@@ -27,12 +27,17 @@ _FARTHEST = 4  # no run has more than so many times the nodes of all before it
 
 
 def find_feasible(
-    judge: Judge, rows: Rotated, wanted: int, workers: Workers, run_length: int | None = None
+    judge: Judge,
+    rows: Rotated,
+    wanted: int,
+    workers: Workers,
+    run_length: int | None = None,
+    expected: int = 0,
 ) -> Verdicts:
     """Judge `rows`, given in visiting order, until `wanted` feasible nodes are found and one more is met.
 
     `run_length` fixes how many nodes are judged at once; by default the first run holds just the nodes that
-    are needed if all pass.
+    are needed if all pass. One worker takes those that are `expected` to be visited, if they are more.
     """
     search, count = _Search(wanted), len(rows)
     length = run_length or max((wanted + workers.parallelism) // workers.parallelism, _SMALLEST_RUN)
@@ -44,6 +49,8 @@ def find_feasible(
                     break
         return search.verdicts()
     begin = 0
+    if run_length is None and expected > wanted:
+        length = min(expected + expected // _SPARE, _FARTHEST * length)
     while begin < count:
         run = rows.cut(begin, begin + length)
         if search.add(run, judge.judge(run)):

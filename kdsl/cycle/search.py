@@ -6,7 +6,7 @@ Reads the snapshot and changes nothing; the engine, `explain` and what-if simula
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from msgspec import Struct
@@ -19,6 +19,7 @@ from kdsl.cycle.filtering import find_feasible
 from kdsl.cycle.fit_error import Diagnosis
 from kdsl.cycle.judging import Judge
 from kdsl.cycle.prefilter import PreFilterResult, candidate_rows, run_pre_filters
+from kdsl.cycle.reaches import Reaches
 from kdsl.cycle.sampling import Rotated, next_start, num_feasible_nodes_to_find
 from kdsl.cycle.verdicts import Verdicts
 from kdsl.cycle.workers import Workers
@@ -26,11 +27,14 @@ from kdsl.cycle.workers import Workers
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """How to search; `percentage` (0: adaptive) is for profiles without their own."""
+    """How to search; `percentage` (0: adaptive) is for profiles without their own, `reaches` what is known
+    of earlier searches.
+    """
 
     workers: Workers
     percentage: int = 0
     run_length: int | None = None
+    reaches: Reaches = field(default_factory=Reaches)
 
     def __post_init__(self) -> None:
         if self.run_length is not None and self.run_length < 1:
@@ -95,7 +99,12 @@ def search(
             return Search(prefilter, nominated, start, start, wanted=1, nominated=True)
     candidates = candidate_rows(snapshot, prefilter.names)
     wanted = _wanted(attempt, len(candidates), settings.percentage)
-    found = find_feasible(judge, Rotated(candidates, start), wanted, settings.workers, settings.run_length)
+    kind = attempt.table.profile, prefilter.skipping, attempt.state.likeness
+    reaches = settings.reaches
+    found = find_feasible(
+        judge, Rotated(candidates, start), wanted, settings.workers, settings.run_length, reaches.of(kind)
+    )
+    reaches.note(kind, len(found.rows))
     verdicts = run_feasible_filters(attempt, found)
     if nominated is not None:
         verdicts = verdicts.including(nominated)

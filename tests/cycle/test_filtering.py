@@ -80,12 +80,16 @@ def outcome(verdicts: Verdicts) -> tuple[list[int], dict[int, Status], str]:
 
 
 def find(
-    of: Attempt, rows: list[int], wanted: int, parallelism: int = 1, run_length: int | None = None
+    of: Attempt,
+    rows: list[int],
+    wanted: int,
+    parallelism: int = 1,
+    run_length: int | None = None,
+    expected: int = 0,
 ) -> Verdicts:
+    visited = Rotated(np.array(rows, dtype=np.int32))
     with Workers(parallelism) as workers:
-        return find_feasible(
-            Judge.of(of, {}), Rotated(np.array(rows, dtype=np.int32)), wanted, workers, run_length
-        )
+        return find_feasible(Judge.of(of, {}), visited, wanted, workers, run_length, expected)
 
 
 STATUSES = st.sampled_from(
@@ -109,11 +113,12 @@ SCRIPTS = st.lists(st.dictionaries(st.integers(0, NODES - 1), STATUSES, max_size
     st.integers(0, NODES),
     st.sampled_from([1, 4, 16]),
     st.sampled_from([None, 1, 2, 3, 7, 100]),
+    st.sampled_from([0, 5, NODES, 1000]),
 )
 def test_any_parallelism_and_run_length_give_the_serial_outcome(
-    script: Script, rows: list[int], wanted: int, parallelism: int, run_length: int | None
+    script: Script, rows: list[int], wanted: int, parallelism: int, run_length: int | None, expected: int
 ) -> None:
-    found = find(attempt(script.plugins(), NODES), rows, wanted, parallelism, run_length)
+    found = find(attempt(script.plugins(), NODES), rows, wanted, parallelism, run_length, expected)
     assert outcome(found) == script.serial(rows, wanted)
     assert sorted(found.rows.tolist(), key=rows.index) == found.rows.tolist()
 

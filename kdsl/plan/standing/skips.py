@@ -108,6 +108,10 @@ class Skips:
         self._known: dict[int, _Opinion] = {}
         self._lock = Lock()
 
+    def likeness(self, pod: PodInfo) -> int:
+        """Return a number that pods share of which the conditions see the same."""
+        return self._signature(pod)
+
     def __call__(self, pod: PodInfo, snapshot: Snapshot) -> frozenset[str]:
         """Return the rules that are known to skip a pod."""
         if not self._rules or snapshot.is_overlay:

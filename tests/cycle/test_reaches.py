@@ -1,0 +1,60 @@
+"""What is known of how far searches go: it makes them shorter, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cycle import reaches as module
+from kdsl.cycle.reaches import Reaches
+from kdsl.cycle.search import SearchSettings, search
+from kdsl.cycle.workers import Workers
+from kdsl.hooks.status import Code, Status, StatusColumn
+
+from tests.cycle.world import always, attempt, column, plugin
+
+_NO = Status(Code.UNSCHEDULABLE, ("no",))
+
+
+def test_the_lesser_of_the_last_two_is_expected() -> None:
+    reaches = Reaches()
+    expected = [reaches.of("k")]
+    for visited in (700, 500, 900, 800):
+        reaches.note("k", visited)
+        expected.append(reaches.of("k"))
+    assert expected == [0, 0, 500, 500, 800]
+    assert reaches.of("other") == 0
+
+
+def test_what_is_known_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_KINDS", 3)
+    reaches = Reaches()
+    for kind in range(10):
+        for _ in range(2):
+            reaches.note(kind, 100)
+    assert sum(reaches.of(kind) > 0 for kind in range(10)) <= 3
+
+
+def _runs(likeness: tuple[int, ...], settings: SearchSettings) -> tuple[list[int], int]:
+    """Return how many nodes were asked about at once in a search where every other node is rejected, and how
+    many it visited.
+    """
+    asked: list[int] = []
+
+    def judge(nodes: NodeSet) -> StatusColumn:
+        asked.append(len(nodes))
+        return column(nodes, dict.fromkeys(range(0, 1000, 2), _NO))
+
+    of = attempt({"F": plugin(filter=judge), "S": plugin(score=always(None))}, 1000, scores={"S": 1})
+    of.state.likeness = likeness
+    return asked, len(search(of, settings).verdicts.rows)
+
+
+def test_pods_that_are_alike_are_searched_for_in_one_run() -> None:
+    with Workers() as workers:
+        settings = SearchSettings(workers, percentage=20)
+        searches = [_runs((1,), settings) for _ in range(3)]
+        other = _runs((2,), settings)
+    assert searches[0] == searches[1] == other
+    assert len(searches[0][0]) > 1
+    assert len(searches[2][0]) == 1
+    assert searches[2][1] == searches[0][1]
