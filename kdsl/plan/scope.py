@@ -161,7 +161,9 @@ class RuleScope:
     def _lasting(self, expr: TypedExpr) -> Closure:
         """Compile what is computed once for a pod, or for a pod and each combination of loop items."""
         expr = expr if is_steady(expr) else self._with_standing(expr)
-        return lasting(self._compiler.compile(expr), self._steps.pod)
+        compute = self._compiler.compile(expr)
+        # Reading a variable takes no steps, and one that lasts is computed with steps of its own.
+        return compute if isinstance(expr, Var) else lasting(compute, self._steps.pod)
 
     def _with_standing(self, expr: TypedExpr) -> TypedExpr:
         """Replace counts in an expression by variables that later attempts bring up to date, and parts that
