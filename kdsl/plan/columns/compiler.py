@@ -36,7 +36,17 @@ from kdsl.plan.columns import items as listed
 from kdsl.plan.columns.atoms import Fact, keyed
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.calls import call_over_columns, compare_columns
-from kdsl.plan.columns.column import DTYPES, AllBad, ColumnValue, NotColumnar, OutOfSteps, Same
+from kdsl.plan.columns.column import (
+    DTYPES,
+    AllBad,
+    ColumnValue,
+    NotColumnar,
+    OutOfSteps,
+    Same,
+    bad_of,
+    either,
+    with_bad,
+)
 from kdsl.plan.columns.distinct import OfNodes
 from kdsl.plan.columns.fields import keyed_fact, node_field, text_or
 from kdsl.plan.columns.kernels import KERNELS
@@ -280,7 +290,8 @@ class Lowering:
             columns = {slot: arg(batch) for slot, arg in args}
             frame = blank.copy()
             frame[-1] = batch.frame[-1]
-            return body(batch.inside(columns, frame))
+            # Arguments have values before the body is asked, also those that it does not read.
+            return with_bad(body(batch.inside(columns, frame)), either(*map(bad_of, columns.values())))
 
         return call
 
