@@ -23,8 +23,10 @@ EpochOf = Callable[[Snapshot], Hashable]
 """Tells what a rule sees of the catalog."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Kept:
+    """The frame of the latest attempt of a kind of pod, with what it was filled from."""
+
     snapshot: Snapshot
     epoch: Hashable
     frame: Frame
@@ -69,13 +71,13 @@ class Frames:
 
     def _kept_of(self, kind: Hashable, pod: PodInfo, snapshot: Snapshot) -> Frame:
         epoch, kept = self._epoch_of(snapshot), self._kept.get(kind)
-        if kept is None or kept.snapshot is not snapshot or kept.epoch != epoch:
-            frame = self._of(pod)
-        else:
-            frame = kept.frame.copy()
+        if kept is not None and kept.snapshot is snapshot and kept.epoch == epoch:
+            frame = kept.frame = kept.frame.copy()
             for slot in self._passing:
                 frame[slot] = UNSET
+            return frame
         if len(self._kept) >= MAX_FRAMES:
             self._kept.clear()
+        frame = self._of(pod)
         self._kept[kind] = _Kept(snapshot, epoch, frame)
         return frame

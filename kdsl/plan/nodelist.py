@@ -63,7 +63,8 @@ class StringList(Sequence[str]):
         codes, values = self._codes, self._values
         if len(values) <= FEW:
             # Values may be equal though their codes are not.
-            return tuple(dict.fromkeys([values[code] for code in first_places(self._text, len(values))]))
+            found = first_places(text_of(codes), len(values))
+            return tuple(dict.fromkeys([values[code] for code in found]))
         count = len(codes)
         first = np.full(len(values), count)
         # Of several items with one code the last that is written counts: the first one.
@@ -72,18 +73,12 @@ class StringList(Sequence[str]):
         return tuple(dict.fromkeys(values[code] for code in codes[order].tolist()))
 
     def total(self, weight: Callable[[str], int]) -> int:
-        """Add up what the items weigh."""
+        """Add up what the items weigh; `weight` takes any of the values."""
         values = self._values
-        if len(values) <= FEW:
-            counts = [self._text.count(code) for code in range(len(values))]
-        else:
-            counts = np.bincount(self._codes, minlength=0).tolist()
+        if len(values) <= FEW and not any(map(weight, values)):
+            return 0
+        counts = np.bincount(self._codes).tolist()
         return sum([weight(values[code]) * count for code, count in enumerate(counts) if count])
-
-    @cached_property
-    def _text(self) -> bytes:
-        """The codes as a text, in which few of them are found fastest."""
-        return text_of(self._codes)
 
 
 LISTS: Final = (tuple, list, NodeList, StringList)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 from kdsl.check.model import CheckedFn, CheckedLet, CheckedParam, ExternalFn
 from kdsl.check.typed import Aggregate, Comprehension, Const, TypedExpr, Var
 from kdsl.check.walk import walk
 from kdsl.plan.ir import free_slots, map_children, shape
-from kdsl.plan.passes import PASSES
-from kdsl.plan.passes.hoist import is_cheap
+from kdsl.plan.passes import PASSES, Pass
+from kdsl.plan.passes.hoist import hoist_lasting, is_cheap
 from kdsl.plan.residual import AFTER
 from kdsl.plan.scalar import UNSET, Closure, Compiler, Frame
 from kdsl.plan.scalar.frame import Compile, item_reader, lazy_reader, renewing
@@ -25,6 +25,8 @@ from kdsl.plan.scalar.over_nodes import AtOnce, Needs
 from kdsl.plan.scalar.probe import Probe, ProbedCompiler
 from kdsl.plan.steady import is_count, is_steady
 from kdsl.plan.values import EvalError, Value
+
+_UNHOISTED: Final = tuple([each for each in PASSES if each is not hoist_lasting])
 
 
 class LowerMacro(Protocol):
@@ -116,11 +118,13 @@ class RuleScope:
         """Run the passes over an expression, once: both back ends share what is hoisted."""
         known = self._optimised.get(id(expr))
         if known is None:
-            ready = expr
-            for apply in PASSES:
-                ready = apply(ready, self)
-            known = self._optimised[id(expr)] = expr, ready
+            known = self._optimised[id(expr)] = expr, self._through(PASSES, expr)
         return known[1]
+
+    def _through(self, passes: Iterable[Pass], expr: TypedExpr) -> TypedExpr:
+        for apply in passes:
+            expr = apply(expr, self)
+        return expr
 
     @property
     def slots(self) -> int:
@@ -161,7 +165,9 @@ class RuleScope:
     def _lasting(self, expr: TypedExpr) -> Closure:
         """Compile what is computed once for a pod, or for a pod and each combination of loop items."""
         expr = expr if is_steady(expr) else self._with_standing(expr)
-        return lasting(self._compiler.compile(expr), self._steps.pod)
+        compute = self._compiler.compile(expr)
+        # Reading a variable takes no steps, and one that lasts is computed with steps of its own.
+        return compute if isinstance(expr, Var) else lasting(compute, self._steps.pod)
 
     def _with_standing(self, expr: TypedExpr) -> TypedExpr:
         """Replace counts in an expression by variables that later attempts bring up to date, and parts that
@@ -238,7 +244,8 @@ class RuleScope:
         is_lasting = self.is_lasting(let.value)
         if not is_lasting and self.is_of_items(let.value):
             self.items.add(slot)
-        value = self.optimised(let.value)
+        # A `let` that lasts is a variable of its own: hoisting would make another one.
+        value = self._through(_UNHOISTED, let.value) if is_lasting else self.optimised(let.value)
         if not is_lasting:
             self.definitions[slot] = value
         if isinstance(value, Const):

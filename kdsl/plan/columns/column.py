@@ -19,7 +19,7 @@ is None where no row is bad. What stands in a bad row means nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
@@ -125,6 +125,15 @@ def rows_of(mask: Mask) -> Array:
 def bad_of(value: ColumnValue) -> Bad:
     """Return the bad rows of a value."""
     return None if isinstance(value, (Same, ResourceTable)) else value.bad
+
+
+def with_bad(value: ColumnValue, bad: Bad) -> ColumnValue:
+    """Return a value that is bad in these rows as well; NotColumnar where it has no form for that."""
+    if bad is None:
+        return value
+    if isinstance(value, (Same, ResourceTable)):
+        raise NotColumnar
+    return replace(value, bad=either(value.bad, bad))
 
 
 def spread(value: ColumnValue, rows: int, dtype: Any) -> tuple[Array, Bad]:

@@ -31,14 +31,24 @@ from kdsl.check.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.types import BOOL, QUANTITY, STRING, UINT, Type
+from kdsl.check.types import BOOL, QUANTITY, STRING, UINT, Type, optional_of
 from kdsl.plan.columns import items as listed
 from kdsl.plan.columns.atoms import Fact, keyed
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.calls import call_over_columns, compare_columns
-from kdsl.plan.columns.column import DTYPES, AllBad, ColumnValue, NotColumnar, OutOfSteps, Same
+from kdsl.plan.columns.column import (
+    DTYPES,
+    AllBad,
+    ColumnValue,
+    NotColumnar,
+    OutOfSteps,
+    Same,
+    bad_of,
+    either,
+    with_bad,
+)
 from kdsl.plan.columns.distinct import OfNodes
-from kdsl.plan.columns.fields import keyed_fact, node_field
+from kdsl.plan.columns.fields import keyed_fact, node_field, text_or
 from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.logic import choose, conjunction, disjunction
@@ -57,6 +67,7 @@ Key = TypeVar("Key")
 MAX_DEPTH: Final = 32
 """What is nested deeper is left to the scalar back end, which needs fewer Python frames for a level."""
 
+_OPTIONAL_STRING: Final = optional_of(STRING)
 _LISTS = (Macro.FILTER, Macro.MAP, Macro.TRANSFORM_LIST, Macro.TRANSFORM_MAP)
 
 
@@ -179,6 +190,11 @@ class Lowering:
             case CallOf() | KeyOf() if (fact := self._keyed(expr)) is not None:
                 assert fact.key is not None
                 return keyed_fact(expr, fact.field, self.lower(fact.key))
+            case CallOf(
+                function="orValue", args=(CallOf() | KeyOf() as found, Const(value=str(default)))
+            ) if found.type == _OPTIONAL_STRING and (fact := self._keyed(found)) is not None:
+                assert fact.key is not None
+                return text_or(fact.field, self.lower(fact.key), default, self._call(expr))
             case CallOf():
                 return self._call(expr)
             case CallFn():
@@ -274,7 +290,8 @@ class Lowering:
             columns = {slot: arg(batch) for slot, arg in args}
             frame = blank.copy()
             frame[-1] = batch.frame[-1]
-            return body(batch.inside(columns, frame))
+            # Arguments have values before the body is asked, also those that it does not read.
+            return with_bad(body(batch.inside(columns, frame)), either(*map(bad_of, columns.values())))
 
         return call
 

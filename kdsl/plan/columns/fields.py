@@ -22,6 +22,7 @@ from kdsl.plan.columns.column import (
 from kdsl.plan.columns.facts import ABSENT
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.traced import POD_COUNTS
+from kdsl.plan.scalar.meter import CHARACTERS
 from kdsl.plan.views import attribute_of
 
 _RESOURCES = {"allocatable": "allocatable", "requested": "requested", "scoredRequests": "scored_requests"}
@@ -79,5 +80,26 @@ def keyed_fact(expr: CallOf | KeyOf, field: str, key: Operand) -> Operand:
         if absent.all():
             raise AllBad
         return Coded(codes, column.values, absent if absent.any() else None)
+
+    return read
+
+
+def text_or(field: str, key: Operand, default: str, general: Operand) -> Operand:
+    """Return what reads a map of texts at a key that all rows share, and gives `default` where it is not
+    there. `general` does where more texts are known than there are rows.
+    """
+    attribute = attribute_of(field)
+
+    def read(batch: Batch) -> ColumnValue:
+        name = key(batch)
+        if not isinstance(name, Same):
+            raise NotColumnar
+        column = batch.facts.key(attribute, name.value)
+        texts = column.values[1:]
+        if len(texts) >= len(batch):
+            return general(batch)
+        longest = max(map(len, texts), default=0)
+        batch.spend(longest // CHARACTERS + len(default) // CHARACTERS)
+        return Coded(column.codes.take(batch.rows), [default, *texts])
 
     return read

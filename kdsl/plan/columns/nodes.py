@@ -10,15 +10,17 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kdsl.check.typed import Aggregate, Comprehension, Macro, TypedExpr, Var
+from kdsl.check.typed import Aggregate, CallOf, Comprehension, Const, KeyOf, Macro, TypedExpr, Var
 from kdsl.check.walk import walk
 from kdsl.cluster.nodeset import NodeSet
-from kdsl.plan.columns.atoms import Fact
+from kdsl.plan.columns.atoms import Fact, keyed
 from kdsl.plan.columns.batch import batch_of, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
 from kdsl.plan.columns.compiler import Lowering
+from kdsl.plan.columns.facts import Facts
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.rule import ColumnScope
+from kdsl.plan.ir import operands
 from kdsl.plan.nodelist import NodeList, StringList
 from kdsl.plan.scalar import Closure, Frame
 from kdsl.plan.scalar.frame import Compile
@@ -26,6 +28,7 @@ from kdsl.plan.scalar.meter import Meter, spend
 from kdsl.plan.scalar.over_nodes import AtOnce, Needs
 from kdsl.plan.scope import Functions
 from kdsl.plan.values import Value
+from kdsl.plan.views import attribute_of
 
 
 class _MacroColumns(ColumnScope):
@@ -68,12 +71,17 @@ def lower_macro(
     variable = expr.variable if isinstance(expr, Aggregate) else expr.variables[0]
     scope = _MacroColumns(functions, variable.slot, compile, needs)
     body = Lowering(scope, frozenset(), frozenset(), scope.slots.node).lower(expr.body)
-    result = _filtered if is_of_view or expr.macro is Macro.FILTER else _listed
+    is_filter = is_of_view or expr.macro is Macro.FILTER
+    result = _filtered if is_filter else _listed
+    tested = _tested(expr.body, variable.slot) if is_filter else None
 
     def at_once(frame: Frame, nodes: NodeList) -> Value:
         chosen = nodes.nodes
         if not is_worth_columns(chosen):
             return None
+        if tested is not None and _all_have(chosen, tested) and frame[-1].left >= len(chosen):
+            spend(frame, len(chosen))
+            return nodes
         value = _evaluate(body, chosen, frame)
         if value is None or bad_of(value) is not None:
             # Some node has no answer: going through them one by one finds the first.
@@ -81,6 +89,25 @@ def lower_macro(
         return result(value, chosen)
 
     return at_once
+
+
+def _tested(condition: TypedExpr, node: int) -> list[tuple[str, str]] | None:
+    """Return the keys that maps of a node must have, each with its map, where a condition is nothing else."""
+    is_several = isinstance(condition, CallOf) and condition.function == "_&&_"
+    found: list[tuple[str, str]] = []
+    for part in operands(condition) if is_several else [condition]:
+        is_test = part.test if isinstance(part, KeyOf) else getattr(part, "overload", "") == "in_map"
+        fact = keyed(part, node) if is_test else None
+        if fact is None or not isinstance(fact.key, Const):
+            return None
+        found.append((attribute_of(fact.field), fact.key.value))
+    return found
+
+
+def _all_have(nodes: NodeSet, tested: Iterable[tuple[str, str]]) -> bool:
+    """Tell whether every node of the snapshot has these keys, whichever are asked about."""
+    facts = Facts.of(nodes.snapshot.live)
+    return all([facts.key(*place).is_everywhere for place in tested])
 
 
 def _evaluate(body: ColumnClosure, nodes: NodeSet, frame: Frame) -> ColumnValue | None:

@@ -41,6 +41,9 @@ LARGE: Final = 16
 LOOPS: Final = 16
 """So many items a loop that stays is taken to have where steps are counted."""
 
+_ORDERLY: Final = 2
+"""Adding more whole numbers one by one, a sum may be too large before the last of them fails."""
+
 _RESULTS: Final = (Macro.MAP, Macro.TRANSFORM_LIST)
 """Macros that make a list of results."""
 _OPEN: Final = frozenset(
@@ -201,8 +204,10 @@ class Folder:
                 parts = [_items(left), _items(right)]
                 if parts[0] is not None and parts[1] is not None:
                     return _list(expr, expr.type, (*parts[0], *parts[1]))
-            case "list_sum_int", (ListOf(items=(TypedItem(value=only, optional=False),)),):
-                return only
+            case "list_sum_int" | "list_sum_double", (ListOf(items=items),) if not any(
+                item.optional for item in items
+            ):
+                return self._added(expr, [item.value for item in items])
             case "list_sum_int" | "list_sum_double", (Comprehension() as chosen,):
                 padded = self._padded(chosen)
                 if padded is not None:
@@ -211,17 +216,39 @@ class Folder:
                 return only
         return expr
 
+    def _added(self, expr: CallOf, summands: list[TypedExpr]) -> TypedExpr:
+        """Return the sum of some numbers without the list."""
+        if expr.type == DOUBLE:
+            # The sum begins with zero, which makes 0.0 of -0.0.
+            summands = [Known.of(expr, 0.0), *summands]
+        elif not 0 < len(summands) <= _ORDERLY:
+            return expr
+        self.save(len(summands))
+        whole, *others = summands
+        for other in others:
+            overload = "add_double" if expr.type == DOUBLE else "add_int64"
+            addition = replace(expr, function="_+_", overload=overload, args=(whole, other), member=False)
+            whole = self._call(addition)
+        return whole
+
     def _fn_call(self, expr: CallFn) -> TypedExpr:
-        """Put the body of a function in place of its call where its arguments are simple."""
+        """Put the body of a function in place of its call where its arguments are simple.
+
+        One of them may be a variable that fails, if the body asks it first: the call fails with it as well.
+        """
         fn = self._functions.fns[expr.fn]
         # A count inside would be known by another question.
         if not isinstance(fn, CheckedFn) or any(isinstance(part, Aggregate) for part in walk(fn.body)):
             return expr
-        if not all(is_plain(arg, self._named) for arg in expr.args):
+        unsure = [arg for arg in expr.args if not is_plain(arg, self._named)]
+        if len(unsure) > 1 or not all(isinstance(arg, Var) for arg in unsure):
+            return expr
+        args = {param.slot: arg for param, arg in zip(fn.params, expr.args, strict=True)}
+        body = self.fold(self.substituted(fn.body, args))
+        if not all(isinstance(arg, Var) and asks_first(body, arg.slot) for arg in unsure):
             return expr
         self.save(1)
-        args = {param.slot: arg for param, arg in zip(fn.params, expr.args, strict=True)}
-        return self.fold(self.substituted(fn.body, args))
+        return body
 
     def _comprehension(self, expr: Comprehension) -> TypedExpr:
         iterable = self.fold(expr.iterable)

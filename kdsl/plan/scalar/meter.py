@@ -104,6 +104,10 @@ def metered(implementation: Callable[..., Value], args: list[Closure]) -> Closur
     return call
 
 
+def _steps_of_text(text: str) -> int:
+    return len(text) // CHARACTERS
+
+
 def spend_on(frame: Frame, values: Iterable[Value]) -> None:
     """Take the steps that going through all of these values costs, what they hold included."""
     meter: Meter = frame[-1]
@@ -123,7 +127,7 @@ def spend_on(frame: Frame, values: Iterable[Value]) -> None:
             meter.spend(len(value))
         elif value.__class__ is StringList:
             meter.spend(len(value))
-            meter.spend(value.total(lambda text: len(text) // CHARACTERS))
+            meter.spend(value.total(_steps_of_text))
         elif isinstance(value, dict):
             meter.spend(len(value))
             pending += value.values()

@@ -17,8 +17,9 @@ from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.taints import Taint, Toleration
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.nodelist import NodeList, StringList
+from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.scope import Functions
-from kdsl.plan.score import ScoreProgram
+from kdsl.plan.score import NO_SCORE_INT, ScoreProgram
 from kdsl.plan.views import ClusterView
 
 from tests.plan.columns.both import cluster
@@ -80,14 +81,16 @@ PODS = st.builds(
 )
 
 
-def scores(body: str, pod: PodInfo, nodes: NodeSet, at_once: bool) -> list[int | float]:
+def scores(
+    body: str, pod: PodInfo, nodes: NodeSet, at_once: bool, steps: Steps = DEFAULT_STEPS
+) -> list[int | float]:
     found = rules(
         f"score P {{\n{body}\n}}\n{FNS}\n{DEFAULT_QUEUE}\n"
         'profile p { scheduler "t" queue Q scores { P weight 1 } }'
     )
     rule = found.profiles["t.p"].scores[0].score
     assert isinstance(rule, CheckedScore)
-    program = ScoreProgram(rule, Functions.of(found.fns, lower=lower_macro if at_once else None))
+    program = ScoreProgram(rule, Functions.of(found.fns, None, steps, lower_macro if at_once else None))
     frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
     program.applies(frame, nodes)
     return list(program.judge(frame, nodes.nodes()))
@@ -122,12 +125,28 @@ def test_all_at_once_is_one_after_the_other(
     assert scores(body, pod, nodes, at_once=True) == scores(body, pod, nodes, at_once=False)
 
 
+@pytest.mark.parametrize("labels", [{"k": "a", "j": "b"}, {"k": "a"}])
+@pytest.mark.parametrize("steps", [15, 16, 17])
+def test_keys_that_all_nodes_have_cost_what_looking_costs(labels: dict[str, str], steps: int) -> None:
+    """A step for each of 16 nodes, of which the last may lack a key."""
+    facts = [NodeFacts(f"n{at}", labels=FrozenMap({"k": "a", "j": "b"})) for at in range(15)]
+    facts.append(NodeFacts("n15", labels=FrozenMap(labels)))
+    body = 'let chosen = feasible.filter(n, "k" in n.labels && has(n.labels.j))\nvalue chosen.size()'
+    found = [
+        scores(body, PodInfo("p"), NodeSet.all(cluster(facts).snapshot()), at_once, Steps(pod=steps))
+        for at_once in (True, False)
+    ]
+    assert found[0] == found[1] == [NO_SCORE_INT if steps < 16 else 14 + len(labels)] * 16
+
+
 @pytest.mark.parametrize("items", [[], ["a"], ["b", "a", "b", "c", "a"]])
 def test_strings_by_code_are_a_list(items: list[str]) -> None:
     values = ["", "c", "a", "b", "a"]
     coded = StringList(values, _codes([values.index(item) for item in items]))
     assert (list(coded), len(coded), coded.distinct()) == (items, len(items), tuple(dict.fromkeys(items)))
-    assert coded.total(ord) == sum(map(ord, items))
+    # Most often no text is long enough to weigh anything.
+    for weight in ("zabc".find, lambda text: 0):
+        assert coded.total(weight) == sum(map(weight, items))
 
 
 def _codes(codes: list[int]) -> np.typing.NDArray[np.int32]:

@@ -53,6 +53,15 @@ def test_both_back_ends_say_the_same(body: str) -> None:
     assert len(set(map(str, scalar))) > 1
 
 
+@pytest.mark.parametrize("body", ["is ? 9 : n", "9", "is || n > 0 ? 1 : 9"])
+def test_a_call_fails_with_an_argument_that_its_body_does_not_read(body: str) -> None:
+    rule = 'require given(node.podCount < 9, 1 / node.podCount) > 7 - node.podCount else "no"'
+    program = predicate_program(rule, f"fn given(is: bool, n: int): int = {body}")
+    columns, scalar = both_verdicts(program, POD, NODES)
+    assert columns == scalar
+    assert len(set(map(str, scalar))) > 1
+
+
 def test_what_a_few_facts_decide_is_judged_once_for_each() -> None:
     program = predicate_program('require node.taints.all(t, pod.tolerates(t)) else "no"')
     assert isinstance(program.columns, DistinctPredicate)

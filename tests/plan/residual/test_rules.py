@@ -25,6 +25,7 @@ PLACED = [
 FNS = """
 fn holds(n: Node, key: string, value: string): bool = n.labels[?key].orValue("") == value
 fn twice(n: int): int = n + n
+fn either(n: int, wanted: int): int = wanted > 1 ? n + wanted : 0
 fn near(pod: Pod, c: Cluster): int = c.requiredAffinityTerms.count(t, t.matches(pod)).total()
 """
 BEHIND = 'require node.podCount < 9 else "full"'
@@ -124,12 +125,23 @@ SCORES = {
         [
             'let v1 = bind(v2, 2, cluster.topology("a").count(p, (p.priority > v2)))',
             'let v3 = bind(v4, 2, cluster.topology("b").count(p, (p.priority > v4)))',
-            "value ([v1.here(node), v3.here(node)].sum() + [v1, v3].size())",
+            "value ((v1.here(node) + v3.here(node)) + [v1, v3].size())",
         ],
     ),
     "what is left out counts as nothing": (
         'value ["a", "b"].map(k, k in node.labels, k == "a" ? 1 : node.podCount).sum()',
-        ['value [(("a" in node.labels) ? 1 : 0), (("b" in node.labels) ? node.podCount : 0)].sum()'],
+        ['value ((("a" in node.labels) ? 1 : 0) + (("b" in node.labels) ? node.podCount : 0))'],
+    ),
+    "a sum of doubles begins with zero": (
+        "let x = double(node.podCount) * -0.0\nvalue 1.0 / ([x].sum() + 1.0) + [x, x, 2.0].sum() + [1.0, -1.0].sum()",
+        [
+            "let x = (double(node.podCount) * -0.0)",
+            "value (((1.0 / ((0.0 + x) + 1.0)) + (((0.0 + x) + x) + 2.0)) + 0.0)",
+        ],
+    ),
+    "of three whole numbers the sum may be too large before the last one fails": (
+        "value [9223372036854775807, node.podCount, 1 / node.podCount].sum()",
+        ["value [9223372036854775807, node.podCount, (1 / node.podCount)].sum()"],
     ),
     "a list that may fail is read as a whole": (
         "let l = [1 / node.podCount, 7]\nvalue l.map(x, pod.priority).sum()",
@@ -138,6 +150,13 @@ SCORES = {
     "of one thing it is the thing": (
         "let l = [1 / node.podCount]\nignore when l.exists(x, x > 1)\nvalue l.map(x, x * 3).sum()",
         ["let v1 = (1 / node.podCount)", "ignore when (v1 > 1)", "value (v1 * 3)"],
+    ),
+    "a function may be given what fails, if it asks that first": (
+        "let x = 1 / node.podCount\nvalue twice(x) + either(x, 1) + either(x, 2) + twice(x * 2)",
+        [
+            "let x = (1 / node.podCount)",
+            "value ((((x + x) + t.either(x, 1)) + (x + 2)) + t.twice((x * 2)))",
+        ],
     ),
     "of what may fail nothing is taken for granted": (
         "let l = [1 / node.podCount]\nvalue l.exists(x, node.podCount == 0 || x > 1) ? 1 : 0",
