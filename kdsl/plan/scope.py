@@ -6,7 +6,7 @@ the snapshot it began with; other `let`s as long as the node or the loop item th
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -15,7 +15,7 @@ from kdsl.check.model import CheckedFn, CheckedLet, CheckedParam, ExternalFn
 from kdsl.check.typed import Aggregate, Comprehension, Const, TypedExpr, Var
 from kdsl.check.walk import walk
 from kdsl.plan.ir import free_slots, map_children, shape
-from kdsl.plan.passes import PASSES
+from kdsl.plan.passes import PASSES, Pass
 from kdsl.plan.passes.hoist import is_cheap
 from kdsl.plan.residual import AFTER
 from kdsl.plan.scalar import UNSET, Closure, Compiler, Frame
@@ -87,8 +87,10 @@ class RuleScope:
         params: Iterable[CheckedParam],
         slots: int,
         functions: Functions,
+        passes: Sequence[Pass] = PASSES,
     ) -> None:
         self._compiler = functions.compiler()
+        self._passes = passes
         self._steps = functions.steps
         self._slots = slots
         self._named = {name: variable.slot for name, variable in variables.items()}
@@ -117,7 +119,7 @@ class RuleScope:
         known = self._optimised.get(id(expr))
         if known is None:
             ready = expr
-            for apply in PASSES:
+            for apply in self._passes:
                 ready = apply(ready, self)
             known = self._optimised[id(expr)] = expr, ready
         return known[1]
