@@ -40,7 +40,7 @@ class ClusterCache:
         self._zones = ZoneOrder()
         self._spread = ImageSpread()
         self._catalog = Catalog()
-        self._snapshot = LiveSnapshot(self._catalog)
+        self._snapshot = LiveSnapshot(self._catalog, self._spread)
         self._has_new_catalog = False
         self._has_new_nodes = False
         # Ordered sets: rows and versions are given out in the order of events, the same in every run.

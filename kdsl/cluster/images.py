@@ -8,7 +8,7 @@ Nodes, pods and the cache use this.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,36 +33,47 @@ def tagged(name: str) -> str:
 
 
 class ImageSpread:
-    """Which nodes have which images, kept up to date by the cache."""
+    """Which nodes have which images. The cache notes what changes, and takes it over with its snapshot: so
+    this is of one moment with what the snapshot knows of the nodes.
+    """
 
     def __init__(self) -> None:
         self._homes: dict[str, set[str]] = {}
-        self._changed: set[str] = set()
+        self._noted: list[tuple[str, Mapping[str, int], Mapping[str, int]]] = []
 
     def update(self, node: str, old: Mapping[str, int], new: Mapping[str, int]) -> None:
         """Note that `node` had the images `old` and now has `new`, both names to sizes."""
-        if old == new:
-            return
+        if old != new:
+            self._noted.append((node, old, new))
+
+    def take_changed(self) -> set[str] | None:
+        """Take over what was noted. Return the nodes that have an image that changed, None where none did."""
+        changed: set[str] = set()
+        for each in self._noted:
+            self._take(*each, changed)
+        self._noted.clear()
+        if not changed:
+            return None
+        nodes: set[str] = set()
+        for name in changed:
+            nodes |= self._homes.get(name, set())
+        return nodes
+
+    def _take(self, node: str, old: Mapping[str, int], new: Mapping[str, int], changed: set[str]) -> None:
         for name in old.keys() - new.keys():
             homes = self._homes[name]
             homes.discard(node)
             if not homes:
                 del self._homes[name]
-            self._changed.add(name)
+            changed.add(name)
         for name in new.keys() - old.keys():
             self._homes.setdefault(name, set()).add(node)
-            self._changed.add(name)
-        self._changed.update(name for name in old.keys() & new.keys() if old[name] != new[name])
+            changed.add(name)
+        changed.update(name for name in old.keys() & new.keys() if old[name] != new[name])
 
-    def take_changed(self) -> set[str] | None:
-        """Return the nodes that have an image that changed since the last call, None where no image did."""
-        if not self._changed:
-            return None
-        nodes: set[str] = set()
-        for name in self._changed:
-            nodes |= self._homes.get(name, set())
-        self._changed.clear()
-        return nodes
+    def homes(self, name: str) -> Collection[str]:
+        """Return the nodes that have an image under a name."""
+        return self._homes.get(name, ())
 
     def images(self, sizes: Mapping[str, int]) -> FrozenMap[str, NodeImage]:
         """Return the images of a node, which has each of `sizes`, with the number of nodes that have them."""

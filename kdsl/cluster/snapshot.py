@@ -25,6 +25,7 @@ from kdsl.base.resources import resource_order
 from kdsl.cluster.catalog import Catalog
 from kdsl.cluster.changes import Changes
 from kdsl.cluster.columns import Bounds, Columns, Int64Column, grown, readable
+from kdsl.cluster.images import ImageSpread
 from kdsl.cluster.looks import Looks, look_of, look_of_facts
 from kdsl.cluster.node import NodeInfo
 
@@ -126,8 +127,9 @@ class LiveSnapshot(Snapshot):
 
     is_overlay = False
 
-    def __init__(self, catalog: Catalog | None = None) -> None:
+    def __init__(self, catalog: Catalog | None = None, spread: ImageSpread | None = None) -> None:
         self.catalog = Catalog() if catalog is None else catalog
+        self._spread = ImageSpread() if spread is None else spread
         self.version = 0
         self.images_version = 0
         self.nodes_version = 0
@@ -190,6 +192,10 @@ class LiveSnapshot(Snapshot):
     def infos(self, rows: Rows) -> list[NodeInfo]:
         """Return the nodes of some rows, none of which is free."""
         return cast("list[NodeInfo]", list(map(self._infos.__getitem__, rows.tolist())))
+
+    def rows_with_image(self, name: str) -> Rows:
+        """Return the rows of the nodes that have an image under a name, in ascending order."""
+        return np.array(sorted([self._rows[node] for node in self._spread.homes(name)]), np.int32)
 
     def row_of(self, name: str) -> int | None:
         return self._rows.get(name)

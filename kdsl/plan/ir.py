@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
 from operator import is_
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from kdsl.check.typed import (
     Aggregate,
@@ -50,6 +51,8 @@ class Known(Const):
         )
 
 
+C = TypeVar("C", bound=CallOf | CallFn)
+
 _ELSEWHERE: Final = frozenset(("span", "time", "reads"))
 """What is known of an expression by where it stands."""
 
@@ -63,8 +66,7 @@ def map_children(expr: TypedExpr, change: Callable[[TypedExpr], TypedExpr]) -> T
             changed = change(operand)
             return expr if changed is operand else replace(expr, operand=changed)
         case CallOf(args=args) | CallFn(args=args):
-            given = tuple(map(change, args))
-            return expr if all(map(is_, given, args)) else replace(expr, args=given)
+            return with_args(expr, tuple(map(change, args)))
         case ListOf(items=items):
             return replace(expr, items=tuple(TypedItem(change(item.value), item.optional) for item in items))
         case MapOf(entries=entries):
@@ -84,6 +86,11 @@ def map_children(expr: TypedExpr, change: Callable[[TypedExpr], TypedExpr]) -> T
         case Bind(value=value, body=body):
             bound, result = change(value), change(body)
             return expr if bound is value and result is body else replace(expr, value=bound, body=result)
+
+
+def with_args(expr: C, args: tuple[TypedExpr, ...]) -> C:
+    """Return a call with other arguments; itself where they are the same."""
+    return expr if all(map(is_, args, expr.args)) else replace(expr, args=args)
 
 
 def operands(expr: CallOf) -> list[TypedExpr]:
@@ -109,11 +116,20 @@ def shape(expr: object, places: dict[int, int]) -> Hashable:
         return tuple([shape(each, places) for each in expr])
     if isinstance(expr, Const):
         return ("Const", expr.type, _told_apart(expr.value))
-    if not is_dataclass(expr) or isinstance(expr, Type):
+    kind: Any = expr.__class__
+    names = _part_names(kind)
+    if names is None:
         found: Hashable = expr
         return found
-    parts = [shape(getattr(expr, each.name), places) for each in fields(expr) if each.name not in _ELSEWHERE]
-    return (expr.__class__.__name__, *parts)
+    return (kind.__name__, *[shape(getattr(expr, name), places) for name in names])
+
+
+@cache
+def _part_names(kind: type) -> tuple[str, ...] | None:
+    """Return the fields by which expressions of a class differ in shape; None for a class of values."""
+    if not is_dataclass(kind) or issubclass(kind, Type):
+        return None
+    return tuple([each.name for each in fields(kind) if each.name not in _ELSEWHERE])
 
 
 class _Itself:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from kdsl.plan.columns.rule import Note
 from kdsl.plan.columns.tape import TapeSlots
 from kdsl.plan.early import narrows_early, split_body
 from kdsl.plan.frames import Frames
+from kdsl.plan.passes import PASSES, Pass
 from kdsl.plan.scalar import Frame
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scope import Functions, RuleScope, holds
@@ -42,10 +43,10 @@ class PredicateProgram:
     one, `notes` what that leaves to the scalar back end.
     """
 
-    def __init__(self, rule: CheckedPredicate, functions: Functions) -> None:
+    def __init__(self, rule: CheckedPredicate, functions: Functions, passes: Sequence[Pass] = PASSES) -> None:
         self.rule = rule
         self._steps = functions.steps
-        scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
+        scope = RuleScope(rule.scope, rule.params, rule.slots, functions, passes)
         self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
         self._block = Block(scope, rule.report_all)
         # `let`s are lazy, and whatever stands before the first `require` may use them.

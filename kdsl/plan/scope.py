@@ -6,10 +6,10 @@ the snapshot it began with; other `let`s as long as the node or the loop item th
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import Protocol
 
 from kdsl.check.model import CheckedFn, CheckedLet, CheckedParam, ExternalFn
 from kdsl.check.typed import Aggregate, Comprehension, Const, TypedExpr, Var
@@ -25,8 +25,6 @@ from kdsl.plan.scalar.over_nodes import AtOnce, Needs
 from kdsl.plan.scalar.probe import Probe, ProbedCompiler
 from kdsl.plan.steady import is_count, is_steady
 from kdsl.plan.values import EvalError, Value
-
-_UNHOISTED: Final = tuple([each for each in PASSES if each is not hoist_lasting])
 
 
 class LowerMacro(Protocol):
@@ -89,8 +87,11 @@ class RuleScope:
         params: Iterable[CheckedParam],
         slots: int,
         functions: Functions,
+        passes: Sequence[Pass] = PASSES,
     ) -> None:
         self._compiler = functions.compiler()
+        self._passes = passes
+        self._unhoisted = tuple([each for each in passes if each is not hoist_lasting])
         self._steps = functions.steps
         self._slots = slots
         self._named = {name: variable.slot for name, variable in variables.items()}
@@ -118,7 +119,7 @@ class RuleScope:
         """Run the passes over an expression, once: both back ends share what is hoisted."""
         known = self._optimised.get(id(expr))
         if known is None:
-            known = self._optimised[id(expr)] = expr, self._through(PASSES, expr)
+            known = self._optimised[id(expr)] = expr, self._through(self._passes, expr)
         return known[1]
 
     def _through(self, passes: Iterable[Pass], expr: TypedExpr) -> TypedExpr:
@@ -245,7 +246,7 @@ class RuleScope:
         if not is_lasting and self.is_of_items(let.value):
             self.items.add(slot)
         # A `let` that lasts is a variable of its own: hoisting would make another one.
-        value = self._through(_UNHOISTED, let.value) if is_lasting else self.optimised(let.value)
+        value = self._through(self._unhoisted, let.value) if is_lasting else self.optimised(let.value)
         if not is_lasting:
             self.definitions[slot] = value
         if isinstance(value, Const):

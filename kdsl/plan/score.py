@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -25,6 +25,7 @@ from kdsl.plan.columns.tape import TapeSlots
 from kdsl.plan.frames import Frames
 from kdsl.plan.nodelist import NodeList
 from kdsl.plan.normalize import Scores, normalize, whole
+from kdsl.plan.passes import PASSES, Pass
 from kdsl.plan.scalar import UNSET, Frame
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scope import Functions, RuleScope, holds
@@ -45,14 +46,14 @@ class ScoreError(KdslError):
 class ScoreProgram:
     """A compiled score. `dtype` is that of its raw scores, int64 or float64."""
 
-    def __init__(self, rule: CheckedScore, functions: Functions) -> None:
+    def __init__(self, rule: CheckedScore, functions: Functions, passes: Sequence[Pass] = PASSES) -> None:
         self.rule = rule
         self._steps = functions.steps
         self._is_double = rule.value.type == DOUBLE
         self.dtype: np.dtype[np.int64 | np.float64] = np.dtype(np.float64 if self._is_double else np.int64)
         self._nothing: int | float = math.nan if self._is_double else NO_SCORE_INT
         self._aborts = rule.on_error is not None and rule.on_error.action is ErrorAction.ABORT
-        scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
+        scope = RuleScope(rule.scope, rule.params, rule.slots, functions, passes)
         self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
         self._feasible = scope.slot_of("feasible")
         self._reads_feasible = "feasible" in rule.reads

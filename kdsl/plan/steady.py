@@ -6,6 +6,7 @@ kind. A count that depends on nothing else beside the pods and nodes that it cou
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from kdsl.check.typed import Aggregate, Bind, CallOf, Comprehension, FieldOf, Macro, TypedExpr, Var
@@ -17,12 +18,12 @@ _COUNTS: Final = ("TopologyCount", "PodTermCount")
 
 def is_steady(*exprs: TypedExpr | None) -> bool:
     """Tell whether expressions read nothing but the pod and the catalog."""
-    return all(
-        word.startswith("pod.") or word in _CATALOG
-        for expr in exprs
-        if expr is not None
-        for word in expr.reads
-    )
+    return all(expr is None or _are_steady(expr.reads) for expr in exprs)
+
+
+@lru_cache(maxsize=4096)
+def _are_steady(reads: frozenset[str]) -> bool:
+    return all(word.startswith("pod.") or word in _CATALOG for word in reads)
 
 
 def is_count(expr: TypedExpr) -> bool:

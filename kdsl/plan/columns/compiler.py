@@ -108,7 +108,7 @@ class Lowering:
     def lower(self, expr: TypedExpr) -> ColumnClosure:
         if isinstance(expr, Const):
             return _constant(expr)
-        if not self._in_fn and not self._rule.needs(expr) & self._captured:
+        if not (self._in_fn or (self._captured and self._rule.needs(expr) & self._captured)):
             closure = self._rule.shared_closure(expr, self._shared)
             if closure is not None:
                 return _shared(closure)

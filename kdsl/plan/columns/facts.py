@@ -41,14 +41,15 @@ class FactColumn:
     """One column. Row `i` has `values[codes[i]]`, where `values[0]` stands for `ABSENT`. `numbers` are the
     codes by value.
 
-    `follows_images` tells that it may change though no fact of the row's own node did.
+    Where it is that of an image, `image` names it: few nodes have it, and it may change though no fact of the
+    row's own node did.
 
     INVARIANT: a code stands for the same value as long as `numbers` is the same object.
     """
 
-    def __init__(self, read: Read, follows_images: bool) -> None:
+    def __init__(self, read: Read, image: str | None = None) -> None:
         self._read = read
-        self._follows_images = follows_images
+        self._image = image
         self._position = self._images = -1
         self._order: Rows = np.zeros(0, np.int32)
         self._is_everywhere: bool | None = None
@@ -80,7 +81,7 @@ class FactColumn:
     def refresh(self, snapshot: LiveSnapshot) -> None:
         """Encode again what changed since the last time."""
         changed = snapshot.fact_changes.since(self._position)
-        if self._follows_images and self._images != snapshot.images_version:
+        if self._image is not None and self._images != snapshot.images_version:
             changed = None
         self._position, self._images = snapshot.fact_changes.position, snapshot.images_version
         if changed != [] or self._order is not snapshot.order:
@@ -94,7 +95,9 @@ class FactColumn:
             self.codes = np.concatenate((self.codes, np.zeros(missing, np.int32)))
         if changed is None:
             self.codes[:] = ABSENT
-            self._encode(snapshot, snapshot.order)
+            self._encode(
+                snapshot, snapshot.order if self._image is None else snapshot.rows_with_image(self._image)
+            )
         elif changed:
             self.codes[changed] = ABSENT
             taken = [row for row in dict.fromkeys(changed) if snapshot.names[row]]
@@ -133,7 +136,7 @@ class Facts:
         with self._lock:
             column = self._fields.get(attribute)
             if column is None:
-                column = self._fields[attribute] = FactColumn(_attribute(attribute), False)
+                column = self._fields[attribute] = FactColumn(_attribute(attribute))
             column.refresh(self.snapshot)
             return column
 
@@ -143,7 +146,7 @@ class Facts:
         with self._lock:
             column = self._keys.pop(place, None)
             if column is None:
-                column = FactColumn(_entries(attribute, key), attribute == "images")
+                column = FactColumn(_entries(attribute, key), key if attribute == "images" else None)
             self._keys[place] = column
             if len(self._keys) > MAX_KEYS:
                 del self._keys[next(iter(self._keys))]

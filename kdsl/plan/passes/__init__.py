@@ -17,3 +17,8 @@ Pass = Callable[[TypedExpr, "RuleScope"], TypedExpr]
 
 PASSES: tuple[Pass, ...] = (fold_constants, capture, hoist_lasting)
 """What happens to every expression of a rule, in order."""
+
+LATE_PASSES: tuple[Pass, ...] = (hoist_lasting,)
+"""What is left to do of that for a rule that was rewritten for a kind of pod: it was made of expressions that
+were folded and captured.
+"""

@@ -42,20 +42,24 @@ def inline_calls(
 
 
 def substitute(expr: TypedExpr, by: Substitutes, variable: Callable[[TypedExpr], Var]) -> TypedExpr:
-    """Return the expression with other expressions for some variables, and new variables for those it binds.
+    """Return the expression with other expressions for some variables, and new variables for those it binds;
+    itself where it has neither.
 
     When it is known and what it reads follow from its parts.
     """
+    own: TypedExpr = expr
     match expr:
-        case Var(slot=slot) if slot in by:
-            return by[slot]
+        case Var(slot=slot):
+            return by.get(slot, expr)
+        case Const():
+            return expr
         case Comprehension(variables=variables):
             new = {each.slot: _renamed(each, variable) for each in variables}
-            expr = replace(expr, variables=tuple(new.values()))
+            own = replace(expr, variables=tuple(new.values()))
             by = {**by, **new}
         case Bind(variable=bound) | Aggregate(variable=bound):
             renamed = _renamed(bound, variable)
-            expr = replace(expr, variable=renamed)
+            own = replace(expr, variable=renamed)
             by = {**by, bound.slot: renamed}
         case _:
             pass
@@ -65,10 +69,16 @@ def substitute(expr: TypedExpr, by: Substitutes, variable: Callable[[TypedExpr],
         parts.append(substitute(part, by, variable))
         return parts[-1]
 
-    changed = map_children(expr, change)
-    time = max((part.time for part in parts), default=expr.time)
-    reads = expr.reads.union(*(part.reads for part in parts))
-    return replace(changed, time=max(time, expr.time) if isinstance(expr, CallFn) else time, reads=reads)
+    changed = map_children(own, change)
+    if changed is expr:
+        return expr
+    time = max([part.time for part in parts], default=expr.time)
+    if isinstance(expr, CallFn):
+        time = max(time, expr.time)
+    reads = expr.reads.union(*[part.reads for part in parts])
+    if time is changed.time and reads == changed.reads:
+        return changed
+    return replace(changed, time=time, reads=reads)
 
 
 def _renamed(bound: Var, variable: Callable[[TypedExpr], Var]) -> Var:

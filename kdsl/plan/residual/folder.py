@@ -22,7 +22,7 @@ from kdsl.check.typed import (
 )
 from kdsl.check.types import BOOL, DOUBLE, INT, Type
 from kdsl.check.walk import walk
-from kdsl.plan.ir import Known, free_slots, map_children, operands
+from kdsl.plan.ir import Known, free_slots, map_children, operands, with_args
 from kdsl.plan.passes.capture import capture
 from kdsl.plan.passes.fold import fold_constants
 from kdsl.plan.passes.inline import is_plain, substitute
@@ -110,11 +110,11 @@ class Folder:
                 decided = self.fold(condition)
                 if isinstance(decided, Const) and decided.type == BOOL:
                     return self.fold(yes if decided.value else no)
-                return replace(expr, args=(decided, self.fold(yes), self.fold(no)))
+                return with_args(expr, (decided, self.fold(yes), self.fold(no)))
             case CallOf():
-                return self._call(replace(expr, args=tuple(map(self.fold, expr.args))))
+                return self._call(with_args(expr, tuple(map(self.fold, expr.args))))
             case CallFn():
-                return self._fn_call(replace(expr, args=tuple(map(self.fold, expr.args))))
+                return self._fn_call(with_args(expr, tuple(map(self.fold, expr.args))))
             case Comprehension():
                 return self._comprehension(expr)
         return map_children(expr, self.fold)
@@ -165,7 +165,9 @@ class Folder:
         """Fold what is counted; the question stays as it is, but for other names of the pod."""
         slots = free_slots(expr.body) & self.known.keys()
         body = self.substituted(expr.body, {slot: self.known[slot] for slot in slots}) if slots else expr.body
-        return replace(expr, target=self.fold(expr.target), body=body)
+        target = self.fold(expr.target)
+        is_same = target is expr.target and body is expr.body
+        return expr if is_same else replace(expr, target=target, body=body)
 
     def _connected(self, expr: TypedExpr, parts: Iterable[TypedExpr], decider: bool) -> TypedExpr:
         """Connect conditions by `||` if `decider` is true, else by `&&`."""

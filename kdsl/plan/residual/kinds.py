@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
@@ -11,6 +11,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Snapshot
 from kdsl.plan.frames import EpochOf, Frames, KindOf
+from kdsl.plan.passes import LATE_PASSES, Pass
 from kdsl.plan.residual.folder import TooMuch
 from kdsl.plan.residual.rules import Filled
 from kdsl.plan.scope import Functions
@@ -44,7 +45,7 @@ class Residuals(Generic[R, P]):
     """The residual programs of one rule: none until kinds of pods are told apart.
 
     `prepare` makes the rule ready for `rewrite`, which returns what is left of it or raises TooMuch, and
-    `compile` makes a program of that.
+    `compile` makes a program of that by the passes that are left.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Residuals(Generic[R, P]):
         rule: R,
         prepare: Callable[[R, Functions], R],
         rewrite: Callable[[R, Filled, Functions], R],
-        compile: Callable[[R, Functions], P],
+        compile: Callable[[R, Functions, Sequence[Pass]], P],
         functions: Functions,
     ) -> None:
         self._rule = rule
@@ -107,7 +108,8 @@ class Residuals(Generic[R, P]):
         assert self._kind_of is not None
         filled = {"pod": pod, "cluster": ClusterView(snapshot)}
         try:
-            program = self._compile(self._rewrite(self._prepared, filled, self._functions), self._functions)
+            left = self._rewrite(self._prepared, filled, self._functions)
+            program = self._compile(left, self._functions, LATE_PASSES)
         except (TooMuch, RecursionError):
             return None
         program.frames.keep(self._kind_of, self._epoch_of)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.plan.columns.facts import ABSENT, Facts
 
 from tests.plan.lab import node
@@ -28,6 +30,37 @@ def test_a_column_follows_changed_new_and_removed_nodes() -> None:
     cache.remove_node("b")
     cache.add_node(node("d", labels={"k": "d"}))
     assert _values(cache, "k") == {"a": "x", "c": None, "d": "d"}
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_columns_of_images_are_those_of_the_nodes_that_have_them(every: int) -> None:
+    cache = ClusterCache()
+    snapshot = cache.snapshot().live
+
+    def check() -> None:
+        infos = {row: snapshot.info(row) for row in snapshot.order.tolist()}
+        for image in ("x", "y", "nowhere"):
+            column = Facts.of(snapshot).key("images", image)
+            found = {row: column.values[column.codes[row]] for row in infos}
+            assert found == {row: info.images.get(image) for row, info in infos.items()}
+            assert column.is_everywhere is (None not in found.values())
+            assert snapshot.rows_with_image(image).tolist() == sorted(
+                row for row, info in infos.items() if image in info.images
+            )
+
+    steps: list[tuple[str, dict[str, int] | None]] = [
+        *(("a", {"x": 1}), ("b", {}), ("b", {"x": 1, "y": 2}), ("a", {"y": 3}), ("c", {"x": 4}), ("b", None)),
+        *(("a", {}), ("b", {"y": 2}), ("c", None), ("c", {}), ("b", {"y": 5}), ("b", {"x": 1})),
+    ]
+    for at, (name, images) in enumerate(steps):
+        if images is None:
+            cache.remove_node(name)
+        else:
+            cache.add_node(node(name, image_sizes=FrozenMap(images)))
+        # In between, the snapshot does not know yet what the cache knows.
+        if at % every == 0:
+            cache.snapshot()
+        check()
 
 
 def test_only_changed_nodes_are_encoded_again() -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from kdsl.check.model import CheckedRequire
-from kdsl.check.typed import CallFn, TypedExpr
+from kdsl.check.typed import CallFn, CallOf, TypedExpr, Var
 from kdsl.check.walk import walk
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.pod import PodInfo
 from kdsl.plan.ir import free_slots
-from kdsl.plan.passes.inline import inline_calls
+from kdsl.plan.passes.inline import inline_calls, substitute
 from kdsl.plan.scope import Functions, RuleScope
 from kdsl.plan.values import EvalError
 
@@ -90,3 +91,17 @@ def test_variables_of_a_body_are_new_each_time() -> None:
     slots = [variable.slot for part in walk(changed) for variable in getattr(part, "variables", ())]
     assert len(slots) == 4 and len(set(slots)) == 4
     assert not free_slots(changed) & set(slots)
+
+
+def test_what_nothing_is_put_into_stays_the_object_that_it_is() -> None:
+    written, _, scope = inlined('node.name == "a" && pod.tolerations.exists(t, t.key == pod.name)')
+    slots = {name: scope.slot_of(name) for name in ("pod", "node")}
+    name = next(part for part in walk(written) if isinstance(part, Var) and part.name == "pod")
+    assert isinstance(written, CallOf)
+    test, loop = written.args
+    put = substitute(written, {slots["pod"]: replace(name, slot=99)}, scope.variable)
+    assert isinstance(put, CallOf)
+    assert put.args[0] is test and put.args[1] is not loop
+    # A loop gets a variable of its own in any case.
+    assert substitute(test, {}, scope.variable) is test
+    assert substitute(loop, {}, scope.variable) is not loop

@@ -5,7 +5,7 @@ from kdsl.check.typed import CallOf, Var
 from kdsl.check.walk import walk
 from kdsl.cluster.pod import PodInfo
 from kdsl.plan.ir import Known
-from kdsl.plan.passes import PASSES
+from kdsl.plan.passes import LATE_PASSES, PASSES
 from kdsl.plan.passes.capture import capture
 from kdsl.plan.passes.fold import fold_constants
 from kdsl.plan.passes.hoist import hoist_lasting
@@ -32,6 +32,8 @@ def condition(checked: CheckedPredicate) -> tuple[CheckedRequire, RuleScope]:
 
 def test_the_passes_in_order() -> None:
     assert (fold_constants, capture, hoist_lasting) == PASSES
+    # What a rewritten rule is made of was folded and captured; that this is so, the tests of such rules tell.
+    assert PASSES[-1:] == LATE_PASSES
 
 
 def test_fold_computes_what_depends_on_nothing() -> None:

@@ -11,6 +11,7 @@ from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.hooks.specs import Narrowed
+from kdsl.plan.passes import LATE_PASSES
 from kdsl.plan.predicate import PredicateProgram
 from kdsl.plan.residual.folder import TooMuch
 from kdsl.plan.scope import Functions
@@ -71,7 +72,7 @@ def assert_same_verdicts(rule: CheckedPredicate, functions: Functions, pod: PodI
     counted = tallies(nodes)
     with suppress(TooMuch):
         left = left_of_predicate(rule, functions, pod, nodes.snapshot)
-        assert verdicts(PredicateProgram(left, functions), pod, nodes) == expected
+        assert verdicts(PredicateProgram(left, functions, LATE_PASSES), pod, nodes) == expected
         assert tallies(nodes) == counted
 
 
@@ -80,7 +81,7 @@ def assert_same_scores(rule: CheckedScore, functions: Functions, pod: PodInfo, n
     counted = tallies(nodes)
     with suppress(TooMuch):
         left = left_of_score(rule, functions, pod, nodes.snapshot)
-        assert raw_scores(ScoreProgram(left, functions), pod, nodes) == expected
+        assert raw_scores(ScoreProgram(left, functions, LATE_PASSES), pod, nodes) == expected
         assert tallies(nodes) == counted
 
 

@@ -60,7 +60,7 @@ def residuals(
         "rule",
         lambda rule, functions: f"prepared {rule}",
         rewrite or (lambda rule, filled, functions: f"{rule} for {filled['pod'].name}"),
-        lambda rule, functions: Made(rule),
+        lambda rule, functions, passes: Made(rule),
         Functions.of({}, probe, rewrite_after=after),
     )
     made.keep(lambda pod: pod.namespace, epoch_of)
@@ -90,7 +90,7 @@ def test_without_kinds_there_are_none() -> None:
         "rule",
         lambda rule, _: rule,
         lambda rule, *_: rule,
-        lambda rule, _: Made(rule),
+        lambda rule, _, passes: Made(rule),
         Functions.of({}, rewrite_after=0),
     )
     assert programs.of(PodInfo("a"), snapshot()) is None
