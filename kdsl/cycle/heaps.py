@@ -66,7 +66,8 @@ class Heaps:
     @property
     def due(self) -> int | None:
         """When the pod is due that is first of all, None where there is none."""
-        heap = self._first()
+        # Most often nobody waits, and this is asked before every attempt.
+        heap = self._first() if self._alive else None
         return None if heap is None else heap[0][0]
 
     def pop(self) -> QueuedPod | None:
@@ -76,8 +77,6 @@ class Heaps:
 
     def _first(self) -> list[Entry] | None:
         """Return the heap on top of which is the pod that is first of all, None where there is none."""
-        if not self._alive:
-            return None
         first: list[Entry] | None = None
         for heap in self._heaps.values():
             while heap and self._alive.get(heap[0][5]) is not heap[0][4]:
