@@ -234,21 +234,18 @@ class ClusterCache:
         """Let the pod `namespace/name` on a node come, become another, or go."""
         # The hot path: most pods are placed while nobody waits for anything, and events cost more than that.
         heard = [observer for observer, listens in self._observers if listens(key)]
-        if not heard:
-            self._replace(key, before, after)
-            return
-        names = {pod.node_name for pod in (before, after) if pod is not None}
-        nodes = {name: self._nodes.get(name) for name in names}
-        self._replace(key, before, after)
-        now = {name: self._nodes.get(name) for name in names}
-        for event in assigned_pod_events(before, after, nodes, now):
-            self._tell(event)
-
-    def _replace(self, key: str, before: PodInfo | None, after: PodInfo | None) -> None:
+        nodes = self._nodes_of(before, after) if heard else {}
         if before is not None:
             self._take_away(key, before)
         if after is not None:
             self._put(key, after)
+        if heard:
+            for event in assigned_pod_events(before, after, nodes, self._nodes_of(before, after)):
+                self._tell(event)
+
+    def _nodes_of(self, *pods: PodInfo | None) -> dict[str, NodeInfo | None]:
+        """Return what is known of the nodes that pods are on."""
+        return {pod.node_name: self._nodes.get(pod.node_name) for pod in pods if pod is not None}
 
     def _tell(self, event: ClusterEvent | None) -> None:
         if event is not None:

@@ -75,6 +75,8 @@ def users_of(claim: PodClaim, pods: Iterable[PodInfo]) -> int:
 
 def claims_of(pod: PodInfo, catalog: Catalog) -> tuple[PodClaim, ...]:
     """Return the claims of the pod's volumes in their order, those made for it included."""
+    if not pod.volumes:
+        return ()
     return tuple(
         _claim(volume.claim_name, pod.namespace, volume.is_ephemeral, catalog)
         for volume in pod.volumes

@@ -269,16 +269,17 @@ class Engine:
         self._start = found.next_start
         if found.verdicts.error is not None:
             raise found.verdicts.error
-        nodes = NodeSet(attempt.snapshot, found.feasible)
-        if not len(nodes.rows):
+        rows = found.verdicts.feasible
+        if not len(rows):
             return ""
-        if len(nodes.rows) == 1:
-            record.choice = Choice(0)
+        if len(rows) == 1:
+            choice = Choice(0)
         else:
-            record.scores = score_nodes(attempt, nodes)
+            record.scores = scores = score_nodes(attempt, NodeSet(attempt.snapshot, rows))
             by = self._options.tie_break
-            record.choice = select(record.scores.totals, by, self._draws() if by is TieBreak.RANDOM else None)
-        return attempt.snapshot.names[int(nodes.rows[record.choice.index])]
+            choice = select(scores.totals, by, self._draws() if by is TieBreak.RANDOM else None)
+        record.choice = choice
+        return attempt.snapshot.names[rows.item(choice.index)]
 
     def _make_room(self, attempt: Attempt, record: Record) -> Decision:
         """Let PostFilter help a pod that fits nowhere; it stays unschedulable, perhaps nominated."""

@@ -48,6 +48,8 @@ class Nominator:
 
     def _remove(self, pod: PodInfo) -> str:
         """Take a pod out and return the node that it was promised."""
+        if not self._nodes:
+            return ""
         identity = _identity(pod)
         node = self._nodes.pop(identity, "")
         pods = self._pods_by_node.get(node)

@@ -29,10 +29,6 @@ class Reserved(Struct, frozen=True, eq=False):
     decision: Decision
     statement: Statement
 
-    @property
-    def node(self) -> str:
-        return self.decision.node
-
 
 @dataclass(frozen=True, slots=True)
 class Placer:
@@ -65,15 +61,16 @@ class Placer:
 
     def bind(self, reserved: Reserved) -> Decision:
         """Bind a pod that nothing holds any more."""
+        attempt, node = reserved.attempt, reserved.decision.node
         try:
-            failure = run_binding(reserved.attempt, reserved.node)
+            failure = run_binding(attempt, node)
         except PluginError as error:
             return self._give_back(reserved, Outcome.ERROR, str(error))
         if failure is not None:
             return self._give_back(reserved, Outcome.ERROR, failure.message)
         reserved.statement.commit()
-        faults = reserved.attempt.state.faults
-        faults += map(str, run_post_binds(reserved.attempt, reserved.node))
+        faults = attempt.state.faults
+        faults += map(str, run_post_binds(attempt, node))
         return reserved.decision.with_fields(faults=tuple(faults)) if faults else reserved.decision
 
     def turn_away(self, reserved: Reserved, rejection: Status) -> Decision:

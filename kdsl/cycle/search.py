@@ -88,8 +88,8 @@ def search(
     prefilter = run_pre_filters(attempt)
     if prefilter.rejection is not None:
         return Search(prefilter, Verdicts.empty(), start, start)
-    judge = Judge.of(attempt, rivals_by_row(attempt, rivals) if rivals else {})
-    nominated: Verdicts | None = None
+    judge = Judge.of(attempt, rivals_by_row(attempt, rivals or {}))
+    nominated = Verdicts.empty()
     row = snapshot.row_of(nominated_node) if nominated_node else None
     if row is not None:
         nominated = find_feasible(judge, Rotated(np.array([row], dtype=np.int32)), 1, settings.workers)
@@ -105,9 +105,7 @@ def search(
         judge, Rotated(candidates, start), wanted, settings.workers, settings.run_length, reaches.of(kind)
     )
     reaches.note(kind, len(found.rows))
-    verdicts = run_feasible_filters(attempt, found)
-    if nominated is not None:
-        verdicts = verdicts.including(nominated)
+    verdicts = run_feasible_filters(attempt, found).including(nominated)
     end = next_start(start, len(verdicts.rows), len(snapshot.order))
     return Search(prefilter, verdicts, start, end, wanted)
 
@@ -122,6 +120,8 @@ def _wanted(attempt: Attempt, candidates: int, percentage: int) -> int:
 
 def rivals_by_row(attempt: Attempt, rivals: Mapping[str, Sequence[PodInfo]]) -> dict[int, Sequence[PodInfo]]:
     """Return the nominated pods to leave room for by row, of the nodes that exist."""
+    if not rivals:
+        return {}
     rows = {node: attempt.snapshot.row_of(node) for node in rivals}
     complete = attempt.snapshot.catalog.complete
     return {row: tuple(map(complete, rivals[node])) for node, row in rows.items() if row is not None}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from random import Random
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from kdsl.cycle.decision import TieBreak
+
+MAX_ORDERS: Final = 32
+"""So many pre-orders are kept, 8 bytes per node each. How many nodes are feasible changes little."""
 
 
 class Choice(Struct, frozen=True):
@@ -22,40 +26,37 @@ class Choice(Struct, frozen=True):
 
 def select(totals: NDArray[np.int64], tie_break: TieBreak, random: Random | None = None) -> Choice:
     """Choose among at least one total, given in visiting order; `random` is for `TieBreak.RANDOM`."""
-    index = int(totals.argmax())
-    highest = totals[index]
-    ties = (totals == highest).nonzero()[0]
-    if len(ties) > 1:
-        match tie_break:
-            case TieBreak.HEAP:
-                index = heap_top(ties)
-            case TieBreak.RANDOM:
-                assert random is not None
-                index = int(ties[random.randrange(len(ties))])
-            case TieBreak.FIRST:
-                pass
-    return Choice(index, int(highest), len(ties))
+    if tie_break is TieBreak.HEAP:
+        order = _pre_order(len(totals))
+        index = order.item(totals.take(order).argmax())
+    else:
+        index = int(totals.argmax())
+    highest = totals.item(index)
+    is_highest = totals == highest
+    tied = int(np.count_nonzero(is_highest))
+    if tie_break is TieBreak.RANDOM and tied > 1:
+        assert random is not None
+        index = is_highest.nonzero()[0].item(random.randrange(tied))
+    return Choice(index, highest, tied)
 
 
-def heap_top(ties: NDArray[np.intp]) -> int:
-    """Return which of the maximum's indices is on top of a binary heap built as by Go's `heap.Init`.
+@lru_cache(MAX_ORDERS)
+def _pre_order(size: int) -> NDArray[np.intp]:
+    """Return the indices of a binary heap in pre-order: the first maximum in it is what is on top.
 
-    Heapify works from the last parent to the root; sifting down replaces an element by a child only if the
-    child is strictly greater, and prefers the left child unless the right one is strictly greater. So the top
-    of the subtree at i is element i where it equals the subtree's maximum, else the top of the left subtree
-    where that one holds the maximum, else of the right: the first maximum in pre-order. What a sift-down
-    moves below i never changes the top of i.
-
+    The heap is built as by Go's `heap.Init`. Heapify works from the last parent to the root; sifting down
+    replaces an element by a child only if the child is strictly greater, and prefers the left child unless
+    the right one is strictly greater. So the top of the subtree at i is element i where it equals the
+    subtree's maximum, else the top of the left subtree where that one holds the maximum, else of the right.
+    What a sift-down moves below i never changes the top of i.
     """
-    if ties[0] == 0:
-        return 0
-    # INVARIANT: ties ascend.
-    return int(ties[_pre_order(int(ties[-1]).bit_length())[ties].argmin()])
+    order = _full_pre_order(size.bit_length())
+    return order[order < size]
 
 
 @cache
-def _pre_order(bits: int) -> NDArray[np.int64]:
-    """Return what sorts the indices of less than so many bits into the pre-order of a binary heap.
+def _full_pre_order(bits: int) -> NDArray[np.intp]:
+    """Return the pre-order of the indices of less than so many bits.
 
     The path from the root to index i is the binary form of i + 1 without its leading one (0 left, 1 right),
     and pre-order is the lexicographic order of paths, a prefix first. Aligned to the left, paths compare as
@@ -64,4 +65,4 @@ def _pre_order(bits: int) -> NDArray[np.int64]:
     places = np.arange(1, (1 << bits) + 1, dtype=np.int64)
     depths = np.frexp(places.astype(np.float64))[1].astype(np.int64)
     # INVARIANT: a depth takes six bits at most.
-    return places << (bits + 1 - depths) << 6 | depths
+    return np.argsort(places << (bits + 1 - depths) << 6 | depths)

@@ -7,24 +7,28 @@ one of them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
 
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.ports import ClusterSource
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import Code, Status
 
+_OVER: Final = "the statement is over"
 
-class Statement:
+
+class Statement(Struct, eq=False):
     """A log of undo steps. It ends with `commit` (keep all) or `discard` (undo all, last first).
 
     `faults` collects what went wrong while undoing: by then nothing else can be done about it.
     """
 
-    def __init__(self, cluster: ClusterSource) -> None:
-        self._cluster = cluster
-        self._undo: list[Callable[[], None]] = []
-        self._is_open = True
-        self.faults: list[PluginError] = []
+    _cluster: ClusterSource
+    _undo: list[Callable[[], None]] = []
+    _is_open: bool = True
+    faults: list[PluginError] = []
 
     def checkpoint(self) -> int:
         """Return a mark for `rollback`."""
@@ -47,7 +51,8 @@ class Statement:
 
     def assume(self, attempt: Attempt, node: str) -> None:
         """Count the pod on `node` before it is bound there."""
-        self._require_open()
+        if not self._is_open:
+            raise RuntimeError(_OVER)
         self._cluster.assume(attempt.pod, node)
         self._undo.append(lambda: self._forget(attempt))
 
@@ -58,7 +63,8 @@ class Statement:
 
         Undoing runs every Unreserve hook in reverse order, also of plugins that were not reached.
         """
-        self._require_open()
+        if not self._is_open:
+            raise RuntimeError(_OVER)
         self._undo.append(lambda: self._unreserve(attempt, node))
         for plugin, call in attempt.table.reserves:
             try:
@@ -81,7 +87,3 @@ class Statement:
                 call(attempt.state, attempt.pod, node)
             except Exception as cause:  # noqa: BLE001 - the other plugins must be undone all the same
                 self.faults.append(PluginError.raised(plugin, "unreserve", cause))
-
-    def _require_open(self) -> None:
-        if not self._is_open:
-            raise RuntimeError("the statement is over")
