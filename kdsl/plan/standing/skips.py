@@ -103,19 +103,16 @@ class Skips:
         dependencies = Dependencies.of(frozenset().union(*words))
         assert dependencies is not None
         self._dependencies = dependencies
-        self._signature = likenesses.signature(dependencies)
+        self.signature = likenesses.signature(dependencies)
+        """Returns a number that pods share of which the conditions see the same."""
         self._known: dict[int, _Opinion] = {}
         self._lock = Lock()
-
-    def likeness(self, pod: PodInfo) -> int:
-        """Return a number that pods share of which the conditions see the same."""
-        return self._signature(pod)
 
     def __call__(self, pod: PodInfo, snapshot: Snapshot) -> frozenset[str]:
         """Return the rules that are known to skip a pod."""
         if not self._rules or snapshot.is_overlay:
             return frozenset()
-        kind, epoch = self._signature(pod), self._dependencies.epoch(snapshot)
+        kind, epoch = self.signature(pod), self._dependencies.epoch(snapshot)
         opinion = self._known.get(kind)
         if opinion is None or not opinion.holds(snapshot, epoch):
             opinion = self._ask(pod, snapshot, epoch)
