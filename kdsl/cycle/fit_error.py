@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-import numpy as np
-
 from kdsl.cycle.decision import Rejection
 from kdsl.cycle.verdicts import Verdicts
 from kdsl.hooks.status import Code, Status
@@ -34,15 +32,9 @@ class Diagnosis:
     prefilter_message: str = ""
     postfilter_message: str = ""
 
-    def explicit(self) -> list[tuple[Status, int]]:
-        """Return each rejection of a visited node with the number of such nodes."""
-        column = self.verdicts.column
-        counts = np.bincount(column.ids, minlength=1).tolist()
-        return [(column.table[number], count) for number, count in enumerate(counts) if number and count]
-
     def counted(self) -> list[tuple[Status, int]]:
         """Return each rejection with its number of nodes; `absent` counts for those not visited."""
-        found = self.explicit()
+        found = self.verdicts.counted()
         without = self.nodes - sum(count for _, count in found)
         return [*found, (self.absent, without)] if without > 0 else found
 
@@ -73,13 +65,12 @@ def single_node_message(status: Status) -> str:
 
 def rejections(counted: list[tuple[Status, int]]) -> tuple[Rejection, ...]:
     """Return one record for each plugin, code, reason and rule line, the most frequent first."""
-    totals: Counter[tuple[str, str, str, str]] = Counter()
+    totals: dict[tuple[str, str, str, str], int] = {}
     for status, count in counted:
         for part in status.parts or (status,):
             for at, reason in enumerate(part.reasons or ("",)):
                 site = part.sites[at] if at < len(part.sites) else ""
-                totals[part.plugin, part.code.label, reason, site] += count
-    return tuple(
-        Rejection(*key, nodes=count)
-        for key, count in sorted(totals.items(), key=lambda item: (-item[1], item[0]))
-    )
+                key = part.plugin, part.code.label, reason, site
+                totals[key] = totals.get(key, 0) + count
+    ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+    return tuple([Rejection(*key, count) for key, count in ordered])

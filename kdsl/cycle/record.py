@@ -99,7 +99,7 @@ class Record(Struct, eq=False):
         if not is_complete and not verdicts.rejected:
             return ()
         # Where the search ended early, a node without a verdict was not rejected.
-        return rejections(self.diagnosis.counted() if is_complete else self.diagnosis.explicit())
+        return rejections(self.diagnosis.counted() if is_complete else verdicts.counted())
 
     def _verdicts(self) -> tuple[NodeVerdict, ...]:
         """Return one entry for every node of the snapshot, in its order."""

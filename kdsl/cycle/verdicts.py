@@ -79,6 +79,12 @@ class Verdicts(Struct, frozen=True, eq=False):
         nothing = np.empty(0, dtype=np.int32)
         return Verdicts.of(nothing, StatusColumn(nothing, ALL_PASS))
 
+    def counted(self) -> list[tuple[Status, int]]:
+        """Return each rejection with its number of nodes."""
+        table, counts = self.column.table, np.bincount(self.column.ids)
+        # A table may hold far more than a column uses.
+        return [(table[number], int(counts[number])) for number in counts.nonzero()[0].tolist() if number]
+
     def including(self, other: Verdicts) -> Verdicts:
         """Return these verdicts with the rejections of `other` on nodes that were not visited here."""
         if not len(other.rows):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +48,7 @@ from kdsl.plan.waking import Waking, WakingRule
 _IDS = np.dtype(np.int32)
 
 
-@dataclass(frozen=True, slots=True)
-class _Judging:
+class _Judging(NamedTuple):
     """A predicate at work on one pod over one snapshot.
 
     `program` is the one for pods of its kind. `spare` are the frames that no thread is using: what one of

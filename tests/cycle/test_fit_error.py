@@ -85,3 +85,12 @@ def test_rejections_are_one_for_each_reason_the_most_frequent_first() -> None:
         Rejection("Fit", "Unschedulable", "memory", "fit.kdsl:5", 2),
         Rejection("Gang", "Pending", "", "", 1),
     )
+
+
+def test_only_what_a_column_uses_is_counted() -> None:
+    """A table may hold what nodes of other searches were answered."""
+    table = [SUCCESS, *(Status(Code.UNSCHEDULABLE, (str(number),)) for number in range(50))]
+    column = StatusColumn(np.array([0, 40, 7, 40], np.int32), table)
+    verdicts = Verdicts.of(np.arange(4, dtype=np.int32), column)
+    assert verdicts.counted() == [(table[7], 1), (table[40], 2)]
+    assert Verdicts.empty().counted() == []

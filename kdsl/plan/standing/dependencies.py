@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
 from kdsl.check.model import (
     CheckedForEach,
@@ -43,7 +43,8 @@ _UNIQUE: Final = frozenset(("pod.uid", "pod.name"))
 class Dependencies:
     """What the answers of a rule depend on.
 
-    `pod_fields` are attributes of `PodInfo`, `catalog` parts of the catalog.
+    `pod_fields` are attributes of `PodInfo`, `catalog` parts of the catalog. `epoch` returns what changes
+    with the parts of the cluster that the rule reads.
     """
 
     pod_fields: tuple[str, ...]
@@ -51,10 +52,12 @@ class Dependencies:
     on_images: bool
     on_nodes: bool
     catalog: tuple[str, ...] = ()
+    epoch: Callable[[Snapshot], tuple[int, ...]] = field(init=False, compare=False, repr=False)
     _read: Callable[[PodInfo], tuple[object, ...]] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_read", _reader(self.pod_fields))
+        object.__setattr__(self, "epoch", _epoch(self.on_images, self.on_nodes, self.catalog))
 
     @classmethod
     def of(cls, reads: frozenset[str]) -> Dependencies | None:
@@ -78,29 +81,35 @@ class Dependencies:
             [tuple(value.items()) if value.__class__ is FrozenMap else value for value in self._read(pod)]
         )
 
-    def epoch(self, snapshot: Snapshot) -> tuple[int, ...]:
-        """Return what changes with the parts of the cluster that the rule reads."""
-        if not (self.catalog or self.on_images or self.on_nodes):
-            return ()
-        images = snapshot.images_version if self.on_images else 0
-        nodes = snapshot.nodes_version if self.on_nodes else 0
-        return images, nodes, *map(snapshot.catalog.version, self.catalog)
-
 
 def reads_of(conditions: Iterable[TypedExpr]) -> frozenset[str]:
     """Return what some expressions read, taken together."""
     return frozenset().union(*(each.reads for each in conditions))
 
 
-def _reader(fields: tuple[str, ...]) -> Callable[[PodInfo], tuple[object, ...]]:
-    """Return what reads attributes of a pod."""
+def _reader(fields: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
+    """Return what reads attributes."""
     match fields:
         case ():
-            return lambda pod: ()
+            return lambda thing: ()
         case (only,):
             read = attrgetter(only)
-            return lambda pod: (read(pod),)
+            return lambda thing: (read(thing),)
     return attrgetter(*fields)
+
+
+def _epoch(
+    on_images: bool, on_nodes: bool, catalog: tuple[str, ...]
+) -> Callable[[Snapshot], tuple[int, ...]]:
+    """Return what reads the versions of parts of the cluster."""
+    versions = _reader(("images_version",) * on_images + ("nodes_version",) * on_nodes)
+    if not catalog:
+        return versions
+    if len(catalog) == 1 and not (on_images or on_nodes):
+        # Most rules that read a catalog read one part of it: services or storage.
+        (word,) = catalog
+        return lambda snapshot: (snapshot.catalog.version(word),)
+    return lambda snapshot: (*versions(snapshot), *map(snapshot.catalog.version, catalog))
 
 
 def tells_by_look(rule: CheckedPredicate | CheckedScore) -> bool:

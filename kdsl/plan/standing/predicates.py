@@ -190,7 +190,7 @@ class JoinedPredicates:
             kept.refresh()
         state.write(self._key, kind)
         skipping = self._skips(pod, nodes.snapshot)
-        state.likeness += (self._skips.likeness(pod),)
+        state.likeness += (self._skips.signature(pod),)
         answers: dict[str, Status | Narrowed] = {}
         for fresh in self._fresh:
             if fresh.plugin.name not in skipping:

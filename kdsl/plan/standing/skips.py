@@ -70,23 +70,22 @@ class Applies(Protocol):
 class _Opinion:
     """Who skips a kind of pod on a snapshot, as long as what was asked of the cluster is as it was.
 
-    No pod has terms of the kinds `absent`, and `counts` have their marks.
+    No pod has terms of the kinds `absent`, as `store` tells, and `counts` have their marks.
     """
 
     snapshot: Snapshot
     epoch: tuple[int, ...]
     skipping: frozenset[str]
+    store: TallyStore
     absent: tuple[TermKind, ...]
     counts: tuple[tuple[PodTermCount, object], ...]
 
     def holds(self, snapshot: Snapshot, epoch: tuple[int, ...]) -> bool:
         if self.snapshot is not snapshot or self.epoch != epoch:
             return False
-        if self.absent:
-            store = TallyStore.of(snapshot)
-            for kind in self.absent:
-                if store.has_terms(snapshot, kind):
-                    return False
+        for kind in self.absent:
+            if self.store.has_terms(snapshot, kind):
+                return False
         for count, mark in self.counts:  # noqa: SIM110 - the hot path
             if not count.is_still(mark):
                 return False
@@ -104,19 +103,16 @@ class Skips:
         dependencies = Dependencies.of(frozenset().union(*words))
         assert dependencies is not None
         self._dependencies = dependencies
-        self._signature = likenesses.signature(dependencies)
+        self.signature = likenesses.signature(dependencies)
+        """Returns a number that pods share of which the conditions see the same."""
         self._known: dict[int, _Opinion] = {}
         self._lock = Lock()
-
-    def likeness(self, pod: PodInfo) -> int:
-        """Return a number that pods share of which the conditions see the same."""
-        return self._signature(pod)
 
     def __call__(self, pod: PodInfo, snapshot: Snapshot) -> frozenset[str]:
         """Return the rules that are known to skip a pod."""
         if not self._rules or snapshot.is_overlay:
             return frozenset()
-        kind, epoch = self._signature(pod), self._dependencies.epoch(snapshot)
+        kind, epoch = self.signature(pod), self._dependencies.epoch(snapshot)
         opinion = self._known.get(kind)
         if opinion is None or not opinion.holds(snapshot, epoch):
             opinion = self._ask(pod, snapshot, epoch)
@@ -136,4 +132,5 @@ class Skips:
                 skipping.add(name)
                 absent |= view.absent
                 counts += view.counts
-        return _Opinion(snapshot, epoch, frozenset(skipping), tuple(sorted(absent)), tuple(counts))
+        store = TallyStore.of(snapshot)
+        return _Opinion(snapshot, epoch, frozenset(skipping), store, tuple(sorted(absent)), tuple(counts))
