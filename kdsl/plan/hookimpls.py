@@ -21,6 +21,7 @@ from kdsl.cluster.snapshot import Snapshot
 from kdsl.hooks.specs import Backoff, Narrowed, QueuedPod, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.frames import EpochOf, KindOf
 from kdsl.plan.normalize import Scores
@@ -233,11 +234,19 @@ class ScorePlugin:
     ) -> NDArray[np.int64]:
         """Normalise what `score` returned; nodes without a score get 0 and do not count for the others."""
         missing = state.get(f"{self.key}/missing")
-        return _normalized(self._scoring(state, pod, nodes), scores, missing)
+        scoring = self._scoring(state, pod, nodes)
+        return scoring.program.normalized(
+            scoring.frame, scores, missing if isinstance(missing, np.ndarray) else None
+        )
 
     def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
         """Tell whether the conditions of `applies when` hold for a pod; they must not read `feasible`."""
         return self._program.is_for(self._program.begin(pod, view, NodeSet.all(view.snapshot)))
+
+    def points_of(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64] | Grouped[int]:
+        """Return what `normalize_score` makes of what `score` gives."""
+        scoring = self._scoring(state, pod, nodes)
+        return scoring.program.points(scoring.frame, nodes)
 
     def raw_of(self, pod: PodInfo, nodes: NodeSet) -> Scores:
         """Return the raw score of each node, with what stands for none where it failed or is ignored."""
@@ -246,7 +255,8 @@ class ScorePlugin:
 
     def normalized_of(self, pod: PodInfo, nodes: NodeSet, raw: Scores) -> NDArray[np.int64]:
         """Normalise what `raw_of` returned for the same nodes."""
-        return _normalized(self._begin(pod, nodes), raw, self._program.missing(raw))
+        scoring = self._begin(pod, nodes)
+        return scoring.program.normalized(scoring.frame, raw, self._program.missing(raw))
 
     def _begin(self, pod: PodInfo, nodes: NodeSet) -> _Scoring:
         program = self._residuals.of(pod, nodes.snapshot) or self._program
@@ -259,14 +269,6 @@ class ScorePlugin:
             scoring = self._begin(pod, nodes)
             scoring.program.fill(scoring.frame, nodes)
         return scoring
-
-
-def _normalized(scoring: _Scoring, scores: Scores, missing: object) -> NDArray[np.int64]:
-    if not isinstance(missing, np.ndarray) or not missing.any():
-        return scoring.program.normalized(scoring.frame, scores)
-    normalized = np.zeros(len(scores), dtype=np.int64)
-    normalized[~missing] = scoring.program.normalized(scoring.frame, scores[~missing])
-    return normalized
 
 
 class QueuePlugin:

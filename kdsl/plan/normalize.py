@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ _LARGEST = math.nextafter(2.0**63, 0)
 """The double just below 2**63: the next one up is out of range."""
 _HUGE = sys.float_info.max / (2 * MAX_SCORE)
 """Doubles beyond it could overflow on the way."""
+_EXACT: Final = 2**53
+"""Whole numbers that are no larger are doubles as well."""
 
 
 def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
@@ -39,6 +42,21 @@ def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
         case Normalization.MAX | Normalization.REVERSE:
             return _of_maximum(raw, reverse=kind is Normalization.REVERSE)
     raise ValueError(f"no formula for {kind}")
+
+
+def normalize_few(kind: Normalization, raw: Sequence[int]) -> Sequence[int]:
+    """Do as `normalize` for a few integers: an operation on a column costs more than all of them."""
+    lowest, highest = min(raw, default=0), max(raw, default=0)
+    if kind is Normalization.NONE or lowest < -_EXACT or highest > _EXACT:
+        points: list[int] = normalize(kind, np.array(raw, np.int64)).tolist()
+        return points
+    if kind is Normalization.MINMAX:
+        span = float(highest - lowest)
+        return [int(100.0 * ((score - lowest) / span)) if span else 0 for score in raw]
+    if highest <= 0:
+        return [MAX_SCORE] * len(raw) if kind is Normalization.REVERSE else raw
+    scaled = [_scaled(score, highest) for score in raw]
+    return [MAX_SCORE - score for score in scaled] if kind is Normalization.REVERSE else scaled
 
 
 def truncate(values: Scores) -> NDArray[np.int64]:

@@ -18,13 +18,15 @@ from kdsl.lang.tree import ErrorAction
 from kdsl.plan.columns.batch import Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.column import Column, encoded
 from kdsl.plan.columns.compiler import ColumnCompiler
+from kdsl.plan.columns.groups import Grouped
+from kdsl.plan.columns.kinds import Kinds
 from kdsl.plan.columns.programs import ColumnScore
 from kdsl.plan.columns.rule import Note
 from kdsl.plan.columns.sights import Watcher
 from kdsl.plan.columns.tape import TapeSlots
 from kdsl.plan.frames import Frames
 from kdsl.plan.nodelist import NodeList
-from kdsl.plan.normalize import Scores, normalize, whole
+from kdsl.plan.normalize import Scores, normalize, normalize_few, whole
 from kdsl.plan.passes import PASSES, Pass
 from kdsl.plan.scalar import UNSET, Frame
 from kdsl.plan.scalar.meter import Meter
@@ -66,6 +68,7 @@ class ScoreProgram:
         self._by = None if rule.normalize.by is None else scope.compile(rule.normalize.by)
         self.notes: list[Note] = []
         self._tapes: TapeSlots | None = None
+        self._kinds: Kinds | None = None
         self._columns = None if functions.probe is not None else self._over_columns(scope, functions)
         self.frames = Frames(scope, (*self._resets, self._feasible), self._steps.pod)
 
@@ -74,10 +77,8 @@ class ScoreProgram:
         self.notes, self._tapes = compiler.notes, compiler.tapes
         value, *ignores = map(scope.optimised, (self.rule.value, *self.rule.ignores))
         watcher = Watcher(compiler, self._node)
-        kinds = watcher.of_rule((*ignores, value), (), lambda expr: expr, scope.passing_slot)
-        return ColumnScore(
-            compiler.compile(value), list(map(compiler.compile, ignores)), self._nothing, kinds
-        )
+        self._kinds = watcher.of_rule((*ignores, value), (), lambda expr: expr, scope.passing_slot)
+        return ColumnScore(compiler.compile(value), list(map(compiler.compile, ignores)), self._nothing)
 
     def begin(self, pod: Value, cluster: Value, feasible: NodeSet) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views."""
@@ -103,7 +104,20 @@ class ScoreProgram:
         return True
 
     def judge_nodes(self, frame: Frame, nodes: NodeSet) -> Scores:
-        """Return the raw score of each node, as `judge` gives it, over columns where that pays."""
+        """Return the raw score of each node, as `judge` gives it."""
+        raw = self._judged(frame, nodes)
+        return raw.column(self.dtype) if isinstance(raw, Grouped) else raw
+
+    def points(self, frame: Frame, nodes: NodeSet) -> NDArray[np.int64] | Grouped[int]:
+        """Return the normalised scores of nodes; those without a score get 0 and do not count for others."""
+        raw = self._judged(frame, nodes)
+        if isinstance(raw, Grouped):
+            # Normalising looks at the least, the largest and the score itself: one stands for its group.
+            return Grouped(self._few_normalized(frame, raw.values), raw.groups)
+        return self.normalized(frame, raw, self.missing(raw))
+
+    def _judged(self, frame: Frame, nodes: NodeSet) -> Scores | Grouped[Value]:
+        """Return raw scores, by group where there are few kinds of nodes, over columns where that pays."""
 
         def scalar(batch: Batch) -> Scores:
             return np.fromiter(self.judge(frame, batch.nodes()), self.dtype, len(batch))
@@ -112,7 +126,11 @@ class ScoreProgram:
         if self._columns is None or not is_worth_columns(nodes, has_tapes):
             return np.fromiter(self.judge(frame, nodes.nodes()), self.dtype, len(nodes))
         frame[-1] = Meter(self._steps.node)
-        return self._columns.judge(batch_of(nodes, frame), scalar)
+        batch = batch_of(nodes, frame)
+        groups = None if self._kinds is None else self._kinds.groups(batch)
+        if groups is None:
+            return self._columns.judge(batch, scalar)
+        return Grouped(list(self.judge(frame, batch.nodes_at(groups.firsts))), groups)
 
     def judge(self, frame: Frame, nodes: Iterable[Value]) -> Iterator[int | float]:
         """Yield the raw score of each node, `NO_SCORE_INT` or NaN where it failed or the node is ignored.
@@ -149,32 +167,59 @@ class ScoreProgram:
         """Tell which raw scores stand for none: the node failed or is ignored."""
         return np.isnan(raw) if self._is_double else raw == NO_SCORE_INT
 
-    def normalized(self, frame: Frame, raw: Scores) -> NDArray[np.int64]:
-        """Return the scores in 0..100 if the rule keeps to that; no raw score may be missing."""
+    def normalized(
+        self, frame: Frame, raw: Scores, missing: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.int64]:
+        """Return the scores in 0..100 if the rule keeps to that; 0 for the `missing` ones, which do not count
+        for the others.
+        """
+        if missing is not None and missing.any():
+            normalized = np.zeros(len(raw), np.int64)
+            normalized[~missing] = self.normalized(frame, raw[~missing])
+            return normalized
         if self._by is None:
             return normalize(self.rule.normalize.kind, raw)
         if not len(raw):
             return raw.astype(np.int64)
-        min_slot, max_slot = self._range[1:]
         # Equal scores are normalised to equal ones.
-        values, kinds, frame[min_slot], frame[max_slot] = _distinct(raw)
-        return np.array(list(self._normalized_by(frame, values)), np.int64).take(kinds)
+        values, kinds, least, largest = _distinct(raw)
+        return np.array(self._normalized_by(frame, values, least, largest), np.int64).take(kinds)
 
-    def _normalized_by(self, frame: Frame, values: Iterable[Value]) -> Iterator[int]:
+    def _few_normalized(self, frame: Frame, raw: Sequence[Value]) -> list[int]:
+        """Do as `normalized` for few scores: an operation on a column costs more than all of them."""
+        if self._is_double:
+            column = np.array(raw, np.float64)
+            points: list[int] = self.normalized(frame, column, self.missing(column)).tolist()
+            return points
+        scores = sorted({*raw} - {NO_SCORE_INT})
+        if self._by is None or not scores:
+            found = normalize_few(self.rule.normalize.kind, scores)
+        else:
+            found = self._normalized_by(frame, scores, scores[0], scores[-1])
+        known = dict(zip(scores, found, strict=True))
+        return [known.get(score, 0) for score in raw]
+
+    def _normalized_by(
+        self, frame: Frame, values: Iterable[Value], least: Value, largest: Value
+    ) -> list[int]:
+        """Normalise scores by the rule's own formula; they lie between `least` and `largest`."""
         assert self._by is not None and self.rule.normalize.by is not None
         by_span = self.rule.normalize.by.span
-        value_slot = self._range[0]
+        value_slot, min_slot, max_slot = self._range
+        frame[min_slot], frame[max_slot] = least, largest
         meter = frame[-1] = Meter(self._steps.node)
+        found: list[int] = []
         for value in values:
             frame[value_slot], meter.left = value, self._steps.node
             try:
                 result = self._by(frame)
                 if not math.isfinite(result):
                     raise EvalError(f"the normalised score is {result}")
-                yield whole(float(result))
+                found.append(whole(float(result)))
             except EvalError as error:
                 self._failed(error, by_span)
-                yield 0
+                found.append(0)
+        return found
 
     def _failed(self, error: EvalError, span: Span) -> int | float:
         if self._aborts:

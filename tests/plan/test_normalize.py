@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.lang.tree import Normalization
-from kdsl.plan.normalize import normalize, truncate, whole
+from kdsl.plan.normalize import normalize, normalize_few, truncate, whole
 
 scores = st.lists(st.one_of(st.integers(0, 2**63 - 1), st.integers(0, 500)), min_size=1, max_size=8)
 signed = st.lists(st.one_of(st.integers(-(2**62), 2**62), st.integers(-5, 300)), min_size=1, max_size=8)
@@ -38,6 +38,14 @@ def test_minmax(raw: list[int]) -> None:
     span = max(raw) - min(raw)
     expected = [int(100.0 * (float(score - min(raw)) / float(span))) if span else 0 for score in raw]
     assert normalize(Normalization.MINMAX, np.array(raw, dtype=np.int64)).tolist() == expected
+
+
+WITHOUT_RULE = st.sampled_from([kind for kind in Normalization if kind is not Normalization.BY])
+
+
+@given(WITHOUT_RULE, st.lists(st.one_of(st.integers(-(2**62), 2**62), st.integers(-5, 300)), max_size=8))
+def test_few_scores_are_normalised_as_many_are(kind: Normalization, raw: list[int]) -> None:
+    assert list(normalize_few(kind, raw)) == normalize(kind, np.array(raw, np.int64)).tolist()
 
 
 def test_minmax_divides_first_as_kube_scheduler_does() -> None:

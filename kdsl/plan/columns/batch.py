@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -58,6 +58,11 @@ class Batch:
     def nodes(self) -> Iterator[Value]:
         """Yield the nodes, as the scalar back end sees them."""
         return map(self.snapshot.info, self.rows.tolist())
+
+    def nodes_at(self, places: Iterable[int]) -> list[Value]:
+        """Return the nodes of some of these rows."""
+        info, rows = self.snapshot.info, self.rows
+        return [info(rows.item(place)) for place in places]
 
     def part(self, chosen: Mask | Array) -> Batch:
         """Return the batch of some of these rows, by mask or index. It takes from the same meter."""

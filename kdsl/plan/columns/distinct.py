@@ -9,11 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import prod
-from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kdsl.check.types import Type
 from kdsl.plan.columns.atoms import Atom
@@ -31,19 +28,11 @@ from kdsl.plan.columns.column import (
     encoded,
     of_results,
 )
+from kdsl.plan.columns.groups import Codes, Digit, grouped
 from kdsl.plan.columns.weights import weighed
-from kdsl.plan.few_codes import FEW, first_places, text_of
 from kdsl.plan.scalar import UNSET, Closure
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.values import EvalError, Value
-
-Codes = NDArray[np.int64]
-Digit = tuple[NDArray[np.integer[Any]], int]
-"""One thing in which rows differ: a code for each row, and how many codes there are."""
-
-DIRECT: Final = 4096
-"""The most combinations of codes that get a cell each."""
-_BYTES: Final = 256
 
 _BAD = EvalError("bad in another column")
 
@@ -276,49 +265,3 @@ def fact_digits(atoms: Sequence[Atom], batch: Batch) -> list[Digit] | None:
                 return None
             digits.append(batch.facts.key(atom.attribute, key).digit(batch.rows))
     return digits
-
-
-def combinations(digits: Iterable[Digit]) -> int:
-    """Return how many combinations of codes there may be."""
-    return prod([size for _, size in digits])
-
-
-def grouped(digits: Sequence[Digit], rows: int) -> tuple[Array, Codes]:
-    """Return the first row of each distinct combination of codes, and which combination each row has."""
-    whole = combinations(digits)
-    if whole <= DIRECT:
-        return _directly_grouped(digits, whole, rows)
-    combined = np.zeros(rows, dtype=np.int64)
-    for codes, size in digits:
-        combined = combined * size + codes
-        if len(digits) > 1:
-            # Renumbering after each keeps products below the square of the number of rows.
-            combined = np.unique(combined, return_inverse=True)[1].astype(np.int64)
-    _, representatives, groups = np.unique(combined, return_index=True, return_inverse=True)
-    return representatives, groups.astype(np.int64)
-
-
-def _directly_grouped(digits: Sequence[Digit], size: int, rows: int) -> tuple[Array, Codes]:
-    """Do as `grouped` where there can be only so few combinations that each has a cell."""
-    if size == 1:
-        return np.zeros(1 if rows else 0, np.int64), np.zeros(rows, np.int64)
-    combined: Codes | None = None
-    for codes, each in digits:
-        combined = codes.astype(np.int64, copy=False) if combined is None else combined * each + codes
-    assert combined is not None
-    if size <= FEW:
-        text = text_of(combined)
-        found = first_places(text, size)
-        numbers = bytearray(_BYTES)
-        for number, code in enumerate(found):
-            numbers[code] = number
-        groups = np.frombuffer(text.translate(numbers), np.uint8).astype(np.int64)
-        return np.fromiter(found.values(), np.int64, len(found)), groups
-    # Of several rows with one combination the last that is written counts: the first one.
-    first = np.full(size, -1)
-    first[combined[::-1]] = np.arange(rows - 1, -1, -1)
-    representatives = first[first >= 0]
-    representatives.sort()
-    places = np.zeros(size, np.int64)
-    places[combined.take(representatives)] = np.arange(len(representatives))
-    return representatives, places.take(combined)

@@ -9,10 +9,10 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.plan.columns.batch import MIN_ROWS, Batch
+from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Array, NotColumnar
-from kdsl.plan.columns.distinct import DIRECT, Digit, combinations, grouped
 from kdsl.plan.columns.facts import ABSENT
+from kdsl.plan.columns.groups import Digit, Groups, few_groups
 from kdsl.plan.scalar import UNSET, Frame
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.values import EvalError, Value
@@ -47,7 +47,7 @@ class Sight:
             if not held.is_everywhere:
                 digits.append((held.codes.take(rows) != ABSENT, 2))
         for _, numbers, (least, largest) in self.columns.values():
-            values = numbers(rows)
+            values = numbers(rows) if least < largest else least
             if isinstance(values, np.ndarray):
                 digits.append((values - least if least else values, largest - least + 1))
         return digits
@@ -71,19 +71,19 @@ class Kinds:
 
         None where kinds are not told apart, or where there are so many that columns are as fast.
         """
+        groups = self.groups(batch)
+        if groups is None:
+            return None
+        answers = question(batch.part(np.array(groups.firsts)))
+        return groups.spread(answers, answers.dtype)
+
+    def groups(self, batch: Batch) -> Groups | None:
+        """Return the rows of each kind; None where `ask` does."""
         frame = batch.frame
         sight = frame[self._slot]
         if sight is UNSET:
             sight = frame[self._slot] = self._sight(frame)
-        if sight is None:
-            return None
-        digits = sight.digits(batch)
-        if combinations(digits) > DIRECT:
-            return None
-        representatives, kinds = grouped(digits, len(batch))
-        if len(representatives) >= MIN_ROWS:
-            return None
-        return question(batch.part(representatives)).take(kinds)
+        return None if sight is None else few_groups(sight.digits(batch), len(batch))
 
     def _sight(self, frame: Frame) -> Sight | None:
         sight, meter = Sight(), frame[-1]

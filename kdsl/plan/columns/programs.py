@@ -16,7 +16,8 @@ from kdsl.plan.columns.atoms import Atom
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Array, NotColumnar, rows_of, spread
 from kdsl.plan.columns.compiler import ColumnClosure, ColumnCompiler, Note
-from kdsl.plan.columns.distinct import fact_digits, grouped
+from kdsl.plan.columns.distinct import fact_digits
+from kdsl.plan.columns.groups import grouped
 from kdsl.plan.columns.kinds import Kinds
 from kdsl.plan.columns.logic import disjunction
 from kdsl.plan.columns.sights import Watcher
@@ -67,18 +68,9 @@ class ColumnPredicate:
 
 
 class ColumnScore:
-    """The value of a score over columns, unless there turn out to be few kinds of nodes. `nothing` stands for
-    no score, as of an ignored node.
-    """
+    """The value of a score over columns. `nothing` stands for no score, as of an ignored node."""
 
-    def __init__(
-        self,
-        value: ColumnClosure,
-        ignores: Sequence[ColumnClosure],
-        nothing: int | float,
-        kinds: Kinds | None,
-    ) -> None:
-        self._kinds = kinds
+    def __init__(self, value: ColumnClosure, ignores: Sequence[ColumnClosure], nothing: int | float) -> None:
         self._value = value
         self._ignored = disjunction(ignores)
         self._has_ignores = bool(ignores)
@@ -88,9 +80,6 @@ class ColumnScore:
     def judge(self, batch: Batch, scalar: Callable[[Batch], Array]) -> Array:
         """Return the raw score of each node."""
         # In visiting order: the first node that fails may end the attempt.
-        by_kind = None if self._kinds is None else self._kinds.ask(batch, scalar)
-        if by_kind is not None:
-            return by_kind
         try:
             with np.errstate(all="ignore"):
                 return self._judge(batch, scalar)

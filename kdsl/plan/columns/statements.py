@@ -17,7 +17,8 @@ from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Bad, Mask, Same, spread
 from kdsl.plan.columns.compiler import ColumnCompiler, Note
-from kdsl.plan.columns.distinct import Spending, fact_digits, grouped, show_node
+from kdsl.plan.columns.distinct import Spending, fact_digits, show_node
+from kdsl.plan.columns.groups import grouped
 from kdsl.plan.columns.logic import scattered
 from kdsl.plan.columns.rejections import NotedRejections, Rejections
 from kdsl.plan.columns.tape import Tapes

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
@@ -16,10 +17,11 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import LiveSnapshot, Rows
+from kdsl.cluster.snapshot import LiveSnapshot, Rows, Snapshot
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.table import MAX_NODE_SCORE
 from kdsl.lang.tree import ErrorAction, Normalization
+from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.hookimpls import ScorePlugin
 from kdsl.plan.score import NO_SCORE_INT
 from kdsl.plan.standing.answers import Answers, Kinds, answers_of
@@ -134,22 +136,33 @@ class JoinedScores:
         """Return the weighted sums of the nodes; None where a score is out of range."""
         kind = state.get(self._key)
         assert isinstance(kind, _Kind)
-        total: Points = 0
+        same, columns = 0, []
         try:
             for points in chain(
                 _plain(kind, pod, nodes), _normalized(kind, pod, nodes), self._asked(state, pod, nodes)
             ):
-                total = total + points
+                if isinstance(points, int):
+                    same += points
+                else:
+                    columns.append(points)
         except _RangeError:
             return None
-        return np.full(len(nodes), total, np.int64) if isinstance(total, int) else total
+        if not columns:
+            return np.full(len(nodes), same, np.int64)
+        total, *others = columns
+        for points in others:
+            total = total + points
+        return total + same if same else total
 
     def _asked(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Iterator[Points]:
         """Yield what the scores add whose values cannot be kept."""
         for plugin, weight in self._fresh:
             if plugin.name not in state.skipped_scores:
-                raw = plugin.score(state, pod, nodes)
-                yield _in_range(plugin.normalize_score(state, pod, nodes, raw)) * weight
+                points = plugin.points_of(state, pod, nodes)
+                if isinstance(points, Grouped):
+                    yield _spread(points, weight)
+                else:
+                    yield _in_range(points) * weight
 
     def _new_kind(self, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...]) -> _Kind:
         live = nodes.snapshot.live
@@ -173,13 +186,9 @@ class JoinedScores:
 def _plain(kind: _Kind, pod: PodInfo, nodes: NodeSet) -> Iterator[Points]:
     """Yield what the scores add that need no normalisation."""
     for parts, answers in kind.sums:
-
-        def compute(rows: Rows, parts: tuple[_Part, ...] = parts) -> NDArray[np.int64]:
-            return _sums(parts, pod, NodeSet(nodes.snapshot, rows))
-
         only = answers.only
         if only is None:
-            sums, only = answers.get(nodes.rows, compute)
+            sums, only = answers.get(nodes.rows, partial(_sums, parts, pod, nodes.snapshot))
         least = answers.least if only is None else only
         # Nodes that are not asked about may have the least of a column.
         if least < 0 and (only is not None or sums.min() < 0):
@@ -190,13 +199,9 @@ def _plain(kind: _Kind, pod: PodInfo, nodes: NodeSet) -> Iterator[Points]:
 def _normalized(kind: _Kind, pod: PodInfo, nodes: NodeSet) -> Iterator[Points]:
     """Yield what the other scores add."""
     for place, (part, answers) in enumerate(kind.raw):
-
-        def compute(rows: Rows, plugin: ScorePlugin = part.plugin) -> NDArray[Any]:
-            return plugin.raw_of(pod, NodeSet(nodes.snapshot, rows))
-
         only = answers.only
         if only is None:
-            raw, only = answers.get(nodes.rows, compute)
+            raw, only = answers.get(nodes.rows, partial(_raw, part.plugin, pod, nodes.snapshot))
         if only is None:
             yield _in_range(part.plugin.normalized_of(pod, nodes, raw)) * part.weight
             continue
@@ -208,6 +213,16 @@ def _normalized(kind: _Kind, pod: PodInfo, nodes: NodeSet) -> Iterator[Points]:
         yield kind.shares[share]
 
 
+def _spread(points: Grouped[int], weight: int) -> Points:
+    """Return what the points of groups add to nodes."""
+    least, largest = min(points.values), max(points.values)
+    if least < 0 or largest > MAX_NODE_SCORE:
+        raise _RangeError
+    if least == largest:
+        return least * weight
+    return points.groups.spread([each * weight for each in points.values], np.int64)
+
+
 def _in_range(normalized: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return normalised scores; raise _RangeError where one is."""
     if normalized.min() < 0 or normalized.max() > MAX_NODE_SCORE:
@@ -215,8 +230,13 @@ def _in_range(normalized: NDArray[np.int64]) -> NDArray[np.int64]:
     return normalized
 
 
-def _sums(parts: Sequence[_Part], pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64]:
+def _raw(plugin: ScorePlugin, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> NDArray[Any]:
+    return plugin.raw_of(pod, NodeSet(snapshot, rows))
+
+
+def _sums(parts: Sequence[_Part], pod: PodInfo, snapshot: Snapshot, rows: Rows) -> NDArray[np.int64]:
     """Add up plain scores with their weights; `_ODD` where one is out of range."""
+    nodes = NodeSet(snapshot, rows)
     sums = np.zeros(len(nodes), np.int64)
     odd: NDArray[np.bool_] | None = None
     for part in parts:

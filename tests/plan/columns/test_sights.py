@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,9 @@ from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
+from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.predicate import PredicateProgram
+from kdsl.plan.scalar import Frame
 from kdsl.plan.score import ScoreProgram
 from kdsl.plan.values import Value
 from kdsl.plan.verdicts import Verdicts
@@ -95,6 +98,44 @@ def test_rules_that_count_give_what_the_scalar_back_end_gives(
     score = score_program(f"let found = {first}\nignore when found == 2\nvalue found - {second}", FNS)
     scores = both_scores(score, pod, candidates)
     assert scores[0] == scores[1]
+
+
+KINDS = ["", "normalize max", "normalize reverse", "normalize minmax"]
+ENDS = st.sampled_from(
+    [
+        *(f"value found\n{kind}" for kind in KINDS),
+        *(f"value double(found) / 3.0\n{kind}" for kind in KINDS),
+        "value found\nnormalize by max == 0 ? 7 : value * 50 / max",
+        "value found\nnormalize by 100 / (value - min)",
+        "value double(found) / 3.0\nnormalize by (value - min) * 7.5",
+    ]
+)
+
+
+@settings(max_examples=80)
+@given(VALUES, VALUES, ENDS, NODES, PODS, POD)
+def test_points_of_groups_are_the_normalised_scores_of_nodes(
+    first: str,
+    second: str,
+    end: str,
+    kinds: list[tuple[dict[str, str], bool]],
+    pods: list[tuple[int, int]],
+    pod: PodInfo,
+) -> None:
+    candidates = NodeSet.all(cluster(list(nodes(kinds)), bound(pods)).snapshot())
+    program = score_program(f"let found = {first}\nignore when found == {second}\n{end}", FNS)
+
+    def begin() -> Frame:
+        frame = program.begin(pod, ClusterView(candidates.snapshot), candidates)
+        program.applies(frame, candidates)
+        return frame
+
+    points = program.points(begin(), candidates)
+    frame = begin()
+    raw = np.array(list(program.judge(frame, candidates.nodes())), program.dtype)
+    expected = program.normalized(frame, raw, program.missing(raw))
+    found = points.column(np.int64) if isinstance(points, Grouped) else points
+    assert found.tolist() == expected.tolist()
 
 
 class Judged:

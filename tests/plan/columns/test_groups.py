@@ -1,4 +1,4 @@
-"""Laws: rows are told apart as by their combinations of codes, and few strings as many are."""
+"""Laws: rows are told apart as by their combinations of codes, also few of them, and few strings as many."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from kdsl.plan.columns.distinct import combinations, grouped
+from kdsl.plan.columns.groups import MOST, combinations, few_groups, grouped
 from kdsl.plan.nodelist import StringList
 
 SIZES = st.sampled_from((1, 2, 3, 40, 300, 5_000))
@@ -22,6 +22,26 @@ def test_groups_are_the_combinations_of_codes(sizes: list[int], rows: int, rando
     assert [read[representatives[group]] for group in groups.tolist()] == read
     assert sorted(representatives.tolist()) == [read.index(each) for each in dict.fromkeys(read)]
     assert combinations(digits) >= len(representatives)
+
+
+FEW = st.sampled_from((1, 2, 3, 250, 300, 70_000))
+
+
+@given(st.lists(FEW, max_size=4), st.integers(0, 60), st.integers(1, 14), st.randoms())
+def test_few_groups_are_the_combinations_of_codes(
+    sizes: list[int], rows: int, distinct: int, random: Random
+) -> None:
+    known = [tuple([random.randrange(size) for size in sizes]) for _ in range(distinct)]
+    read = [random.choice(known) for _ in range(rows)]
+    digits = [(np.array([row[at] for row in read], np.int32), size) for at, size in enumerate(sizes)]
+    groups, combined = few_groups(digits, rows), list(dict.fromkeys(read))
+    if len(combined) > MOST:
+        assert groups is None
+        return
+    assert groups is not None
+    assert groups.firsts == [read.index(each) for each in combined]
+    answers = [combined.index(each) for each in read]
+    assert groups.spread(range(len(combined)), np.int64).tolist() == answers
 
 
 @given(st.lists(st.integers(0, 79), max_size=200), st.sampled_from((40, 80)))
