@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from kdsl.base.resources import NOTHING, Resources
 from kdsl.cluster.containers import Container, read_amounts, read_containers
 from kdsl.cluster.devices.pods import DeviceContainer, containers_of
-from kdsl.cluster.frozen_map import NO_STRINGS, FrozenMap, freeze
+from kdsl.cluster.frozen_map import NO_STRINGS, FrozenMap, freeze, share
 from kdsl.cluster.images import tagged
 from kdsl.cluster.objects import OwnerReference, Pod, PodSpec, SchedulingGate
 from kdsl.cluster.pod_affinity import PodAffinityTerm, preferred_terms, required_terms
@@ -106,7 +106,7 @@ class PodInfo(Struct, frozen=True):
             name=meta.name,
             namespace=meta.namespace,
             uid=meta.uid,
-            labels=freeze(meta.labels),
+            labels=share(meta.labels),
             annotations=freeze(meta.annotations),
             created_at=nanoseconds(meta.creation_timestamp),
             node_name=spec.node_name,

@@ -7,7 +7,8 @@ Namespaces are those it lists, those its namespaceSelector selects, and the pod'
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from kdsl.cluster.label_selectors import LabelSelector, own_labels, read_selector
 from kdsl.cluster.objects import ObjectMeta, PodAffinity, PodAffinityTermSpec
@@ -16,6 +17,12 @@ from kdsl.cluster.selectors import Operator
 if TYPE_CHECKING:
     # A pod has terms, and terms look at pods.
     from kdsl.cluster.pod import PodInfo
+
+
+MAX_SHARED: Final = 4096
+"""So many terms are remembered to be shared: pods of one template have one object, which is told to be equal
+at a glance.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +61,9 @@ class PodAffinityTerm:
             same = own_labels(owner.labels, spec.match_label_keys)
             others = own_labels(owner.labels, spec.mismatch_label_keys, Operator.NOT_IN)
             selector = selector.merged((*same, *others))
-        return PodAffinityTerm(
-            spec.topology_key,
-            weight,
-            selector,
-            frozenset(names),
-            read_selector(spec.namespace_selector),
+        namespace_selector = read_selector(spec.namespace_selector)
+        return _shared(
+            PodAffinityTerm(spec.topology_key, weight, selector, frozenset(names), namespace_selector)
         )
 
     def matches(self, pod: PodInfo) -> bool:
@@ -72,6 +76,12 @@ class PodAffinityTerm:
         if pod.namespace in self.namespaces:
             return True
         return self.namespace_selector is not None and self.namespace_selector.matches(pod.namespace_labels)
+
+
+@lru_cache(maxsize=MAX_SHARED)
+def _shared(term: PodAffinityTerm) -> PodAffinityTerm:
+    """Return the term, or an equal one that was here before."""
+    return term
 
 
 def required_terms(affinity: PodAffinity, owner: ObjectMeta) -> tuple[PodAffinityTerm, ...]:

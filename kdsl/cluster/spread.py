@@ -7,6 +7,7 @@ spread over the domains of a topology key; the inclusion policies say which node
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kdsl.cluster.label_selectors import LabelSelector, own_labels, read_selector
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from kdsl.cluster.pod import PodInfo
 
 HONOR: Final = "Honor"
+MAX_SHARED: Final = 4096
+"""So many constraints are remembered to be shared: pods of one template have one object, which is told to be
+equal at a glance.
+"""
 _REPELLING: Final = ("NoSchedule", "NoExecute")
 
 
@@ -57,15 +62,17 @@ class SpreadConstraint:
         selector = read_selector(spec.label_selector)
         if selector is not None:
             selector = selector.merged(own_labels(owner.labels, spec.match_label_keys))
-        return SpreadConstraint(
-            spec.topology_key,
-            spec.max_skew,
-            spec.when_unsatisfiable,
-            owner.namespace,
-            1 if spec.min_domains is None else spec.min_domains,
-            selector,
-            (spec.node_affinity_policy or HONOR) == HONOR,
-            spec.node_taints_policy == HONOR,
+        return _shared(
+            SpreadConstraint(
+                spec.topology_key,
+                spec.max_skew,
+                spec.when_unsatisfiable,
+                owner.namespace,
+                1 if spec.min_domains is None else spec.min_domains,
+                selector,
+                (spec.node_affinity_policy or HONOR) == HONOR,
+                spec.node_taints_policy == HONOR,
+            )
         )
 
     @property
@@ -108,3 +115,9 @@ class SpreadConstraint:
     def selecting(self, namespace: str, selector: LabelSelector) -> SpreadConstraint:
         """Return this constraint for the pods of `namespace` that `selector` selects."""
         return replace(self, namespace=namespace, selector=selector)
+
+
+@lru_cache(maxsize=MAX_SHARED)
+def _shared(constraint: SpreadConstraint) -> SpreadConstraint:
+    """Return the constraint, or an equal one that was here before."""
+    return constraint

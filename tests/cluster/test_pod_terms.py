@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.default_spread import default_selector, spread_constraints
-from kdsl.cluster.frozen_map import FrozenMap
+from kdsl.cluster.frozen_map import NO_STRINGS, FrozenMap
 from kdsl.cluster.label_selectors import EVERYTHING, LabelSelector
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.pod import Owner, PodInfo
@@ -351,3 +351,26 @@ def places(spec: Spec) -> list[str]:
     result = read_values([{**meta, "spec": {"containers": [{"name": "c"}], **spec}}])
     assert not result.objects
     return [one.where.removeprefix("<values>#1: ") for one in result.diagnostics]
+
+
+def test_pods_of_one_template_share_what_they_have_in_common() -> None:
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", "labelSelector": A}]}
+    spread = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": A}
+    first, second = (
+        pod_info(
+            {"affinity": {"podAntiAffinity": terms}, "topologySpreadConstraints": [spread]},
+            name=name,
+            labels={"app": "a", "tier": "b"},
+        )
+        for name in ("p1", "p2")
+    )
+    assert first.labels is second.labels
+    assert first.required_anti_affinity[0] is second.required_anti_affinity[0]
+    assert first.spread_constraints[0] is second.spread_constraints[0]
+
+
+def test_labels_keep_their_order_whoever_has_the_same() -> None:
+    first, second = pod_info({}, labels={"x": "1", "y": "2"}), pod_info({}, labels={"y": "2", "x": "1"})
+    assert first.labels == second.labels
+    assert (list(first.labels), list(second.labels)) == (["x", "y"], ["y", "x"])
+    assert pod_info({}).labels is NO_STRINGS

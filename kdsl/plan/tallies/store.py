@@ -83,14 +83,14 @@ class TallyStore:
 
         Handles have one name where their appraisals find the same.
         """
-        tally = handle.tally()
-        if tally is not None and tally.version == snapshot.version:
+        tally, index = handle.tally(), self._terms[kind]
+        if tally is not None and self._version == snapshot.version and tally.is_good(index):
             return tally.latest
         with self._lock:
             self._catch_up()
             tally = tally or self._find(handle, TermTally) or TermTally()
             try:
-                return tally.sums(self._terms[kind], snapshot, appraise)
+                return tally.sums(index, snapshot, appraise)
             finally:
                 self._keep(handle, tally)
 
@@ -100,11 +100,22 @@ class TallyStore:
         if self._version == live.version:
             return
         came = self._arrivals.refresh(live)
-        # Most often a pod without terms has come, and nothing else.
-        if came is None or _may_concern_terms(came):
+        if came is None or _is_more_than_pods(came):
             for index in self._terms.values():
                 index.refresh(came)
+        else:
+            self._put_terms(came)
         self._version = live.version
+
+    def _put_terms(self, came: Iterable[Arrival]) -> None:
+        """Take in the terms of pods that came. Most pods have none, and none has all kinds."""
+        for row, pods in came:
+            for pod in pods or ():
+                if pod.has_affinity_terms:
+                    for index in self._terms.values():
+                        terms = index.terms_of(pod)
+                        if terms:
+                            index.put(row, terms)
 
     def _find(self, handle: Handle[KeptT], kind: type[KeptT]) -> KeptT | None:
         """Return the tally that is kept under the name of a handle."""
@@ -135,12 +146,9 @@ class TallyStore:
         tally.booked = 0
 
 
-def _may_concern_terms(came: Iterable[Arrival]) -> bool:
-    """Tell whether what came to nodes may change the terms of a cluster."""
-    for _, pods in came:
+def _is_more_than_pods(came: Iterable[Arrival]) -> bool:
+    """Tell whether something else than pods came to a node."""
+    for _, pods in came:  # noqa: SIM110 - the hot path
         if pods is None:
             return True
-        for pod in pods:
-            if pod.has_affinity_terms:
-                return True
     return False

@@ -6,7 +6,7 @@ whose pods have no terms costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -57,8 +57,9 @@ class TermIndex:
     """The terms of one kind over a live snapshot.
 
     `count` is how many terms of pods there are, `domains` how many of them by term and number of the domain.
-    `position` is where the log of their moves ends. `growth` is another one after new rows or domains,
-    `edges` after a term that is new or gone.
+    `position` is where the log of their moves ends, `growth` is another one after new rows or domains.
+    `moved_at` is the version at which something last happened to terms, `edged_at` that at which a term was
+    new or gone.
     """
 
     def __init__(self, kind: TermKind, live: LiveSnapshot) -> None:
@@ -66,11 +67,9 @@ class TermIndex:
         self.count = 0
         self.position = 0
         self.growth = 0
-        self.edges = 0
+        self.moved_at = self.edged_at = live.version
         self.domains: dict[PodAffinityTerm, dict[int, int]] = {}
-        # Terms that are equal are one object here: comparing them takes long.
-        self._same: dict[PodAffinityTerm, PodAffinityTerm] = {}
-        self._terms_of = attrgetter(kind.value)
+        self.terms_of: Callable[[PodInfo], tuple[PodAffinityTerm, ...]] = attrgetter(kind.value)
         # The columns of the keys of terms, each with the numbers that are in use.
         self._columns: dict[str, tuple[FactColumn, object]] = {}
         self._rows: dict[int, tuple[Placed, ...]] = {}
@@ -99,14 +98,22 @@ class TermIndex:
                 if may_have_grown:
                     may_have_grown = False
                     self.growth += 1
+                    self.moved_at = self._live.version
                     if self._is_renumbered():
                         self._begin()
                         return
                 self._forget(row)
                 pods = self._live.info(row).pods if self._live.names[row] else ()
             for pod in pods:
-                for term in self._terms_of(pod):
-                    self._put(row, term)
+                self.put(row, self.terms_of(pod))
+
+    def put(self, row: int, terms: Iterable[PodAffinityTerm]) -> None:
+        """Take in the terms of a pod that came to a row."""
+        for term in terms:
+            number = self.column(term.topology_key).codes.item(row)
+            if number != NO_DOMAIN:
+                self._rows[row] = (*self._rows.get(row, ()), Placed(term, number))
+                self._move(term, number, 1)
 
     def placed_on(self, row: int) -> tuple[Placed, ...]:
         """Return the terms of the pods on a row of the live snapshot."""
@@ -128,31 +135,22 @@ class TermIndex:
     def _begin(self) -> None:
         """Look at all rows."""
         self.count = 0
-        for known in (self._rows, self.domains, self._same, self._columns, self._moves):
+        for known in (self._rows, self.domains, self._columns, self._moves):
             known.clear()
         for row in self._live.pod_counts.nonzero()[0].tolist():
             node = self._live.info(row)
             if node.affine_pods:
                 for pod in node.pods:
-                    for term in self._terms_of(pod):
-                        self._put(row, term)
+                    self.put(row, self.terms_of(pod))
         # Who has not looked at all of it since then has missed something.
         self._moves.clear()
         self.position += 1
-        self.edges += 1
+        self.moved_at = self.edged_at = self._live.version
         self._first = self.position
 
     def _forget(self, row: int) -> None:
         for term, number in self._rows.pop(row, ()):
             self._move(term, number, -1)
-
-    def _put(self, row: int, term: PodAffinityTerm) -> None:
-        """Take in a term of a pod that came to a row."""
-        number = self.column(term.topology_key).codes.item(row)
-        if number != NO_DOMAIN:
-            term = self._same.setdefault(term, term)
-            self._rows[row] = (*self._rows.get(row, ()), Placed(term, number))
-            self._move(term, number, 1)
 
     def _move(self, term: PodAffinityTerm, number: int, pods: int) -> None:
         domains = self.domains.get(term)
@@ -163,9 +161,11 @@ class TermIndex:
         if not domains[number]:
             del domains[number]
             if not domains:
-                del self.domains[term], self._same[term]
+                del self.domains[term]
                 is_edge = True
-        self.edges += is_edge
+        self.moved_at = self._live.version
+        if is_edge:
+            self.edged_at = self._live.version
         self.count += pods
         self.position += 1
         self._moves.append(Move(term, number, pods, is_edge))

@@ -55,13 +55,18 @@ class TermTally(Kept):
     def __init__(self) -> None:
         super().__init__()
         # What of the index was seen.
-        self._position = self._growth = self._edges = -1
+        self._position = self._growth = -1
         self._worths: dict[PodAffinityTerm, Worth] = {}
         self.latest = TermSums({}, 0, 0, object())
         """The sums over the live snapshot, as they were at the last call."""
         # A number that no worth is beyond, and how many terms could not be asked.
         self._largest = 0
         self._errors = 0
+
+    def is_good(self, index: TermIndex) -> bool:
+        """Tell whether `latest` is what it would be anew, the index being up to date."""
+        # Where terms are makes no difference if none of them is worth anything.
+        return self.version >= (index.moved_at if self._largest else index.edged_at)
 
     def sums(self, index: TermIndex, snapshot: Snapshot, appraise: Appraisal) -> TermSums:
         """Return the sums over a snapshot, live or an overlay; EvalError where a term could not be asked.
@@ -70,12 +75,8 @@ class TermTally(Kept):
 
         INVARIANT: every `appraise` that a tally is given finds the same.
         """
-        if self._edges != index.edges or self._largest:
-            if self._position != index.position or self._growth != index.growth:
-                self._refresh(index, appraise)
-        else:
-            # The terms are those that were there, and where they are makes no difference.
-            self._position, self._growth = index.position, index.growth
+        if not self.is_good(index):
+            self._refresh(index, appraise)
         if snapshot.is_overlay:
             return self._corrected(index, snapshot, appraise)
         if self._errors:
@@ -86,7 +87,7 @@ class TermTally(Kept):
 
     def _refresh(self, index: TermIndex, appraise: Appraisal) -> None:
         moves = index.since(self._position)
-        self._position, self._edges = index.position, index.edges
+        self._position = index.position
         if moves is not None and self._growth != index.growth:
             for key, amounts in self.latest.by_key.items():
                 amounts.refresh(index.column(key))
@@ -130,7 +131,7 @@ class TermTally(Kept):
         self.latest = TermSums({}, 0, sum(worth.steps for worth in self._worths.values()), object())
         if self._largest * index.count > INT_MAX:
             # Nobody gets to see the sums, and moves that follow have nothing to go by.
-            self._position = self._edges = -1
+            self._position = -1
             return
         for term, domains in index.domains.items():
             amount = self._worths[term].amount
