@@ -93,21 +93,28 @@ def lower_macro(
 
 def _tested(condition: TypedExpr, node: int) -> list[tuple[str, str]] | None:
     """Return the keys that maps of a node must have, each with its map, where a condition is nothing else."""
-    is_several = isinstance(condition, CallOf) and condition.function == "_&&_"
+    parts = [condition]
+    if isinstance(condition, CallOf) and condition.function == "_&&_":
+        parts = operands(condition)
     found: list[tuple[str, str]] = []
-    for part in operands(condition) if is_several else [condition]:
-        is_test = part.test if isinstance(part, KeyOf) else getattr(part, "overload", "") == "in_map"
-        fact = keyed(part, node) if is_test else None
-        if fact is None or not isinstance(fact.key, Const):
-            return None
-        found.append((attribute_of(fact.field), fact.key.value))
+    for part in parts:
+        match part:
+            case CallOf(overload="in_map") | KeyOf(test=True):
+                fact = keyed(part, node)
+            case _:
+                return None
+        match fact:
+            case Fact(field=field, key=Const(value=str(key))):
+                found.append((attribute_of(field), key))
+            case _:
+                return None
     return found
 
 
 def _all_have(nodes: NodeSet, tested: Iterable[tuple[str, str]]) -> bool:
     """Tell whether every node of the snapshot has these keys, whichever are asked about."""
     facts = Facts.of(nodes.snapshot.live)
-    return all([facts.key(*place).is_everywhere for place in tested])
+    return all(facts.key(*place).is_everywhere for place in tested)
 
 
 def _evaluate(body: ColumnClosure, nodes: NodeSet, frame: Frame) -> ColumnValue | None:

@@ -29,7 +29,14 @@ from kdsl.check.types import UINT
 from kdsl.plan.functions import IMPLEMENTATIONS
 from kdsl.plan.functions.dispatch import dispatcher
 from kdsl.plan.ir import free_slots
-from kdsl.plan.scalar.access import compile_field, compile_key, compile_list, compile_map, compile_presence
+from kdsl.plan.scalar.access import (
+    compile_field,
+    compile_key,
+    compile_list,
+    compile_map,
+    compile_method,
+    compile_presence,
+)
 from kdsl.plan.scalar.aggregate import compile_aggregate
 from kdsl.plan.scalar.comprehensions import compile_comprehension
 from kdsl.plan.scalar.external import compile_external
@@ -40,7 +47,7 @@ from kdsl.plan.scalar.meter import has_weight, metered, spend
 from kdsl.plan.scalar.over_nodes import Lower, compile_over_nodes, is_over_nodes
 from kdsl.plan.scalar.tables import is_tabled, tabled
 from kdsl.plan.values import NONE, EvalError, Optional, UInt, Value, kind_of
-from kdsl.plan.views import VIEW_FUNCTIONS, method_of
+from kdsl.plan.views import VIEW_FUNCTIONS, method_name, method_of
 
 
 class Compiler:
@@ -78,7 +85,7 @@ class Compiler:
             case Var():
                 return self._variable(expr)
             case FieldOf():
-                return compile_field(expr, self.compile, self.lazy)
+                return compile_field(expr, self.compile, self._slot_of)
             case HasField():
                 return compile_presence(expr, self.compile)
             case KeyOf():
@@ -112,20 +119,29 @@ class Compiler:
         compute = self.lazy.get(expr.slot)
         return slot_reader(expr.slot) if compute is None else lazy_reader(expr.slot, compute)
 
+    def _slot_of(self, expr: TypedExpr) -> int | None:
+        """Return the slot of a variable that is simply in it, as `node` is; None for anything else."""
+        if not isinstance(expr, Var) or expr.slot == UNDECLARED:
+            return None
+        return None if expr.slot in self.by_item or expr.slot in self.lazy else expr.slot
+
     def _call(self, expr: CallOf) -> Closure:
         if expr.function in LAZY:
             return LAZY[expr.function](expr, self.compile)
         implementation = IMPLEMENTATIONS.get(expr.overload)
+        weighs = has_weight(expr.function, (arg.type for arg in expr.args))
         if implementation is not None:
             fast = compile_fast(expr, self.compile)
             if fast is not None:
                 return fast
         elif expr.function in VIEW_FUNCTIONS:
             implementation = VIEW_FUNCTIONS[expr.function]
+        elif (name := method_name(expr.function)) is not None and not weighs:
+            return compile_method(name, expr.args, self.compile, self._slot_of)
         else:
             implementation = method_of(expr.function) or dispatcher(expr.function, expr.member)
         args = [self.compile(arg) for arg in expr.args]
-        if has_weight(expr.function, (arg.type for arg in expr.args)):
+        if weighs:
             return metered(implementation, args)
         return apply(implementation, args)
 
