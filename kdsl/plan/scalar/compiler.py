@@ -43,7 +43,7 @@ from kdsl.plan.scalar.external import compile_external
 from kdsl.plan.scalar.fast import compile_fast
 from kdsl.plan.scalar.frame import UNSET, Closure, Frame, apply, constant, failing, lazy_reader, slot_reader
 from kdsl.plan.scalar.logic import LAZY
-from kdsl.plan.scalar.meter import has_weight, metered, spend
+from kdsl.plan.scalar.meter import has_weight, metered
 from kdsl.plan.scalar.over_nodes import Lower, compile_over_nodes, is_over_nodes
 from kdsl.plan.scalar.tables import is_tabled, tabled
 from kdsl.plan.values import NONE, EvalError, Optional, UInt, Value, kind_of
@@ -150,28 +150,29 @@ class Compiler:
         fn = self._fns[expr.fn]
         if isinstance(fn, ExternalFn):
             return compile_external(fn, [self.compile(arg) for arg in expr.args])
-        args = [(param.slot, self.compile(arg)) for param, arg in zip(fn.params, expr.args, strict=True)]
+        blank: Frame = [UNSET] * (fn.slots + 1)
+        args: list[tuple[int, Closure]] = []
+        for param, arg in zip(fn.params, expr.args, strict=True):
+            closure = self.compile(arg)
+            if isinstance(arg, Const):
+                blank[param.slot] = closure(blank)
+            else:
+                args.append((param.slot, closure))
         body = self._bodies.get(fn.qualified)
         if body is None:
             # INVARIANT: functions do not call each other in circles; the checker sees to it.
             compiler = Compiler(self._fns, self._bodies, self._lower, self._asked)
             body = self._bodies[fn.qualified] = compiler.compile(fn.body)
-        blank: Frame = [UNSET] * (fn.slots + 1)
 
         def call(frame: Frame) -> Value:
-            spend(frame, 1)
             inner = blank.copy()
             inner[-1] = frame[-1]
+            inner[-1].spend(1)
             for slot, arg in args:
                 inner[slot] = arg(frame)
             return body(inner)
 
-        if not is_tabled(fn, expr.args, self._fns):
-            return call
-        numbers = [
-            arg for (_, arg), written in zip(args, expr.args, strict=True) if not isinstance(written, Const)
-        ]
-        return tabled(call, numbers)
+        return tabled(call, [arg for _, arg in args]) if is_tabled(fn, expr.args, self._fns) else call
 
     def _bind(self, expr: Bind) -> Closure:
         """Compile `cel.bind`, whose value is computed when it is first needed, `optMap` and `optFlatMap`."""
