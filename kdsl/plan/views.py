@@ -57,11 +57,14 @@ def wrapper_of(type_: Type) -> Callable[[Value], Value] | None:
 @cache
 def method_of(function: str) -> Callable[..., Value] | None:
     """Return what calls the method named as `View.method`; None where it is no method's name."""
+    attribute = method_name(function)
+    return None if attribute is None else lambda target, *args: getattr(target, attribute)(*args)
+
+
+def method_name(function: str) -> str | None:
+    """Return the attribute that is the method named as `View.method`; None where it is no method's name."""
     view, dot, name = function.rpartition(".")
-    if not dot or not view[:1].isupper():
-        return None
-    attribute = attribute_of(name)
-    return lambda target, *args: getattr(target, attribute)(*args)
+    return attribute_of(name) if dot and view[:1].isupper() else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,12 @@ also what belongs to the node that the rule is judging.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 
-from kdsl.check.typed import Aggregate, CallOf, Comprehension, Const, KeyOf, Macro, TypedExpr, Var
+from kdsl.check.typed import Aggregate, CallFn, CallOf, Comprehension, Const, KeyOf, Macro, TypedExpr, Var
+from kdsl.check.types import DOUBLE, INT, QUANTITY, UINT
 from kdsl.check.walk import walk
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.plan.columns.atoms import Fact, keyed
@@ -29,6 +31,8 @@ from kdsl.plan.scalar.over_nodes import AtOnce, Needs
 from kdsl.plan.scope import Functions
 from kdsl.plan.values import Value
 from kdsl.plan.views import attribute_of
+
+_NUMBERS: Final = (INT, UINT, DOUBLE, QUANTITY)
 
 
 class _MacroColumns(ColumnScope):
@@ -74,6 +78,7 @@ def lower_macro(
     is_filter = is_of_view or expr.macro is Macro.FILTER
     result = _filtered if is_filter else _listed
     tested = _tested(expr.body, variable.slot) if is_filter else None
+    evaluate = np.errstate(all="ignore")(_evaluate) if _may_compute(expr.body) else _evaluate
 
     def at_once(frame: Frame, nodes: NodeList) -> Value:
         chosen = nodes.nodes
@@ -82,7 +87,7 @@ def lower_macro(
         if tested is not None and _all_have(chosen, tested) and frame[-1].left >= len(chosen):
             spend(frame, len(chosen))
             return nodes
-        value = _evaluate(body, chosen, frame)
+        value = evaluate(body, chosen, frame)
         if value is None or bad_of(value) is not None:
             # Some node has no answer: going through them one by one finds the first.
             return None
@@ -93,21 +98,36 @@ def lower_macro(
 
 def _tested(condition: TypedExpr, node: int) -> list[tuple[str, str]] | None:
     """Return the keys that maps of a node must have, each with its map, where a condition is nothing else."""
-    is_several = isinstance(condition, CallOf) and condition.function == "_&&_"
+    parts = [condition]
+    if isinstance(condition, CallOf) and condition.function == "_&&_":
+        parts = operands(condition)
     found: list[tuple[str, str]] = []
-    for part in operands(condition) if is_several else [condition]:
-        is_test = part.test if isinstance(part, KeyOf) else getattr(part, "overload", "") == "in_map"
-        fact = keyed(part, node) if is_test else None
-        if fact is None or not isinstance(fact.key, Const):
-            return None
-        found.append((attribute_of(fact.field), fact.key.value))
+    for part in parts:
+        match part:
+            case CallOf(overload="in_map") | KeyOf(test=True):
+                fact = keyed(part, node)
+            case _:
+                return None
+        match fact:
+            case Fact(field=field, key=Const(value=str(key))):
+                found.append((attribute_of(field), key))
+            case _:
+                return None
     return found
+
+
+def _may_compute(expr: TypedExpr) -> bool:
+    """Tell whether something in an expression may be arithmetic, of whose results numpy warns."""
+    return any(
+        isinstance(part, CallFn) or (isinstance(part, CallOf) and part.type in _NUMBERS)
+        for part in walk(expr)
+    )
 
 
 def _all_have(nodes: NodeSet, tested: Iterable[tuple[str, str]]) -> bool:
     """Tell whether every node of the snapshot has these keys, whichever are asked about."""
     facts = Facts.of(nodes.snapshot.live)
-    return all([facts.key(*place).is_everywhere for place in tested])
+    return all(facts.key(*place).is_everywhere for place in tested)
 
 
 def _evaluate(body: ColumnClosure, nodes: NodeSet, frame: Frame) -> ColumnValue | None:
@@ -118,8 +138,7 @@ def _evaluate(body: ColumnClosure, nodes: NodeSet, frame: Frame) -> ColumnValue 
     share = outer.left // len(nodes) - 1
     own = frame[-1] = Meter(max(share, 0))
     try:
-        with np.errstate(all="ignore"):
-            value = body(batch_of(nodes, frame))
+        value = body(batch_of(nodes, frame))
     except (AllBad, NotColumnar):
         return None
     finally:

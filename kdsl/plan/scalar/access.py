@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Sequence
 
-from kdsl.check.typed import FieldOf, HasField, KeyOf, ListOf, MapOf, Var
+from kdsl.check.typed import FieldOf, HasField, KeyOf, ListOf, MapOf, TypedExpr
 from kdsl.plan.functions.collections import is_zero
 from kdsl.plan.functions.operators import find_in_map, index_map
 from kdsl.plan.scalar.frame import Closure, Compile, Frame, apply
 from kdsl.plan.values import EvalError, Optional, Value, kind_of, to_map
 from kdsl.plan.views import attribute_of, wrapper_of
 
+SlotOf = Callable[[TypedExpr], int | None]
+"""Returns the slot of a variable that is simply in it: reading it takes no call. None for anything else."""
 
-def compile_field(expr: FieldOf, compile: Compile, lazy: Container[int]) -> Closure:
-    """Compile `view.field`. `lazy` are the slots that may be empty when they are read."""
-    name, wrap = attribute_of(expr.field), wrapper_of(expr.type)
-    if wrap is None and isinstance(expr.operand, Var) and expr.operand.slot not in lazy:
-        # A variable that is simply in its slot, as `node` is: one call less.
-        slot = expr.operand.slot
+
+def compile_field(expr: FieldOf, compile: Compile, slot_of: SlotOf) -> Closure:
+    """Compile `view.field`."""
+    name, wrap, slot = attribute_of(expr.field), wrapper_of(expr.type), slot_of(expr.operand)
+    if wrap is None and slot is not None:
         return lambda frame: getattr(frame[slot], name)
     operand = compile(expr.operand)
     if wrap is None:
         return lambda frame: getattr(operand(frame), name)
     return lambda frame: wrap(getattr(operand(frame), name))
+
+
+def compile_method(name: str, args: Sequence[TypedExpr], compile: Compile, slot_of: SlotOf) -> Closure:
+    """Compile the call of a view's method; `args` begin with the view."""
+    target, *others = args
+    view = compile(target)
+    if not others:
+        return lambda frame: getattr(view(frame), name)()
+    first, *further = [compile(other) for other in others]
+    if further:
+        return lambda frame: getattr(view(frame), name)(first(frame), *[each(frame) for each in further])
+    slot = slot_of(others[0])
+    if slot is not None:
+        return lambda frame: getattr(view(frame), name)(frame[slot])
+    return lambda frame: getattr(view(frame), name)(first(frame))
 
 
 def compile_presence(expr: HasField, compile: Compile) -> Closure:

@@ -29,18 +29,25 @@ from kdsl.check.types import UINT
 from kdsl.plan.functions import IMPLEMENTATIONS
 from kdsl.plan.functions.dispatch import dispatcher
 from kdsl.plan.ir import free_slots
-from kdsl.plan.scalar.access import compile_field, compile_key, compile_list, compile_map, compile_presence
+from kdsl.plan.scalar.access import (
+    compile_field,
+    compile_key,
+    compile_list,
+    compile_map,
+    compile_method,
+    compile_presence,
+)
 from kdsl.plan.scalar.aggregate import compile_aggregate
 from kdsl.plan.scalar.comprehensions import compile_comprehension
 from kdsl.plan.scalar.external import compile_external
 from kdsl.plan.scalar.fast import compile_fast
 from kdsl.plan.scalar.frame import UNSET, Closure, Frame, apply, constant, failing, lazy_reader, slot_reader
 from kdsl.plan.scalar.logic import LAZY
-from kdsl.plan.scalar.meter import has_weight, metered, spend
+from kdsl.plan.scalar.meter import has_weight, metered
 from kdsl.plan.scalar.over_nodes import Lower, compile_over_nodes, is_over_nodes
 from kdsl.plan.scalar.tables import is_tabled, tabled
 from kdsl.plan.values import NONE, EvalError, Optional, UInt, Value, kind_of
-from kdsl.plan.views import VIEW_FUNCTIONS, method_of
+from kdsl.plan.views import VIEW_FUNCTIONS, method_name, method_of
 
 
 class Compiler:
@@ -78,7 +85,7 @@ class Compiler:
             case Var():
                 return self._variable(expr)
             case FieldOf():
-                return compile_field(expr, self.compile, self.lazy)
+                return compile_field(expr, self.compile, self._slot_of)
             case HasField():
                 return compile_presence(expr, self.compile)
             case KeyOf():
@@ -112,20 +119,29 @@ class Compiler:
         compute = self.lazy.get(expr.slot)
         return slot_reader(expr.slot) if compute is None else lazy_reader(expr.slot, compute)
 
+    def _slot_of(self, expr: TypedExpr) -> int | None:
+        """Return the slot of a variable that is simply in it, as `node` is; None for anything else."""
+        if not isinstance(expr, Var) or expr.slot == UNDECLARED:
+            return None
+        return None if expr.slot in self.by_item or expr.slot in self.lazy else expr.slot
+
     def _call(self, expr: CallOf) -> Closure:
         if expr.function in LAZY:
             return LAZY[expr.function](expr, self.compile)
         implementation = IMPLEMENTATIONS.get(expr.overload)
+        weighs = has_weight(expr.function, (arg.type for arg in expr.args))
         if implementation is not None:
             fast = compile_fast(expr, self.compile)
             if fast is not None:
                 return fast
         elif expr.function in VIEW_FUNCTIONS:
             implementation = VIEW_FUNCTIONS[expr.function]
+        elif (name := method_name(expr.function)) is not None and not weighs:
+            return compile_method(name, expr.args, self.compile, self._slot_of)
         else:
             implementation = method_of(expr.function) or dispatcher(expr.function, expr.member)
         args = [self.compile(arg) for arg in expr.args]
-        if has_weight(expr.function, (arg.type for arg in expr.args)):
+        if weighs:
             return metered(implementation, args)
         return apply(implementation, args)
 
@@ -134,28 +150,29 @@ class Compiler:
         fn = self._fns[expr.fn]
         if isinstance(fn, ExternalFn):
             return compile_external(fn, [self.compile(arg) for arg in expr.args])
-        args = [(param.slot, self.compile(arg)) for param, arg in zip(fn.params, expr.args, strict=True)]
+        blank: Frame = [UNSET] * (fn.slots + 1)
+        args: list[tuple[int, Closure]] = []
+        for param, arg in zip(fn.params, expr.args, strict=True):
+            closure = self.compile(arg)
+            if isinstance(arg, Const):
+                blank[param.slot] = closure(blank)
+            else:
+                args.append((param.slot, closure))
         body = self._bodies.get(fn.qualified)
         if body is None:
             # INVARIANT: functions do not call each other in circles; the checker sees to it.
             compiler = Compiler(self._fns, self._bodies, self._lower, self._asked)
             body = self._bodies[fn.qualified] = compiler.compile(fn.body)
-        blank: Frame = [UNSET] * (fn.slots + 1)
 
         def call(frame: Frame) -> Value:
-            spend(frame, 1)
             inner = blank.copy()
             inner[-1] = frame[-1]
+            inner[-1].spend(1)
             for slot, arg in args:
                 inner[slot] = arg(frame)
             return body(inner)
 
-        if not is_tabled(fn, expr.args, self._fns):
-            return call
-        numbers = [
-            arg for (_, arg), written in zip(args, expr.args, strict=True) if not isinstance(written, Const)
-        ]
-        return tabled(call, numbers)
+        return tabled(call, [arg for _, arg in args]) if is_tabled(fn, expr.args, self._fns) else call
 
     def _bind(self, expr: Bind) -> Closure:
         """Compile `cel.bind`, whose value is computed when it is first needed, `optMap` and `optFlatMap`."""

@@ -91,10 +91,10 @@ def _equality(function: str, left: TypedExpr, right: TypedExpr, compile: Compile
         if has_weight(function, (left.type, right.type)):
             return metered(lambda one, other: equals(one, other) is wanted, [first, second])
         return lambda frame: equals(first(frame), second(frame)) is wanted
-    compare: Callable[[Value, Value], Value] = operator.eq if wanted else operator.ne
     if isinstance(right, Const):
         value: Value = right.value
-        return lambda frame: compare(first(frame), value)
+        return (lambda frame: first(frame) == value) if wanted else (lambda frame: first(frame) != value)
+    compare: Callable[[Value, Value], Value] = operator.eq if wanted else operator.ne
     second = compile(right)
     return lambda frame: compare(first(frame), second(frame))
 
