@@ -136,8 +136,11 @@ class ClusterCache:
             # News of before the binding: the assumption stands.
             return
         self._assumed.discard(key)
+        # INVARIANT: the pods that are known are complete.
+        if before is pod:
+            return
         pod = self._catalog.complete(pod)
-        if before is pod or before == pod:
+        if before == pod:
             return
         self._change(key, before, pod if pod.node_name and not pod.is_finished else None)
 

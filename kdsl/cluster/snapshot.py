@@ -247,12 +247,12 @@ class LiveSnapshot(Snapshot):
 
     def set_usage(self, info: NodeInfo) -> None:
         """Take over the pods of a node."""
-        row = self._rows[info.name]
+        row = self._rows[info.facts.name]
         self._infos[row] = info
         self._requested.write(row, info.requested.amounts())
         self._scored.write(row, info.scored_requests.amounts())
         self._resource_names = None
-        self._pod_counts[row] = info.pod_count
+        self._pod_counts[row] = len(info.pods)
         self.usage_changes.note(row, len(self._infos))
         self._look(self.looks, row, info)
         self.version = self._usage_version[row] = next(self._versions)

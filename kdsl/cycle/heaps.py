@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Iterator
 from typing import Any, Final
 
 from kdsl.hooks.errors import PluginError
@@ -80,9 +79,6 @@ class Heaps:
     def __contains__(self, key: str) -> bool:
         return key in self._alive
 
-    def __iter__(self) -> Iterator[QueuedPod]:
-        return iter(self._alive.values())
-
     def push(self, table: HookTable | None, key: str, queued: QueuedPod, due: int = 0) -> None:
         """Add the pod `namespace/name`; raises PluginError where its profile has no sort key for it, or one
         that cannot be compared.
@@ -105,14 +101,15 @@ class Heaps:
         found = self._first() if self._alive else None
         return None if found is None else found[1][0]
 
-    def pop(self) -> QueuedPod | None:
-        """Take the pod that is first of all."""
+    def pop(self) -> str | None:
+        """Take the pod that is first of all and return its `namespace/name`, None where there is none."""
         found = self._first()
         if found is None:
             return None
         line, entry = found
         line.drop(entry)
-        return self._alive.pop(entry[5])
+        del self._alive[entry[5]]
+        return entry[5]
 
     def _first(self) -> tuple[_Line, Entry] | None:
         """Return the entry of the pod that is first of all and its line, None where there is none."""
@@ -124,16 +121,18 @@ class Heaps:
                 found = line, entry
         return found
 
-    def clear(self) -> tuple[QueuedPod, ...]:
-        """Take all pods out, in the order in which they came, with all that is known of how they compare."""
-        pods = tuple(self._alive.values())
+    def clear(self) -> tuple[str, ...]:
+        """Take all pods out, with all that is known of how they compare, and return them by `namespace/name`
+        in the order in which they came.
+        """
+        keys = tuple(self._alive)
         self._lines.clear()
         self._alive.clear()
-        return pods
+        return keys
 
-    def remove(self, key: str) -> QueuedPod | None:
-        """Take the pod `namespace/name` out, wherever it stands."""
-        return self._alive.pop(key, None)
+    def remove(self, key: str) -> bool:
+        """Take the pod `namespace/name` out, wherever it stands; False where it is not here."""
+        return self._alive.pop(key, None) is not None
 
 
 def _turn(entry: Entry) -> tuple[int, tuple[int, int, int]]:

@@ -42,14 +42,14 @@ class Nominator:
 
     def delete(self, pod: PodInfo, placed_on: str = "") -> None:
         """Forget a pod that was placed, on the node it was promised or another, or is gone."""
+        if not self._nodes:
+            return
         node = self._remove(pod)
         if node and node != placed_on:
             self._withdrawn(pod)
 
     def _remove(self, pod: PodInfo) -> str:
         """Take a pod out and return the node that it was promised."""
-        if not self._nodes:
-            return ""
         identity = _identity(pod)
         node = self._nodes.pop(identity, "")
         pods = self._pods_by_node.get(node)

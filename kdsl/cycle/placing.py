@@ -70,7 +70,8 @@ class Placer:
             return self._give_back(reserved, Outcome.ERROR, failure.message)
         reserved.statement.commit()
         faults = attempt.state.faults
-        faults += map(str, run_post_binds(attempt, node))
+        if attempt.table.post_binds:
+            faults += map(str, run_post_binds(attempt, node))
         return reserved.decision.with_fields(faults=tuple(faults)) if faults else reserved.decision
 
     def turn_away(self, reserved: Reserved, rejection: Status) -> Decision:

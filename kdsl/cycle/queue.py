@@ -123,7 +123,7 @@ class SchedulingQueue:
         event = pending_pod_event(pending.queued.pod, pod)
         pending.queued = pending.queued.with_pod(pod)
         for heaps in (self._active, self._backoff, self._error_backoff):
-            if heaps.remove(pod.key) is not None:
+            if heaps.remove(pending.key):
                 # Its place may be another one now: what orders pods may have changed.
                 self._enter(heaps, pending)
         if event is not None:
@@ -149,14 +149,13 @@ class SchedulingQueue:
         went wrong.
         """
         self.flush()
-        queued = self._active.pop() or self._backoff.pop()
-        if queued is None:
+        key = self._active.pop() or self._backoff.pop()
+        if key is None:
             return None
-        key = queued.pod.key
         self._in_flight.start(key)
         pending = self._pods[key]
-        pending.queued = queued.tried(1)
-        return pending.queued
+        pending.queued = queued = pending.queued.tried(1)
+        return queued
 
     def put_back(self, queued: QueuedPod) -> None:
         """Undo a `pop`: the attempt was not begun. What happened since does not matter, it will see it."""
@@ -232,9 +231,9 @@ class SchedulingQueue:
         now = self._clock.now()
         for heaps in (self._error_backoff, self._backoff):
             while (due := heaps.due) is not None and due < now // SECOND:
-                queued = heaps.pop()
-                assert queued is not None
-                self._enter(self._active, self._pods[queued.pod.key])
+                key = heaps.pop()
+                assert key is not None
+                self._enter(self._active, self._pods[key])
         if now < self._next_flush:
             return
         self._next_flush += ((now - self._next_flush) // FLUSH_EVERY + 1) * FLUSH_EVERY
@@ -254,8 +253,8 @@ class SchedulingQueue:
         """
         asleep = tuple(self._asleep)
         for heaps in (self._active, self._backoff, self._error_backoff):
-            for queued in heaps.clear():
-                self._enter(heaps, self._pods[queued.pod.key])
+            for key in heaps.clear():
+                self._enter(heaps, self._pods[key])
         for key in asleep:
             self._wake(self._pods[key], Urgency.AFTER_BACKOFF, "RulesChanged")
 

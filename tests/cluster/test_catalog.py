@@ -245,3 +245,17 @@ def test_mistakes_are_said_where_they_are(kind: str, fields: dict[str, Any], pla
     assert not result.objects
     assert [one.where for one in result.diagnostics] == [f"<values>#1: {place}"]
     assert isinstance(result.diagnostics[0].code, InputCode)
+
+
+def test_an_assumed_pod_is_confirmed_with_the_labels_its_namespace_has_by_then() -> None:
+    cache = ClusterCache.of([namespace("a", env="prod")])
+    cache.add_node(facts("n"))
+    assumed = cache.assume(pod_info({}, name="p", namespace="a"), "n")
+    version = cache.snapshot().version
+    cache.add_pod(assumed)
+    assert cache.snapshot().version == version
+    cache.put(namespace("a", env="dev"))
+    cache.add_pod(assumed)
+    assert not cache.is_assumed("a/p")
+    placed = cache.pod("a/p")
+    assert placed is not None and placed.namespace_labels["env"] == "dev"
