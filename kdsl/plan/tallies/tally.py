@@ -6,6 +6,7 @@ A tally never counts a pod twice at one version. It is what `topology(key).count
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Final
 
 import numpy as np
@@ -99,16 +100,15 @@ class Tally(Kept):
 
     def _count_first(self, live: LiveSnapshot, rows: Rows, measure: Measure) -> None:
         """Count the pods of rows that take part."""
-        steps = self._steps[rows].tolist()
-        found = [
-            measure.further(info.pods, taken, self._known) if measure.on_facts else None
-            for info, taken in zip(map(live.info, rows.tolist()), steps, strict=True)
-        ]
-        known = [each or (0, taken) for each, taken in zip(found, steps, strict=True)]
-        self.amounts[rows] = [amount for amount, _ in known]
-        self._steps[rows] = [taken for _, taken in known]
-        self._largest = max([abs(amount) for amount, _ in known], default=0)
+        if not measure.on_facts:
+            self._count(live, rows.tolist(), measure)
+            return
+        pods = [live.info(row).pods for row in rows.tolist()]
+        found = list(map(measure.further, pods, self._steps[rows].tolist(), repeat(self._known)))
         left = [row for row, each in zip(rows.tolist(), found, strict=True) if each is None]
+        self._steps[rows] = [0 if each is None else each[1] for each in found]
+        self.amounts[rows] = amounts = [0 if each is None else each[0] for each in found]
+        self._largest = max(map(abs, amounts), default=0)
         self._count(live, left, measure)
 
     def _follow(self, live: LiveSnapshot, came: Sequence[Arrival], measure: Measure) -> None:

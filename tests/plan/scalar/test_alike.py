@@ -19,6 +19,7 @@ from kdsl.cluster.spread import SpreadConstraint
 from kdsl.plan.scalar.alike import look_of
 from kdsl.plan.views import READ_OF_PODS, attribute_of
 
+from tests.cluster.build import pod_info
 from tests.plan.residual.left import checked_predicate
 
 FUNCTIONS = """
@@ -152,6 +153,27 @@ def test_methods_read_of_pods_what_they_say() -> None:
         assert read == {*READ_OF_PODS[method]}
 
 
-def test_what_rules_see_of_pods_can_be_compared() -> None:
+def test_what_rules_see_of_pods_can_be_looked_up() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
+    requests = {"requests": {"cpu": "1", "example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
+    container = {
+        "name": "c",
+        "image": "i",
+        "ports": [{"containerPort": 1, "hostPort": 2}],
+        "resources": requests,
+    }
+    pod = pod_info(
+        {
+            "containers": [container],
+            "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}],
+            "tolerations": [{"key": "k", "operator": "Exists"}],
+            "schedulingGates": [{"name": "g"}],
+            "nodeSelector": {"zone": "z"},
+            "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
+            "topologySpreadConstraints": [{**term, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}],
+        },
+        labels={"app": "x"},
+        ownerReferences=[{"apiVersion": "v1", "kind": "ReplicaSet", "name": "r", "uid": "u"}],
+    )
     for field in load_views().types["PlacedPod"].fields.values():
-        hash(getattr(POD, attribute_of(field.name)))
+        hash(getattr(pod, attribute_of(field.name)))
