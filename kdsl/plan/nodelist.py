@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.nodeset import NodeSet
-from kdsl.plan.few_codes import first_places, text_of
-
-_FEW: Final = 64
-"""So few values are looked for one by one."""
+from kdsl.plan.few_codes import FEW, first_places, text_of
 
 
 class NodeList(Sequence[NodeInfo]):
@@ -64,9 +61,9 @@ class StringList(Sequence[str]):
     def distinct(self) -> tuple[str, ...]:
         """Return the distinct items, in the order in which they first come."""
         codes, values = self._codes, self._values
-        if len(values) <= _FEW:
+        if len(values) <= FEW:
             # Values may be equal though their codes are not.
-            return tuple(dict.fromkeys([values[code] for code, _ in first_places(self._text)]))
+            return tuple(dict.fromkeys([values[code] for code in first_places(self._text, len(values))]))
         count = len(codes)
         first = np.full(len(values), count)
         # Of several items with one code the last that is written counts: the first one.
@@ -77,7 +74,7 @@ class StringList(Sequence[str]):
     def total(self, weight: Callable[[str], int]) -> int:
         """Add up what the items weigh."""
         values = self._values
-        if len(values) <= _FEW:
+        if len(values) <= FEW:
             counts = [self._text.count(code) for code in range(len(values))]
         else:
             counts = np.bincount(self._codes, minlength=0).tolist()

@@ -102,14 +102,8 @@ def _few(codes: Array, size: int = BYTES) -> Groups | None:
             return None
         codes = ordered.take(ends).searchsorted(codes)
     numbers = codes.astype(np.uint8)
-    marks: list[int] = []
-    firsts: list[int] = []
-    for mark, first in first_places(numbers.tobytes()):
-        if len(marks) == MOST:
-            return None
-        marks.append(mark)
-        firsts.append(first)
-    return Groups(numbers, marks, firsts)
+    found = first_places(numbers.tobytes(), MOST + 1)
+    return Groups(numbers, [*found], [*found.values()]) if len(found) <= MOST else None
 
 
 def combinations(digits: Iterable[Digit]) -> int:
