@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -10,8 +9,10 @@ from numpy.typing import NDArray
 
 BYTES: Final = 256
 """So many codes fit into a text."""
+FEW: Final = 32
+"""So few codes are looked for one by one."""
 
-_TEXTS: Final = tuple(bytes((code,)) for code in range(BYTES))
+_TEXTS: Final = tuple([bytes((code,)) for code in range(BYTES)])
 
 
 def text_of(codes: NDArray[np.integer[Any]]) -> bytes:
@@ -19,13 +20,14 @@ def text_of(codes: NDArray[np.integer[Any]]) -> bytes:
     return codes.astype(np.uint8).tobytes()
 
 
-def first_places(text: bytes) -> Iterator[tuple[int, int]]:
-    """Yield each code of a text with the place where it first stands, in the order of these places.
-
-    It goes through the text once for each code that it yields: take no more than a few.
+def first_places(text: bytes, most: int) -> dict[int, int]:
+    """Return the place where each code of a text first stands, in the order of these places; of `most` codes
+    if there are more.
     """
+    found: dict[int, int] = {}
     rest = text
-    while rest:
+    while rest and len(found) < most:
         code = rest[0]
-        yield code, text.index(code)
+        found[code] = text.index(code)
         rest = rest.translate(None, _TEXTS[code])
+    return found

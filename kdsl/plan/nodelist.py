@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.nodeset import NodeSet
-from kdsl.plan.few_codes import first_places, text_of
-
-_FEW: Final = 64
-"""So few values are looked for one by one."""
+from kdsl.plan.few_codes import FEW, first_places, text_of
 
 
 class NodeList(Sequence[NodeInfo]):
@@ -64,9 +61,10 @@ class StringList(Sequence[str]):
     def distinct(self) -> tuple[str, ...]:
         """Return the distinct items, in the order in which they first come."""
         codes, values = self._codes, self._values
-        if len(values) <= _FEW:
+        if len(values) <= FEW:
             # Values may be equal though their codes are not.
-            return tuple(dict.fromkeys([values[code] for code, _ in first_places(text_of(codes))]))
+            found = first_places(text_of(codes), len(values))
+            return tuple(dict.fromkeys([values[code] for code in found]))
         count = len(codes)
         first = np.full(len(values), count)
         # Of several items with one code the last that is written counts: the first one.
@@ -77,7 +75,7 @@ class StringList(Sequence[str]):
     def total(self, weight: Callable[[str], int]) -> int:
         """Add up what the items weigh; `weight` takes any of the values."""
         values = self._values
-        if len(values) <= _FEW and not any(map(weight, values)):
+        if len(values) <= FEW and not any(map(weight, values)):
             return 0
         counts = np.bincount(self._codes).tolist()
         return sum([weight(values[code]) * count for code, count in enumerate(counts) if count])

@@ -16,7 +16,7 @@ from kdsl.cluster.nodeset import NodeSet
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
 from kdsl.lang.tree import Code as RuleCode
-from kdsl.plan.columns.batch import Batch, batch_of, is_worth_columns
+from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate, column_predicate
 from kdsl.plan.columns.rule import Note
@@ -122,7 +122,7 @@ class PredicateProgram:
         def scalar(batch: Batch) -> NDArray[np.int32]:
             return np.fromiter(self.judge(frame, batch.nodes(), verdicts), np.int32, len(batch))
 
-        has_tapes = self._tapes is not None and self._tapes.are_known(frame)
+        has_tapes = len(nodes) < MIN_ROWS and self._tapes is not None and self._tapes.are_known(frame)
         if self.columns is None or not is_worth_columns(nodes, has_tapes):
             return np.fromiter(self.judge(frame, nodes.nodes(), verdicts), np.int32, len(nodes))
         frame[-1] = Meter(self._steps.node)

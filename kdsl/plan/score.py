@@ -15,7 +15,7 @@ from kdsl.check.model import CheckedScore
 from kdsl.check.types import DOUBLE
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.lang.tree import ErrorAction
-from kdsl.plan.columns.batch import Batch, batch_of, is_worth_columns
+from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.column import Column, encoded
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.groups import Grouped
@@ -122,7 +122,7 @@ class ScoreProgram:
         def scalar(batch: Batch) -> Scores:
             return np.fromiter(self.judge(frame, batch.nodes()), self.dtype, len(batch))
 
-        has_tapes = self._tapes is not None and self._tapes.are_known(frame)
+        has_tapes = len(nodes) < MIN_ROWS and self._tapes is not None and self._tapes.are_known(frame)
         if self._columns is None or not is_worth_columns(nodes, has_tapes):
             return np.fromiter(self.judge(frame, nodes.nodes()), self.dtype, len(nodes))
         frame[-1] = Meter(self._steps.node)

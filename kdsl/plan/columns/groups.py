@@ -9,6 +9,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.columns.column import Array
 from kdsl.plan.few_codes import BYTES, first_places
 
@@ -17,8 +18,8 @@ Digit = tuple[NDArray[np.integer[Any]], int]
 """One thing in which rows differ: a code for each row, and how many codes there are."""
 T = TypeVar("T")
 
-MOST: Final = 11
-"""The most groups that are few: all pairs of two such fit into a text."""
+MOST: Final = MIN_ROWS - 1
+"""The most groups that are few: of more, columns are as fast. All pairs of two such fit into a text."""
 _DIRECT: Final = 4096
 """The most combinations of codes that get a cell each."""
 
@@ -43,7 +44,7 @@ class Groups(NamedTuple):
 
     def agree_in(self, codes: Array) -> bool:
         """Tell whether the rows of each group have one code."""
-        return bool((self.spread(map(codes.item, self.firsts), codes.dtype) == codes).all())
+        return not np.count_nonzero(self.spread(map(codes.item, self.firsts), codes.dtype) != codes)
 
     def divided(self, others: Groups) -> Groups | None:
         """Return the groups of rows that are in one group here and in one of the others; None where there are
@@ -102,14 +103,8 @@ def _few(codes: Array, size: int = BYTES) -> Groups | None:
             return None
         codes = ordered.take(ends).searchsorted(codes)
     numbers = codes.astype(np.uint8)
-    marks: list[int] = []
-    firsts: list[int] = []
-    for mark, first in first_places(numbers.tobytes()):
-        if len(marks) == MOST:
-            return None
-        marks.append(mark)
-        firsts.append(first)
-    return Groups(numbers, marks, firsts)
+    found = first_places(numbers.tobytes(), MOST + 1)
+    return Groups(numbers, [*found], [*found.values()]) if len(found) <= MOST else None
 
 
 def combinations(digits: Iterable[Digit]) -> int:

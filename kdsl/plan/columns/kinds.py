@@ -75,7 +75,9 @@ class Kinds:
         if groups is None:
             return None
         answers = question(batch.part(np.array(groups.firsts)))
-        return groups.spread(answers, answers.dtype)
+        known = answers.tolist()
+        # Most often all nodes pass.
+        return answers[:1].repeat(len(batch)) if len({*known}) == 1 else groups.spread(known, answers.dtype)
 
     def groups(self, batch: Batch) -> Groups | None:
         """Return the rows of each kind; None where `ask` does."""

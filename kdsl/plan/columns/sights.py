@@ -165,21 +165,30 @@ class Watcher:
         target, given = self._shared(receiver), [self._shared(each) for each in others]
         name = attribute_of(expr.function.rpartition(".")[2])
 
+        if given:
+            keys_of = f"{name}_keys"
+
+            def look_at_keys(frame: Frame, sight: Sight) -> None:
+                find = getattr(target(frame), keys_of, None)
+                keys = None if find is None else find(*[each(frame) for each in given])
+                if keys is None:
+                    raise NotColumnar
+                _add_labels(sight, keys)
+
+            return look_at_keys
+        column_of, range_of = f"{name}_column", f"{name}_range"
+
         def look(frame: Frame, sight: Sight) -> None:
             value = target(frame)
-            if given:
-                keys_of = getattr(value, f"{name}_keys", None)
-                keys = None if keys_of is None else keys_of(*[each(frame) for each in given])
-            else:
-                keys = getattr(value, "label_keys", None)
+            keys = getattr(value, "label_keys", None)
             if keys is not None:
-                sight.keys.update([("labels", key) for key in keys])
+                _add_labels(sight, keys)
                 return
-            column = None if given else getattr(value, f"{name}_column", None)
+            column = getattr(value, column_of, None)
             if column is None:
                 raise NotColumnar
             # The value is held, so that no other one gets its id.
-            sight.columns[id(value)] = value, column, getattr(value, f"{name}_range")
+            sight.columns[id(value)] = value, column, getattr(value, range_of)
 
         return look
 
@@ -326,6 +335,11 @@ def _key(attribute: str, key: Closure, is_test: bool) -> Look:
         (sight.tests if is_test else sight.keys).add((attribute, key(frame)))
 
     return look
+
+
+def _add_labels(sight: Sight, keys: Iterable[str]) -> None:
+    for key in keys:
+        sight.keys.add(("labels", key))
 
 
 def _nothing(frame: Frame, sight: Sight) -> None:

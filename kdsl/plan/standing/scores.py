@@ -6,10 +6,9 @@ every pod, unless they are known to skip it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -34,8 +33,8 @@ _ODD: Final = -1
 """What stands for a sum in which a score is out of range: sums are not negative."""
 _INT64: Final = np.dtype(np.int64)
 
-Points: TypeAlias = int | NDArray[np.int64]
-"""What scores add to each node, one number where they add the same to all."""
+Columns: TypeAlias = list[NDArray[np.int64]]
+"""What scores add to each node, where they do not add the same to all."""
 
 
 class _RangeError(Exception):
@@ -136,33 +135,40 @@ class JoinedScores:
         """Return the weighted sums of the nodes; None where a score is out of range."""
         kind = state.get(self._key)
         assert isinstance(kind, _Kind)
-        same, columns = 0, []
+        columns: Columns = []
         try:
-            for points in chain(
-                _plain(kind, pod, nodes), _normalized(kind, pod, nodes), self._asked(state, pod, nodes)
-            ):
-                if isinstance(points, int):
-                    same += points
-                else:
-                    columns.append(points)
+            same = _plain(kind, pod, nodes, columns)
+            same += _normalized(kind, pod, nodes, columns)
+            same += self._asked(state, pod, nodes, columns)
         except _RangeError:
             return None
         if not columns:
             return np.full(len(nodes), same, np.int64)
-        total, *others = columns
-        for points in others:
+        total = columns[0]
+        for points in columns[1:]:
             total = total + points
         return total + same if same else total
 
-    def _asked(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Iterator[Points]:
-        """Yield what the scores add whose values cannot be kept."""
+    def _asked(self, state: CycleState, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
+        """Return what the scores add to all nodes whose values cannot be kept; append what differs."""
+        same = 0
         for plugin, weight in self._fresh:
-            if plugin.name not in state.skipped_scores:
-                points = plugin.points_of(state, pod, nodes)
-                if isinstance(points, Grouped):
-                    yield _spread(points, weight)
-                else:
-                    yield _in_range(points) * weight
+            if plugin.name in state.skipped_scores:
+                continue
+            points = plugin.points_of(state, pod, nodes)
+            if not isinstance(points, Grouped):
+                columns.append(_in_range(points) * weight)
+                continue
+            least, largest = min(points.values), max(points.values)
+            if least < 0 or largest > MAX_NODE_SCORE:
+                raise _RangeError
+            if least == largest:
+                same += least * weight
+            else:
+                columns.append(
+                    Grouped([each * weight for each in points.values], points.groups).column(_INT64)
+                )
+        return same
 
     def _new_kind(self, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...]) -> _Kind:
         live = nodes.snapshot.live
@@ -183,44 +189,42 @@ class JoinedScores:
         return _Kind(live, epoch, frozenset(skipped), sums, tuple(raw))
 
 
-def _plain(kind: _Kind, pod: PodInfo, nodes: NodeSet) -> Iterator[Points]:
-    """Yield what the scores add that need no normalisation."""
+def _plain(kind: _Kind, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
+    """Return what the scores add to all nodes that need no normalisation; append what differs."""
+    same = 0
     for parts, answers in kind.sums:
         only = answers.only
         if only is None:
             sums, only = answers.get(nodes.rows, partial(_sums, parts, pod, nodes.snapshot))
-        least = answers.least if only is None else only
+        if only is not None:
+            if only < 0:
+                raise _RangeError
+            same += int(only)
+            continue
         # Nodes that are not asked about may have the least of a column.
-        if least < 0 and (only is not None or sums.min() < 0):
+        if answers.least < 0 and sums.min() < 0:
             raise _RangeError
-        yield sums if only is None else int(only)
+        columns.append(sums)
+    return same
 
 
-def _normalized(kind: _Kind, pod: PodInfo, nodes: NodeSet) -> Iterator[Points]:
-    """Yield what the other scores add."""
+def _normalized(kind: _Kind, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
+    """Return what the other scores add to all nodes; append what differs."""
+    same = 0
     for place, (part, answers) in enumerate(kind.raw):
         only = answers.only
         if only is None:
             raw, only = answers.get(nodes.rows, partial(_raw, part.plugin, pod, nodes.snapshot))
         if only is None:
-            yield _in_range(part.plugin.normalized_of(pod, nodes, raw)) * part.weight
+            columns.append(_in_range(part.plugin.normalized_of(pod, nodes, raw)) * part.weight)
             continue
-        share = (place, only.item())
-        if share not in kind.shares:
+        share = kind.shares.get((place, only))
+        if share is None:
             # Normalising looks at the smallest, the largest and the score itself: one tells of all.
             one = part.plugin.normalized_of(pod, nodes, np.array([only], part.plugin.dtype))
-            kind.shares[share] = int(_in_range(one)[0]) * part.weight
-        yield kind.shares[share]
-
-
-def _spread(points: Grouped[int], weight: int) -> Points:
-    """Return what the points of groups add to nodes."""
-    least, largest = min(points.values), max(points.values)
-    if least < 0 or largest > MAX_NODE_SCORE:
-        raise _RangeError
-    if least == largest:
-        return least * weight
-    return points.groups.spread([each * weight for each in points.values], np.int64)
+            share = kind.shares[place, only] = int(_in_range(one)[0]) * part.weight
+        same += share
+    return same
 
 
 def _in_range(normalized: NDArray[np.int64]) -> NDArray[np.int64]:
