@@ -195,9 +195,9 @@ def account_for(
 
 def _read(plugin: str, column: StatusColumn) -> tuple[StatusColumn, PluginError | None]:
     """Stamp a plugin's answers, up to the first that is neither success nor a rejection."""
-    ids, known = column.ids, StatusTable()
     if isinstance(column.table, StatusTable) and column.table.is_settled:
         return column, None
+    ids, known = column.ids, StatusTable()
     used = np.bincount(ids).nonzero()[0]
     numbers = np.zeros(int(used[-1]) + 1, dtype=np.int32)
     end, error = len(ids), None

@@ -99,8 +99,7 @@ def search(
             return Search(prefilter, nominated, start, start, wanted=1, nominated=True)
     candidates = candidate_rows(snapshot, prefilter.names)
     wanted = _wanted(attempt, len(candidates), settings.percentage)
-    kind = attempt.table.profile, prefilter.skipping, attempt.state.likeness
-    reaches = settings.reaches
+    kind, reaches = _kind_of(attempt, prefilter), settings.reaches
     found = find_feasible(
         judge, Rotated(candidates, start), wanted, settings.workers, settings.run_length, reaches.of(kind)
     )
@@ -108,6 +107,12 @@ def search(
     verdicts = run_feasible_filters(attempt, found).including(nominated)
     end = next_start(start, len(verdicts.rows), len(snapshot.order))
     return Search(prefilter, verdicts, start, end, wanted)
+
+
+def _kind_of(attempt: Attempt, prefilter: PreFilterResult) -> tuple[object, ...]:
+    """Return what tells searches apart that visit more nodes or fewer."""
+    table, pod = attempt.table, attempt.pod
+    return table.profile, prefilter.skipping, *[each.likeness(pod) for each in table.joined_predicates]
 
 
 def _wanted(attempt: Attempt, candidates: int, percentage: int) -> int:

@@ -10,15 +10,13 @@ class CycleState(Struct, eq=False):
 
     Cloned before pods are added to or removed from a node tentatively; values with a `clone` method are
     cloned with it, the others are shared. `faults` are what went wrong and was passed over, for the decision
-    to tell of; clones share the list. `likeness` has a number for each group of rules, the same for pods of
-    which those that count other pods see the same.
+    to tell of; clones share the list.
     """
 
     skipped_filters: set[str] = set()
     skipped_scores: set[str] = set()
     faults: list[str] = []
     _values: dict[str, object] = {}
-    likeness: tuple[int, ...] = ()
 
     def write(self, key: str, value: object) -> None:
         self._values[key] = value
@@ -32,9 +30,7 @@ class CycleState(Struct, eq=False):
 
     def clone(self) -> CycleState:
         values = {key: _clone(value) for key, value in self._values.items()}
-        return CycleState(
-            set(self.skipped_filters), set(self.skipped_scores), self.faults, values, self.likeness
-        )
+        return CycleState(set(self.skipped_filters), set(self.skipped_scores), self.faults, values)
 
 
 def _clone(value: object) -> object:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.pod import PodInfo
 from kdsl.cycle import reaches as module
+from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.reaches import Reaches
 from kdsl.cycle.search import SearchSettings, search
 from kdsl.cycle.workers import Workers
+from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 
-from tests.cycle.world import always, attempt, column, plugin
+from tests.cycle.world import always, column, plugin, pod, snapshot, table
 
 _NO = Status(Code.UNSCHEDULABLE, ("no",))
 
@@ -34,7 +39,22 @@ def test_what_is_known_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(reaches.of(kind) > 0 for kind in range(10)) <= 3
 
 
-def _runs(likeness: tuple[int, ...], settings: SearchSettings) -> tuple[list[int], int]:
+class _Alike:
+    """Joined predicates that have no place in the profile, and take all pods of a name for the like."""
+
+    names = ("none",)
+
+    def likeness(self, pod: PodInfo) -> int:
+        return hash(pod.name)
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> None:
+        raise AssertionError
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> None:
+        raise AssertionError
+
+
+def _runs(name: str, settings: SearchSettings) -> tuple[list[int], int]:
     """Return how many nodes were asked about at once in a search where every other node is rejected, and how
     many it visited.
     """
@@ -44,16 +64,16 @@ def _runs(likeness: tuple[int, ...], settings: SearchSettings) -> tuple[list[int
         asked.append(len(nodes))
         return column(nodes, dict.fromkeys(range(0, 1000, 2), _NO))
 
-    of = attempt({"F": plugin(filter=judge), "S": plugin(score=always(None))}, 1000, scores={"S": 1})
-    of.state.likeness = likeness
+    hooks = table({"F": plugin(filter=judge), "S": plugin(score=always(None))}, scores={"S": 1})
+    of = Attempt(replace(hooks, joined_predicates=(_Alike(),)), pod(name), snapshot(1000))
     return asked, len(search(of, settings).verdicts.rows)
 
 
 def test_pods_that_are_alike_are_searched_for_in_one_run() -> None:
     with Workers() as workers:
         settings = SearchSettings(workers, percentage=20)
-        searches = [_runs((1,), settings) for _ in range(3)]
-        other = _runs((2,), settings)
+        searches = [_runs("a", settings) for _ in range(3)]
+        other = _runs("b", settings)
     assert searches[0] == searches[1] == other
     assert len(searches[0][0]) > 1
     assert len(searches[2][0]) == 1

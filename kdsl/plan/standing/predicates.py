@@ -174,6 +174,10 @@ class JoinedPredicates:
         self._kinds: Kinds[_Kind] = Kinds()
         self._table = _Table(self.names)
 
+    def likeness(self, pod: PodInfo) -> int:
+        """Return a number that pods share of which those see the same whose answers cannot be kept."""
+        return self._skips.signature(pod)
+
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers:
         """Return who answers anything other than to go on, in order."""
         snapshot = nodes.snapshot.live
@@ -190,7 +194,6 @@ class JoinedPredicates:
             kept.refresh()
         state.write(self._key, kind)
         skipping = self._skips(pod, nodes.snapshot)
-        state.likeness += (self._skips.signature(pod),)
         answers: dict[str, Status | Narrowed] = {}
         for fresh in self._fresh:
             if fresh.plugin.name not in skipping:

@@ -267,13 +267,9 @@ def test_joined_predicates_answer_as_they_do_alone(
 
 def test_pods_of_which_counting_rules_see_the_same_are_alike() -> None:
     condition = 'applies when "k" in pod.labels\nrequire cluster.pods.size() > 3 else "no"'
-    joined, cache = JoinedPredicates([predicate(condition)]), ClusterCache()
-    cache.add_node(NodeFacts("n1"))
-    nodes, found = NodeSet.all(cache.snapshot()), []
-    for name, value in (("p", "a"), ("q", "a"), ("r", "b")):
-        state = CycleState()
-        joined.pre_filter(state, PodInfo(name, labels=FrozenMap({"k": value})), nodes)
-        found.append(state.likeness)
+    joined = JoinedPredicates([predicate(condition)])
+    pods = [PodInfo(name, labels=FrozenMap({"k": value})) for name, value in ("pa", "qa", "rb")]
+    found = [joined.likeness(pod) for pod in pods]
     assert found[0] == found[1] != found[2]
 
 
