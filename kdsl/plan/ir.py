@@ -53,6 +53,9 @@ class Known(Const):
 
 C = TypeVar("C", bound=CallOf | CallFn)
 
+EAGER: Final = "call"
+"""The macro of a `Bind` whose value is computed before its body is asked, as the argument of a call is."""
+
 _ELSEWHERE: Final = frozenset(("span", "time", "reads"))
 """What is known of an expression by where it stands."""
 

@@ -55,7 +55,7 @@ from kdsl.plan.columns.logic import choose, conjunction, disjunction
 from kdsl.plan.columns.rule import ColumnScope, Note, RuleColumns
 from kdsl.plan.columns.tape import recorded
 from kdsl.plan.functions import IMPLEMENTATIONS
-from kdsl.plan.ir import free_slots, operands
+from kdsl.plan.ir import EAGER, free_slots, operands
 from kdsl.plan.scalar import UNSET, Closure
 from kdsl.plan.values import EvalError, UInt
 from kdsl.plan.views import attribute_of, method_of, wrapper_of
@@ -203,7 +203,7 @@ class Lowering:
                 return self._comprehension(expr)
             case ListOf() if not any(item.optional for item in expr.items):
                 return listed.list_of([self.lower(item.value) for item in expr.items])
-            case Bind(macro="bind"):
+            case Bind(macro=macro) if macro in ("bind", EAGER):
                 return self._bind(expr)
         raise NotColumnar
 
@@ -334,10 +334,11 @@ class Lowering:
     def _bind(self, expr: Bind) -> ColumnClosure:
         slot, value = expr.variable.slot, self.lower(expr.value)
         body = self._within([slot]).lower(expr.body)
+        is_eager = expr.macro == EAGER
 
         def bind(batch: Batch) -> ColumnValue:
-            batch.columns[slot] = value(batch)
-            return body(batch)
+            bound = batch.columns[slot] = value(batch)
+            return with_bad(body(batch), bad_of(bound) if is_eager else None)
 
         return bind
 

@@ -30,7 +30,7 @@ from kdsl.plan.columns.atoms import is_fact, keyed
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.kinds import Kinds, Look, Sight
 from kdsl.plan.columns.rule import ColumnScope
-from kdsl.plan.ir import free_slots, operands
+from kdsl.plan.ir import EAGER, free_slots, operands
 from kdsl.plan.scalar import UNSET, Closure, Frame
 from kdsl.plan.scalar.comprehensions import Each, each_of
 from kdsl.plan.scalar.meter import spend
@@ -92,7 +92,7 @@ class Watcher:
                 return self._function(expr)
             case Comprehension():
                 return self._comprehension(expr)
-            case Bind(macro="bind"):
+            case Bind(macro=macro) if macro in ("bind", EAGER):
                 return self._bind(expr)
         return self.looks(children(expr))
 

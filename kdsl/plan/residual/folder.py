@@ -10,6 +10,7 @@ from typing import Final
 from kdsl.check.model import CheckedFn
 from kdsl.check.typed import (
     Aggregate,
+    Bind,
     CallFn,
     CallOf,
     Comprehension,
@@ -22,12 +23,13 @@ from kdsl.check.typed import (
 )
 from kdsl.check.types import BOOL, DOUBLE, INT, Type
 from kdsl.check.walk import walk
-from kdsl.plan.ir import Known, free_slots, map_children, operands, with_args
+from kdsl.plan.ir import EAGER, Known, free_slots, map_children, operands, with_args
 from kdsl.plan.passes.capture import capture
 from kdsl.plan.passes.fold import fold_constants
 from kdsl.plan.passes.inline import is_plain, substitute
 from kdsl.plan.residual.order import asks_first, fails_only_with
 from kdsl.plan.scalar.meter import Meter
+from kdsl.plan.scalar.tables import is_tabled
 from kdsl.plan.scope import Functions, RuleScope
 from kdsl.plan.steady import is_steady
 from kdsl.plan.values import EvalError, Value
@@ -237,20 +239,48 @@ class Folder:
         """Put the body of a function in place of its call where its arguments are simple.
 
         One of them may be a variable that fails, if the body asks it first: the call fails with it as well.
+        Others are computed before a body that constants make simpler.
         """
         fn = self._functions.fns[expr.fn]
         # A count inside would be known by another question.
         if not isinstance(fn, CheckedFn) or any(isinstance(part, Aggregate) for part in walk(fn.body)):
             return expr
-        unsure = [arg for arg in expr.args if not is_plain(arg, self._named)]
-        if len(unsure) > 1 or not all(isinstance(arg, Var) for arg in unsure):
-            return expr
         args = {param.slot: arg for param, arg in zip(fn.params, expr.args, strict=True)}
-        body = self.fold(self.substituted(fn.body, args))
-        if not all(isinstance(arg, Var) and asks_first(body, arg.slot) for arg in unsure):
-            return expr
+        unsure = [slot for slot, arg in args.items() if not is_plain(arg, self._named)]
+        match [args[slot] for slot in unsure]:
+            case []:
+                body = self.fold(self.substituted(fn.body, args))
+            case [Var(slot=slot)] if asks_first(found := self.fold(self.substituted(fn.body, args)), slot):
+                body = found
+            case _ if self._is_simplified(fn, expr.args):
+                body = self._with_computed(fn, args, unsure)
+            case _:
+                return expr
         self.save(1)
         return body
+
+    def _is_simplified(self, fn: CheckedFn, args: Sequence[TypedExpr]) -> bool:
+        """Tell whether constants may make the body of a function simpler than looking its result up."""
+        return any(isinstance(arg, Const) for arg in args) and not is_tabled(fn, args, self._functions.fns)
+
+    def _with_computed(self, fn: CheckedFn, args: dict[int, TypedExpr], unsure: Iterable[int]) -> TypedExpr:
+        """Return the body of a function for arguments of which some are computed before it."""
+        computed = [(self.variable(args[slot]), args[slot]) for slot in unsure]
+        variables = [variable for variable, _ in computed]
+        self._named.update([variable.slot for variable in variables])
+        whole = self.fold(self.substituted(fn.body, {**args, **dict(zip(unsure, variables, strict=True))}))
+        for variable, value in reversed(computed):
+            whole = Bind(
+                type=whole.type,
+                time=max(whole.time, value.time),
+                reads=whole.reads | value.reads,
+                span=whole.span,
+                variable=variable,
+                value=value,
+                body=whole,
+                macro=EAGER,
+            )
+        return whole
 
     def _comprehension(self, expr: Comprehension) -> TypedExpr:
         iterable = self.fold(expr.iterable)

@@ -28,7 +28,7 @@ from kdsl.check.typed import (
 from kdsl.check.types import UINT
 from kdsl.plan.functions import IMPLEMENTATIONS
 from kdsl.plan.functions.dispatch import dispatcher
-from kdsl.plan.ir import free_slots
+from kdsl.plan.ir import EAGER, free_slots
 from kdsl.plan.scalar.access import (
     compile_field,
     compile_key,
@@ -175,7 +175,9 @@ class Compiler:
         return tabled(call, [arg for _, arg in args]) if is_tabled(fn, expr.args, self._fns) else call
 
     def _bind(self, expr: Bind) -> Closure:
-        """Compile `cel.bind`, whose value is computed when it is first needed, `optMap` and `optFlatMap`."""
+        """Compile `cel.bind`, whose value is computed when it is first needed, `optMap` and `optFlatMap`, and
+        the argument of a call.
+        """
         slot, value = expr.variable.slot, self.compile(expr.value)
         if expr.macro == "bind":
             self.lazy[slot] = value
@@ -187,6 +189,13 @@ class Compiler:
 
             return bind
         body = self.compile(expr.body)
+        if expr.macro == EAGER:
+
+            def call(frame: Frame) -> Value:
+                frame[slot] = value(frame)
+                return body(frame)
+
+            return call
         is_flat = expr.macro == "optFlatMap"
 
         def map_optional(frame: Frame) -> Value:

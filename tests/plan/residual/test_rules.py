@@ -26,6 +26,8 @@ FNS = """
 fn holds(n: Node, key: string, value: string): bool = n.labels[?key].orValue("") == value
 fn twice(n: int): int = n + n
 fn either(n: int, wanted: int): int = wanted > 1 ? n + wanted : 0
+fn weighed(weight: int, first: int, second: int): int = second * weight + first
+fn sumTo(n: int, step: int): int = lists.range(n).map(i, i * step).sum()
 fn near(pod: Pod, c: Cluster): int = c.requiredAffinityTerms.count(t, t.matches(pod)).total()
 """
 BEHIND = 'require node.podCount < 9 else "full"'
@@ -106,6 +108,16 @@ PREDICATES = {
         """,
         ['require (cluster.topology("k").count(p, (p.priority > 4)).here(node) < 2) else '],
     ),
+    "what a call is given is computed before its body, in order": (
+        """
+        require weighed(2, 1 / node.podCount, node.labels[?"k"].value().size()) > 2 else "no"
+        require sumTo(node.podCount + 1, 3) < 5 else "a call that is worth a table stays"
+        """,
+        [
+            'require (bind(v1, (1 / node.podCount), bind(v2, node.labels[?"k"].value().size(), ((v2 * 2) + v1))) > 2) else no',
+            "require (t.sumTo((node.podCount + 1), 3) < 5) else a call that is worth a table stays",
+        ],
+    ),
     "functions that count stay, also as arguments": (
         'require twice(near(pod, cluster)) == 0 && holds(node, "k", "a") else "no"',
         ['require ((t.twice(t.near(pod, cluster)) == 0) && (node.labels[?"k"].orValue("") == "a")) else no'],
@@ -155,7 +167,7 @@ SCORES = {
         "let x = 1 / node.podCount\nvalue twice(x) + either(x, 1) + either(x, 2) + twice(x * 2)",
         [
             "let x = (1 / node.podCount)",
-            "value ((((x + x) + t.either(x, 1)) + (x + 2)) + t.twice((x * 2)))",
+            "value ((((x + x) + bind(v1, x, 0)) + (x + 2)) + t.twice((x * 2)))",
         ],
     ),
     "of what may fail nothing is taken for granted": (
