@@ -14,7 +14,7 @@ negative, so that how many what-ifs were looked at does not show in the version 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import TypeAlias, cast
 
@@ -25,6 +25,7 @@ from kdsl.base.resources import resource_order
 from kdsl.cluster.catalog import Catalog
 from kdsl.cluster.changes import Changes
 from kdsl.cluster.columns import Bounds, Columns, Int64Column, grown, readable
+from kdsl.cluster.frozen_map import NO_STRINGS
 from kdsl.cluster.images import ImageSpread
 from kdsl.cluster.looks import Looks, look_of, look_of_facts
 from kdsl.cluster.node import NodeInfo
@@ -137,6 +138,8 @@ class LiveSnapshot(Snapshot):
         self._names: list[str] = []
         self.names = self._names
         self._infos: list[NodeInfo | None] = []
+        self.labels: list[Mapping[str, str]] = []
+        """The labels of the node of each row: whoever reads one key of all nodes reads nothing else."""
         self._rows: dict[str, int] = {}
         self._free: list[int] = []
         self._static_version = self._usage_version = self._pod_counts = np.zeros(0, np.int64)
@@ -238,6 +241,7 @@ class LiveSnapshot(Snapshot):
         """Take over the facts of a node."""
         row = self._rows[info.name]
         self._infos[row] = info
+        self.labels[row] = info.facts.labels.entries
         self._allocatable.write(row, info.allocatable.amounts())
         self._resource_names = None
         self.fact_changes.note(row, len(self._infos))
@@ -279,6 +283,7 @@ class LiveSnapshot(Snapshot):
     def _clear(self, row: int) -> None:
         self._names[row] = ""
         self._infos[row] = None
+        self.labels[row] = NO_STRINGS.entries
         for columns in (self._allocatable, self._requested, self._scored):
             columns.clear(row)
         self._pod_counts[row] = 0
@@ -295,6 +300,7 @@ class LiveSnapshot(Snapshot):
         old, rows = len(self._names), len(self._names) + by
         self._names.extend([""] * by)
         self._infos.extend([None] * by)
+        self.labels.extend([NO_STRINGS.entries] * by)
         self._free.extend(reversed(range(old, rows)))
         for columns in (self._allocatable, self._requested, self._scored):
             columns.resize(rows)

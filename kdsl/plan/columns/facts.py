@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.node import NodeFacts, NodeInfo
+from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.snapshot import LiveSnapshot, Rows
 from kdsl.plan.values import NONE, Optional, Value
 
@@ -33,8 +33,8 @@ _SPARE: Final = 1024
 
 _OF_FACTS: Final = frozenset([field.name for field in fields(NodeFacts)])
 
-Read: TypeAlias = Callable[[Sequence[NodeInfo]], Sequence[Value]]
-"""Returns what a column holds of some nodes, None where it holds nothing."""
+Read: TypeAlias = Callable[[LiveSnapshot, Rows], Sequence[Value]]
+"""Returns what a column holds of the nodes of some rows, None where it holds nothing."""
 
 
 class FactColumn:
@@ -106,7 +106,7 @@ class FactColumn:
     def _encode(self, snapshot: LiveSnapshot, rows: Rows) -> None:
         """Encode the nodes of some rows, none of which is free."""
         numbers = self.numbers
-        values = self._read(snapshot.infos(rows))
+        values = self._read(snapshot, rows)
         new = [value for value in dict.fromkeys(values) if value not in numbers]
         numbers.update(zip(new, count(len(numbers)), strict=False))
         self.values += new
@@ -156,8 +156,12 @@ class Facts:
 
 def _entries(attribute: str, key: str) -> Read:
     """Return what reads the entry of a map of nodes."""
+    if attribute == "labels":
+        return lambda snapshot, rows: [
+            labels.get(key) for labels in map(snapshot.labels.__getitem__, rows.tolist())
+        ]
     maps_of = _attribute(attribute)
-    return lambda nodes: [found.entries.get(key) for found in maps_of(nodes)]
+    return lambda snapshot, rows: [found.entries.get(key) for found in maps_of(snapshot, rows)]
 
 
 def _attribute(name: str) -> Read:
@@ -166,5 +170,5 @@ def _attribute(name: str) -> Read:
     """
     read: Callable[[object], Value] = attrgetter(name)
     if name in _OF_FACTS:
-        return lambda nodes: list(map(read, [node.facts for node in nodes]))
-    return lambda nodes: list(map(read, nodes))
+        return lambda snapshot, rows: list(map(read, [node.facts for node in snapshot.infos(rows)]))
+    return lambda snapshot, rows: list(map(read, snapshot.infos(rows)))

@@ -19,6 +19,6 @@ PASSES: tuple[Pass, ...] = (fold_constants, capture, hoist_lasting)
 """What happens to every expression of a rule, in order."""
 
 LATE_PASSES: tuple[Pass, ...] = (hoist_lasting,)
-"""What is left to do of that for a rule that was rewritten for a kind of pod: it was made of expressions that
-were folded and captured.
+"""What is left to do of that for a rule that was rewritten for a kind of pod: it is made of expressions that
+were folded and captured, and none of its variables is a constant.
 """
