@@ -75,14 +75,14 @@ class _Search(Struct, eq=False):
         """Take the next run; tell whether the search is over."""
         column, passed = judged.column, judged.passed
         room = self.wanted - self.found
-        found = len(column) if passed is None else len(passed)
+        found = len(column.ids) if passed is None else len(passed)
         is_over = found > room
         if is_over:
             column, found = column.take(slice(room if passed is None else passed[room])), room
         elif judged.error is not None:
             self.error, is_over = judged.error, True
         self.found += found
-        rows = run[: len(column)]
+        rows = run[: len(column.ids)]
         self.runs.append((rows, column, rows if passed is None else run[passed[:found]]))
         return is_over
 

@@ -99,11 +99,11 @@ def search(
             return Search(prefilter, nominated, start, start, wanted=1, nominated=True)
     candidates = candidate_rows(snapshot, prefilter.names)
     wanted = _wanted(attempt, len(candidates), settings.percentage)
-    kind, reaches = _kind_of(attempt, prefilter), settings.reaches
+    reach = settings.reaches.of(_kind_of(attempt, prefilter))
     found = find_feasible(
-        judge, Rotated(candidates, start), wanted, settings.workers, settings.run_length, reaches.of(kind)
+        judge, Rotated(candidates, start), wanted, settings.workers, settings.run_length, reach.expected
     )
-    reaches.note(kind, len(found.rows))
+    reach.note(len(found.rows))
     verdicts = run_feasible_filters(attempt, found).including(nominated)
     end = next_start(start, len(verdicts.rows), len(snapshot.order))
     return Search(prefilter, verdicts, start, end, wanted)

@@ -9,7 +9,7 @@ from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cycle import reaches as module
 from kdsl.cycle.attempt import Attempt
-from kdsl.cycle.reaches import Reaches
+from kdsl.cycle.reaches import Reach, Reaches
 from kdsl.cycle.search import SearchSettings, search
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.state import CycleState
@@ -21,22 +21,23 @@ _NO = Status(Code.UNSCHEDULABLE, ("no",))
 
 
 def test_the_lesser_of_the_last_two_is_expected() -> None:
-    reaches = Reaches()
-    expected = [reaches.of("k")]
+    reach = Reach()
+    expected = [reach.expected]
     for visited in (700, 500, 900, 800):
-        reaches.note("k", visited)
-        expected.append(reaches.of("k"))
+        reach.note(visited)
+        expected.append(reach.expected)
     assert expected == [0, 0, 500, 500, 800]
-    assert reaches.of("other") == 0
 
 
 def test_what_is_known_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_KINDS", 3)
     reaches = Reaches()
     for kind in range(10):
-        for _ in range(2):
-            reaches.note(kind, 100)
-    assert sum(reaches.of(kind) > 0 for kind in range(10)) <= 3
+        reach = reaches.of(kind)
+        assert reaches.of(kind) is reach
+        reach.note(100)
+        reach.note(100)
+    assert sum(reaches.of(kind).expected > 0 for kind in range(9, -1, -1)) <= 3
 
 
 class _Alike:
