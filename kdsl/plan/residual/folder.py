@@ -21,12 +21,13 @@ from kdsl.check.typed import (
     TypedItem,
     Var,
 )
-from kdsl.check.types import BOOL, DOUBLE, INT, Type
+from kdsl.check.types import BOOL, DOUBLE, Type
 from kdsl.check.walk import walk
 from kdsl.plan.ir import EAGER, Known, free_slots, map_children, operands, with_args
 from kdsl.plan.passes.capture import capture
 from kdsl.plan.passes.fold import fold_constants
 from kdsl.plan.passes.inline import is_plain, substitute
+from kdsl.plan.residual.lists import bound, known_items, list_of
 from kdsl.plan.residual.order import asks_first, fails_only_with
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scalar.tables import is_tabled
@@ -205,9 +206,9 @@ class Folder:
             case "add_int64" | "subtract_int64", (other, Const(value=0)):
                 return other
             case "add_list", (left, right):
-                parts = [_items(left), _items(right)]
+                parts = [known_items(left), known_items(right)]
                 if parts[0] is not None and parts[1] is not None:
-                    return _list(expr, expr.type, (*parts[0], *parts[1]))
+                    return list_of(expr, expr.type, (*parts[0], *parts[1]))
             case "list_sum_int" | "list_sum_double", (ListOf(items=items),) if not any(
                 item.optional for item in items
             ):
@@ -284,7 +285,7 @@ class Folder:
 
     def _comprehension(self, expr: Comprehension) -> TypedExpr:
         iterable = self.fold(expr.iterable)
-        items = _items(iterable) if expr.iterable.type.name == "list" else None
+        items = known_items(iterable) if expr.iterable.type.name == "list" else None
         if items is not None and len(items) <= MAX_ITEMS:
             unrolled = self._unrolled(expr, items)
             if unrolled is not None:
@@ -306,11 +307,11 @@ class Folder:
                 chosen = self._chosen(expr, expr.where, items)
                 if chosen is not None:
                     bodies = tuple([self._of_item(expr.body, expr, *each) for each in chosen])
-                    return _list(expr, expr.type, bodies)
+                    return list_of(expr, expr.type, bodies)
             case Macro.FILTER:
                 chosen = self._chosen(expr, expr.body, items)
                 if chosen is not None and (self._are_sure(items) or len(chosen) == len(items)):
-                    return _list(expr, expr.type, tuple([item for _, item in chosen]))
+                    return list_of(expr, expr.type, tuple([item for _, item in chosen]))
             case _:
                 pass
         return None
@@ -339,7 +340,7 @@ class Folder:
         """Return a list of numbers with the sum of another: nothing is left out, but counts as zero. None
         where there is no such form.
         """
-        items, where = _items(expr.iterable), expr.where
+        items, where = known_items(expr.iterable), expr.where
         if items is None or len(items) > MAX_ITEMS or where is None or expr.macro not in _RESULTS:
             return None
         if not self._are_sure(items):
@@ -360,7 +361,7 @@ class Folder:
                 overload="conditional",
             )
             summands.append(self.fold(choice))
-        return _list(expr, expr.type, tuple(summands))
+        return list_of(expr, expr.type, tuple(summands))
 
     def _chosen(
         self, expr: Comprehension, condition: TypedExpr | None, items: Sequence[TypedExpr]
@@ -380,43 +381,6 @@ class Folder:
     def _of_item(self, part: TypedExpr, expr: Comprehension, place: int, item: TypedExpr) -> TypedExpr:
         """Return what is left of a part of a macro for one item."""
         return self.fold(self.substituted(part, bound(expr.variables, place, item)))
-
-
-def bound(variables: Sequence[Var], place: int, item: TypedExpr) -> dict[int, TypedExpr]:
-    """Return what stands for the variables of a loop over a list, one or two, for the item at a place."""
-    values = (item,) if len(variables) == 1 else (Known.of(item, place, INT), item)
-    return {variable.slot: value for variable, value in zip(variables, values, strict=True)}
-
-
-def items_of(expr: TypedExpr) -> list[TypedExpr] | None:
-    """Return the items of a constant list; None for anything else."""
-    return _items(expr) if isinstance(expr, Const) and expr.type.name == "list" else None
-
-
-def _items(expr: TypedExpr) -> list[TypedExpr] | None:
-    """Return the items of a list that is written out or constant, each of them a constant or a variable."""
-    match expr:
-        case Known(value=tuple() | list() as values):
-            (type_,) = expr.type.args
-            return [Known.of(expr, value, type_) for value in values]
-        case ListOf(items=items) if all(
-            not each.optional and isinstance(each.value, (Const, Var)) for each in items
-        ):
-            return [each.value for each in items]
-    return None
-
-
-def _list(expr: TypedExpr, type_: Type, items: tuple[TypedExpr, ...]) -> Known | ListOf:
-    """Return a list where `expr` stands, a constant one if all of its items are."""
-    if all(isinstance(item, Known) for item in items):
-        return Known.of(expr, tuple([item.value for item in items if isinstance(item, Known)]), type_)
-    return ListOf(
-        type=type_,
-        time=expr.time,
-        reads=expr.reads,
-        span=expr.span,
-        items=tuple([TypedItem(item, False) for item in items]),
-    )
 
 
 def _is_closed(type_: Type) -> bool:

@@ -22,7 +22,8 @@ from kdsl.check.typed import Aggregate, Comprehension, Const, ListOf, TypedExpr,
 from kdsl.check.types import BOOL, BindingTime
 from kdsl.check.walk import children
 from kdsl.plan.early import split_body
-from kdsl.plan.residual.folder import MAX_ITEMS, Folder, bound, items_of, prepared
+from kdsl.plan.residual.folder import MAX_ITEMS, Folder, prepared
+from kdsl.plan.residual.lists import bound, items_of
 from kdsl.plan.scope import Functions, RuleScope
 from kdsl.plan.values import Value
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.frozen_map import FrozenMap
@@ -82,3 +85,26 @@ def test_what_has_no_name_is_counted_every_time() -> None:
     assert count.counting.handle.tally() is None
     assert count.renewed(Meter(100)) is not count
     assert not TallyStore.of(cache.snapshot())._tallies
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_threads_that_ask_at_once_find_the_same(known: bool) -> None:
+    cache = _cluster()
+    counts = [_count(cache, at % 3) for at in range(12)]
+    for number in range(20):
+        cache.add_node(NodeFacts(f"n{number}", labels=FrozenMap({f"k{at}": str(number) for at in range(3)})))
+        cache.snapshot()
+        if known:
+            counts[0].renewed(Meter(10_000))
+        barrier = Barrier(len(counts))
+
+        def ask(count: TopologyCount, barrier: Barrier = barrier) -> tuple[int, object]:
+            barrier.wait()
+            found = count.renewed(Meter(10_000))
+            return found.domains(), found.sums
+
+        with ThreadPoolExecutor(len(counts)) as pool:
+            found = list(pool.map(ask, counts))
+        assert [domains for domains, _ in found] == [number + 2] * len(counts)
+        for at, (_, sums) in enumerate(found):
+            assert sums is found[at % 3][1]
