@@ -380,11 +380,13 @@ def test_joined_predicates_judge_other_pods_on_a_node_as_they_do_alone(
         nodes = NodeSet.all(cache.snapshot())
         plugins = [each for each in compile_rules(text).predicates if isinstance(each, PredicatePlugin)]
         alone, together = CycleState(), CycleState()
-        for state, answered in (
-            (alone, [(each.name, each.pre_filter(alone, pod, nodes)) for each in plugins]),
-            (together, answers_of(warm.pre_filter(together, pod, nodes))),
-        ):
-            state.skipped_filters |= {name for name, answer in answered if isinstance(answer, Status)}
+        answered = [(each.name, each.pre_filter(alone, pod, nodes)) for each in plugins]
+        joined = answers_of(warm.pre_filter(together, pod, nodes))
+        statuses = [answer for _, answer in answered if isinstance(answer, Status)]
+        if any(status.code is not Code.SKIP for status in statuses):
+            continue  # nobody filters for a pod that PreFilter rejects
+        alone.skipped_filters |= {name for name, answer in answered if isinstance(answer, Status)}
+        together.skipped_filters |= {name for name, answer in joined if isinstance(answer, Status)}
         for row in nodes.rows.tolist():
             node = nodes.snapshot.info(row)
             less = node
