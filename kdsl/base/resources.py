@@ -21,14 +21,12 @@ from kdsl.base.quantity import (
     QuantityFormat,
     parse_quantity,
 )
+from kdsl.base.sharing import MAX_SHARED, sharing
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
 EPHEMERAL_STORAGE: Final = "ephemeral-storage"
 PODS: Final = "pods"
-
-MAX_SHARED: Final = 4096
-"""So many amounts are remembered to be shared, and so many running totals: about 1 kB each."""
 
 _LEADING: Final = {CPU: 0, MEMORY: 1, EPHEMERAL_STORAGE: 2}
 _BINARY: Final = ("memory", "ephemeral-storage", "hugepages-")
@@ -187,10 +185,8 @@ class Resources:
         return f"Resources({', '.join(f'{name}={quantity}' for name, quantity in self.items())})"
 
 
-@lru_cache(MAX_SHARED)
-def shared(resources: Resources) -> Resources:
-    """Return one object for equal amounts: comparing and hashing it takes no time after the first."""
-    return resources
+shared: Final = sharing(Resources)
+"""Returns one object for equal amounts: hashing it takes no time after the first either."""
 
 
 @lru_cache(MAX_SHARED)

@@ -7,9 +7,9 @@ Namespaces are those it lists, those its namespaceSelector selects, and the pod'
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from kdsl.base.sharing import sharing
 from kdsl.cluster.label_selectors import LabelSelector, own_labels, read_selector
 from kdsl.cluster.objects import ObjectMeta, PodAffinity, PodAffinityTermSpec
 from kdsl.cluster.selectors import Operator
@@ -17,12 +17,6 @@ from kdsl.cluster.selectors import Operator
 if TYPE_CHECKING:
     # A pod has terms, and terms look at pods.
     from kdsl.cluster.pod import PodInfo
-
-
-MAX_SHARED: Final = 4096
-"""So many terms are remembered to be shared: pods of one template have one object, which is told to be equal
-at a glance.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +72,8 @@ class PodAffinityTerm:
         return self.namespace_selector is not None and self.namespace_selector.matches(pod.namespace_labels)
 
 
-@lru_cache(maxsize=MAX_SHARED)
-def _shared(term: PodAffinityTerm) -> PodAffinityTerm:
-    """Return the term, or an equal one that was here before."""
-    return term
+# Pods of one template have one object.
+_shared: Final = sharing(PodAffinityTerm)
 
 
 def required_terms(affinity: PodAffinity, owner: ObjectMeta) -> tuple[PodAffinityTerm, ...]:

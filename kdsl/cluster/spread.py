@@ -7,9 +7,9 @@ spread over the domains of a topology key; the inclusion policies say which node
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from kdsl.base.sharing import sharing
 from kdsl.cluster.label_selectors import LabelSelector, own_labels, read_selector
 from kdsl.cluster.objects import ObjectMeta, TopologySpreadConstraint
 
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from kdsl.cluster.pod import PodInfo
 
 HONOR: Final = "Honor"
-MAX_SHARED: Final = 4096
-"""So many constraints are remembered to be shared: pods of one template have one object, which is told to be
-equal at a glance.
-"""
 _REPELLING: Final = ("NoSchedule", "NoExecute")
 
 
@@ -117,7 +113,5 @@ class SpreadConstraint:
         return replace(self, namespace=namespace, selector=selector)
 
 
-@lru_cache(maxsize=MAX_SHARED)
-def _shared(constraint: SpreadConstraint) -> SpreadConstraint:
-    """Return the constraint, or an equal one that was here before."""
-    return constraint
+# Pods of one template have one object.
+_shared: Final = sharing(SpreadConstraint)

@@ -52,31 +52,29 @@ class Record(Struct, eq=False):
         attempt, search, choice, result = self.attempt, self.search, self.choice, self.postfilter
         visited = 0 if search is None else len(search.verdicts.rows)
         nominated = None if result is None else result.nominated
-        # The hot path: with so many names the call takes five times as long as by position.
         return Decision(
-            attempt.pod.key,
-            attempt.table.profile,
-            outcome,
-            node,
-            message,
-            tuple(attempt.state.faults),
-            visited,
-            0 if search is None else visited - search.verdicts.rejected,
-            len(attempt.snapshot.order),
-            0 if search is None else search.start,
-            0 if search is None else search.wanted,
-            self._prefilter(),
-            self._rejections(),
-            None if choice is None else choice.total,
-            0 if choice is None else choice.tied,
-            self.tie_break,
-            None if result is None else result.status,
-            "" if nominated is None else nominated.node,
-            () if nominated is None or not nominated.node else self._victims(nominated.victims),
-            None,  # nobody has turned the pod away from its node yet
-            self.rules,
-            attempt.snapshot.version,
-            self._verdicts() if self.detail is Detail.FULL else (),
+            pod=attempt.pod.key,
+            profile=attempt.table.profile,
+            outcome=outcome,
+            node=node,
+            message=message,
+            faults=tuple(attempt.state.faults),
+            evaluated=visited,
+            feasible=0 if search is None else visited - search.verdicts.rejected,
+            nodes=len(attempt.snapshot.order),
+            start=0 if search is None else search.start,
+            sampled=0 if search is None else search.wanted,
+            prefilter=self._prefilter(),
+            rejections=self._rejections(),
+            total=None if choice is None else choice.total,
+            tied=0 if choice is None else choice.tied,
+            tie_break=self.tie_break,
+            postfilter=None if result is None else result.status,
+            nominated="" if nominated is None else nominated.node,
+            victims=() if nominated is None or not nominated.node else self._victims(nominated.victims),
+            rules=self.rules,
+            snapshot=attempt.snapshot.version,
+            verdicts=self._verdicts() if self.detail is Detail.FULL else (),
         )
 
     def _victims(self, pods: Iterable[str]) -> tuple[Victim, ...]:

@@ -164,8 +164,7 @@ class StatusColumn(Struct, frozen=True, eq=False):
     @classmethod
     def of(cls, statuses: Iterable[Status | None]) -> StatusColumn:
         """Encode one status per node; None is success."""
-        table = [SUCCESS]
-        known: dict[Status, int] = {SUCCESS: 0}
+        table = StatusTable()
         ids: list[int] = []
         latest: Status | None = None
         number = 0
@@ -173,11 +172,6 @@ class StatusColumn(Struct, frozen=True, eq=False):
             # Most nodes have the very object that the one before had, and hashing takes longer than all else.
             if status is not latest:
                 latest = status
-                if status is None or status.code is Code.SUCCESS:
-                    number = 0
-                else:
-                    number = known.setdefault(status, len(table))
-                    if number == len(table):
-                        table.append(status)
+                number = 0 if status is None or status.code is Code.SUCCESS else table.number(status)
             ids.append(number)
         return cls(np.array(ids, dtype=np.int32), table)

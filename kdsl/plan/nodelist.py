@@ -5,7 +5,7 @@ To whatever goes through them they are lists. What knows them looks at all of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.nodeset import NodeSet
-from kdsl.plan.few_codes import FEW, first_places, text_of
+from kdsl.plan.codes import FEW, first_places, first_rows, text_of
 
 
 class NodeList(Sequence[NodeInfo]):
@@ -61,16 +61,13 @@ class StringList(Sequence[str]):
     def distinct(self) -> tuple[str, ...]:
         """Return the distinct items, in the order in which they first come."""
         codes, values = self._codes, self._values
+        found: Iterable[int]
         if len(values) <= FEW:
-            # Values may be equal though their codes are not.
             found = first_places(text_of(codes), len(values))
-            return tuple(dict.fromkeys([values[code] for code in found]))
-        count = len(codes)
-        first = np.full(len(values), count)
-        # Of several items with one code the last that is written counts: the first one.
-        first[codes[::-1]] = np.arange(count - 1, -1, -1)
-        order = np.sort(first[first < count])
-        return tuple(dict.fromkeys(values[code] for code in codes[order].tolist()))
+        else:
+            found = codes[first_rows(codes, len(values))].tolist()
+        # Values may be equal though their codes are not.
+        return tuple(dict.fromkeys([values[code] for code in found]))
 
     def total(self, weight: Callable[[str], int]) -> int:
         """Add up what the items weigh; `weight` takes any of the values."""

@@ -9,9 +9,9 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from kdsl.plan.codes import BYTES, first_places, first_rows
 from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.columns.column import Array
-from kdsl.plan.few_codes import BYTES, first_places
 
 Codes = NDArray[np.int64]
 Digit = tuple[NDArray[np.integer[Any]], int]
@@ -132,11 +132,7 @@ def grouped(digits: Sequence[Digit], rows: int) -> tuple[Array, Codes]:
 
 def _by_table(codes: Codes, size: int) -> tuple[Array, Codes]:
     """Do as `grouped` where there are so few codes that each has a cell."""
-    first = np.full(size, -1)
-    # Of several rows with one code the last that is written counts: the first one.
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    representatives = first[first >= 0]
-    representatives.sort()
+    representatives = first_rows(codes, size)
     places = np.zeros(size, np.int64)
     places[codes.take(representatives)] = np.arange(len(representatives))
     return representatives, places.take(codes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import LiveSnapshot, Rows
+from kdsl.cluster.snapshot import LiveSnapshot, Rows, Snapshot
 from kdsl.hooks.joined import PreFilterAnswers
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
@@ -225,13 +226,9 @@ class JoinedPredicates:
             return self._imagine(kind, state, pod, nodes)
         table, ids = kind.table, None
         for parts, answers in kind.verdicts:
-
-            def compute(rows: Rows, parts: tuple[_Part, ...] = parts) -> NDArray[np.int32]:
-                return _judge(parts, pod, NodeSet(nodes.snapshot, rows), table)
-
             only = answers.only
             if only is None:
-                found, only = answers.get(nodes.rows, compute)
+                found, only = answers.get(nodes.rows, partial(_judge, parts, pod, nodes.snapshot, table))
             elif only != 0:
                 found = np.full(len(nodes), only, _IDS)
             if only != 0:
@@ -243,11 +240,7 @@ class JoinedPredicates:
         table, row, ids = kind.table, int(nodes.rows[0]), None
         node = nodes.snapshot.info(row)
         for parts, answers in kind.verdicts:
-
-            def compute(rows: Rows, parts: tuple[_Part, ...] = parts) -> NDArray[np.int32]:
-                return _judge(parts, pod, NodeSet(nodes.snapshot, rows), table)
-
-            answer = answers.imagine(row, node, compute)
+            answer = answers.imagine(row, node, partial(_judge, parts, pod, nodes.snapshot, table))
             if answer:
                 found = np.array([answer], _IDS)
                 ids = found if ids is None else table.first(ids, found)
@@ -306,8 +299,10 @@ def _has_other_pods_only(nodes: NodeSet) -> bool:
     return same_facts and snapshot.changed_rows == {row}
 
 
-def _judge(parts: Sequence[_Part], pod: PodInfo, nodes: NodeSet, table: _Table) -> NDArray[np.int32]:
-    ids = np.zeros(len(nodes), _IDS)
+def _judge(
+    parts: Sequence[_Part], pod: PodInfo, snapshot: Snapshot, table: _Table, rows: Rows
+) -> NDArray[np.int32]:
+    nodes, ids = NodeSet(snapshot, rows), np.zeros(len(rows), _IDS)
     for part in parts:
         left = np.flatnonzero(ids == 0)
         if not len(left):

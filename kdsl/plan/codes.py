@@ -1,4 +1,6 @@
-"""Few codes as bytes: a text is the fastest thing to look for a number in."""
+"""Where codes first stand. Few of them are looked for as bytes: a text is the fastest thing to look for a
+number in.
+"""
 
 from __future__ import annotations
 
@@ -31,3 +33,13 @@ def first_places(text: bytes, most: int) -> dict[int, int]:
         found[code] = text.index(code)
         rest = rest.translate(None, _TEXTS[code])
     return found
+
+
+def first_rows(codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.int64]:
+    """Return where each of the codes below `size` first stands, in ascending order; those that are nowhere
+    are left out.
+    """
+    first = np.full(size, -1)
+    # Of several rows with one code the last that is written counts: the first one.
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return np.sort(first[first >= 0])
