@@ -15,6 +15,7 @@ from kdsl.cluster.ports import HostPort
 from kdsl.cluster.taints import Taint, Toleration
 
 from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program
+from tests.plan.expressions import Expressions
 
 FNS = """
 fn twice(n: int): int = n * 2
@@ -106,48 +107,11 @@ BOOL_LEAVES = st.sampled_from(
         'pod.labels.all(k, cel.bind(l, k + "", node.labels[?l].orValue("a") == "a"))',
         "pod.labels.exists(k, cluster.pods.exists(p, k in p.labels) && node.podCount < 2)",
     ]
-).map("({})".format)
+)
 
 
-def ints(depth: int) -> st.SearchStrategy[str]:
-    if depth == 0:
-        return INT_LEAVES
-    inner = ints(depth - 1)
-    return st.one_of(
-        INT_LEAVES,
-        st.builds("({} {} {})".format, inner, st.sampled_from("+-*/%"), inner),
-        st.builds("({} ? {} : {})".format, bools(depth - 1), inner, inner),
-        st.builds("int({})".format, doubles(depth - 1)),
-    )
-
-
-def doubles(depth: int) -> st.SearchStrategy[str]:
-    if depth == 0:
-        return DOUBLE_LEAVES
-    inner = doubles(depth - 1)
-    return st.one_of(
-        DOUBLE_LEAVES,
-        st.builds("({} {} {})".format, inner, st.sampled_from("+-*/"), inner),
-        st.builds("double({})".format, ints(depth - 1)),
-        st.builds("({} ? {} : {})".format, bools(depth - 1), inner, inner),
-    )
-
-
-def bools(depth: int) -> st.SearchStrategy[str]:
-    if depth == 0:
-        return BOOL_LEAVES
-    inner = bools(depth - 1)
-    orders = st.sampled_from(["<", "==", ">=", "!="])
-    return st.one_of(
-        BOOL_LEAVES,
-        st.builds("({} {} {})".format, inner, st.sampled_from(["&&", "||", "==", "<"]), inner),
-        st.builds("({} {} {})".format, ints(depth - 1), orders, ints(depth - 1)),
-        st.builds("({} {} {})".format, doubles(depth - 1), orders, doubles(depth - 1)),
-        st.builds("!({})".format, inner),
-    )
-
-
-INTS, DOUBLES, BOOLS = ints(2), doubles(2), bools(2)
+EXPRESSIONS = Expressions(INT_LEAVES, BOOL_LEAVES, DOUBLE_LEAVES)
+INTS, DOUBLES, BOOLS = EXPRESSIONS.ints(2), EXPRESSIONS.doubles(2), EXPRESSIONS.bools(2)
 REASONS = st.sampled_from(["no", "on ${node.name}", "has ${node.podCount}", "of ${pod.priority}", "${a}"])
 LOOPS = st.sampled_from(
     [

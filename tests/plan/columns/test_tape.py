@@ -24,6 +24,7 @@ from kdsl.plan.verdicts import Verdicts
 from kdsl.plan.views import ClusterView
 
 from tests.plan.columns.both import cluster, predicate_program, score_program
+from tests.plan.expressions import Expressions
 
 FNS = """
 fn share(used: quantity, capacity: quantity): double = math.least(1.0, ratio(used, capacity))
@@ -194,48 +195,11 @@ BOOL_LEAVES = st.sampled_from(
         '["cpu", "memory"].all(r, pod.requests[r] <= node.allocatable[r] - node.requested[r])',
         '["cpu", "memory"].exists(r, node.allocatable[r] > quantity("1"))',
     ]
-).map("({})".format)
+)
 
 
-def _ints(depth: int) -> st.SearchStrategy[str]:
-    if depth == 0:
-        return INT_LEAVES
-    inner = _ints(depth - 1)
-    return st.one_of(
-        INT_LEAVES,
-        st.builds("({} {} {})".format, inner, st.sampled_from("+-*/%"), inner),
-        st.builds("({} ? {} : {})".format, _bools(depth - 1), inner, inner),
-        st.builds("int({})".format, _doubles(depth - 1)),
-        st.builds("-({})".format, inner),
-    )
-
-
-def _doubles(depth: int) -> st.SearchStrategy[str]:
-    if depth == 0:
-        return DOUBLE_LEAVES
-    inner = _doubles(depth - 1)
-    return st.one_of(
-        DOUBLE_LEAVES,
-        st.builds("({} {} {})".format, inner, st.sampled_from("+-*/"), inner),
-        st.builds("({} ? {} : {})".format, _bools(depth - 1), inner, inner),
-        st.builds("double({})".format, _ints(depth - 1)),
-    )
-
-
-def _bools(depth: int) -> st.SearchStrategy[str]:
-    if depth == 0:
-        return BOOL_LEAVES
-    inner, orders = _bools(depth - 1), st.sampled_from(["<", "<=", "==", ">=", ">", "!="])
-    return st.one_of(
-        BOOL_LEAVES,
-        st.builds("({} {} {})".format, inner, st.sampled_from(["&&", "||", "=="]), inner),
-        st.builds("({} {} {})".format, _ints(depth - 1), orders, _ints(depth - 1)),
-        st.builds("({} {} {})".format, _doubles(depth - 1), orders, _doubles(depth - 1)),
-        st.builds("!({})".format, inner),
-    )
-
-
-BOOLS, VALUES = _bools(2), st.one_of(_ints(3), _doubles(3))
+EXPRESSIONS = Expressions(INT_LEAVES, BOOL_LEAVES, DOUBLE_LEAVES)
+BOOLS, VALUES = EXPRESSIONS.bools(2), st.one_of(EXPRESSIONS.ints(3), EXPRESSIONS.doubles(3))
 ARRIVALS = st.lists(
     st.one_of(
         st.builds(PodInfo, st.just("a"), requests=AMOUNTS),

@@ -36,6 +36,7 @@ from kdsl.plan.standing.predicates import JoinedPredicates
 from kdsl.plan.standing.scores import JoinedScores
 from numpy.typing import NDArray
 
+from tests.plan.expressions import Expressions
 from tests.plan.lab import DEFAULT_QUEUE, compile_rules, predicate, score
 
 INT_LEAVES = st.sampled_from(
@@ -66,32 +67,8 @@ BOOL_LEAVES = st.sampled_from(
 )
 
 
-def ints(depth: int) -> st.SearchStrategy[str]:
-    """Expressions of type int, nested up to `depth`."""
-    if depth == 0:
-        return INT_LEAVES
-    inner = ints(depth - 1)
-    return st.one_of(
-        INT_LEAVES,
-        st.builds("({} {} {})".format, inner, st.sampled_from("+-*/%"), inner),
-        st.builds("({} ? {} : {})".format, bools(depth - 1), inner, inner),
-    )
-
-
-def bools(depth: int) -> st.SearchStrategy[str]:
-    """Expressions of type bool, nested up to `depth`."""
-    if depth == 0:
-        return BOOL_LEAVES
-    inner = bools(depth - 1)
-    return st.one_of(
-        BOOL_LEAVES,
-        st.builds("({} {} {})".format, inner, st.sampled_from(["&&", "||"]), inner),
-        st.builds("({} {} {})".format, ints(depth - 1), st.sampled_from(["<", "==", ">="]), ints(depth - 1)),
-        st.builds("!({})".format, inner),
-    )
-
-
-INTS, BOOLS = ints(3), bools(3)
+EXPRESSIONS = Expressions(INT_LEAVES, BOOL_LEAVES)
+INTS, BOOLS = EXPRESSIONS.ints(3), EXPRESSIONS.bools(3)
 REASONS = st.sampled_from(["no", "on ${node.name}", "has ${node.podCount}", "of ${pod.priority}", "${a}"])
 LOOP = 'for x, y in pod.labels where x != y { let c = a + x.size() @ require c > 3 else "${x} ${y}" }'
 

@@ -105,6 +105,19 @@ class Question:
         return attrgetter("priority") if self.name == "priority" else None
 
 
+class NotingQuestion(Question):
+    """Notes the names of those it is asked about."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.asked: list[str] = []
+
+    def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
+        values = tuple(values)
+        self.asked.extend(value.name for value in values)
+        return super().answers(values, meter)
+
+
 def is_eligible(info: NodeInfo, filter_: str) -> bool:
     match filter_:
         case "cordoned":
@@ -262,19 +275,12 @@ def test_counts_are_those_of_counting_anew(
 
 
 def test_a_row_is_counted_once_at_one_version() -> None:
-    asked: list[str] = []
-
-    class Counting(Question):
-        def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
-            values = tuple(values)
-            asked.extend(value.name for value in values)
-            return super().answers(values, meter)
-
     cache = ClusterCache()
     for name in ("a", "b"):
         cache.add_node(NodeFacts(name, labels=FrozenMap({"zone": name})))
         cache.add_pod(PodInfo(f"on-{name}", node_name=name, priority=1))
-    question = Counting("urgent")
+    question = NotingQuestion("urgent")
+    asked = question.asked
     for _ in range(2):
         assert Topology(cache.snapshot(), "zone").count(question, Meter(100)).total() == 2
     assert sorted(asked) == ["on-a", "on-b"]
@@ -288,19 +294,12 @@ def test_a_row_is_counted_once_at_one_version() -> None:
 
 
 def test_pods_that_look_alike_are_asked_about_once() -> None:
-    asked: list[str] = []
-
-    class Counting(Question):
-        def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
-            values = tuple(values)
-            asked.extend(value.name for value in values)
-            return super().answers(values, meter)
-
     cache = ClusterCache()
     _zone(cache, "a", "b")
     for number in range(4):
         cache.add_pod(PodInfo(f"p{number}", node_name="ab"[number % 2], priority=number % 3))
-    question = Counting("priority")
+    question = NotingQuestion("priority")
+    asked = question.asked
     first = Topology(cache.snapshot(), "zone").count(question, Meter(100))
     assert (first.total(), first.sums.steps) == (3, 4)
     assert sorted(asked) == ["p0", "p1", "p2"]
