@@ -89,6 +89,11 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
     return any(diagnostic.is_error for diagnostic in diagnostics)
 
 
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name nearest to `name`, None where none is near."""
+    return next(iter(_near(name, known)), None)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return a help line naming the known name nearest to `name`, or nothing where none is near."""
     near = _near(name, known)

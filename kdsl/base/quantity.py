@@ -133,6 +133,13 @@ class Quantity:
             return _binary_text(units)
         return _decimal_text(self.nanos, self.format)
 
+    @property
+    def written(self) -> str:
+        """The text as people write it: the canonical one, but whole decimal amounts in digits, as `7000`."""
+        is_binary = self.format is QuantityFormat.BINARY_SI and abs(self.nanos) >= 1024 * NANOS_PER_UNIT
+        is_digits = self.is_integer and not is_binary
+        return str(self.nanos // NANOS_PER_UNIT) if is_digits else str(self)
+
 
 ZERO: Final = Quantity(0)
 

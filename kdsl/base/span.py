@@ -17,10 +17,14 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """One text and the name it is shown under. Compared by identity: a re-read file is another source."""
+    """One text and the name it is shown under. Compared by identity: a re-read file is another source.
+
+    `places` are the absolute paths that say whose it is (see `file_policy`); none for a text of no file.
+    """
 
     path: str
     text: str = field(repr=False)
+    places: tuple[str, ...] = field(default=(), repr=False)
 
     @cached_property
     def _line_starts(self) -> list[int]:

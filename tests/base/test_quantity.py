@@ -53,6 +53,26 @@ def test_parse(text: str, nanos: int, canonical: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("7k", "7000"),
+        ("-2M", "-2000000"),
+        ("1e3", "1000"),
+        ("1500m", "1500m"),
+        ("1.5Gi", "1536Mi"),
+        ("1Ki", "1Ki"),
+        ("1000Ki", "1000Ki"),
+        ("0", "0"),
+    ],
+)
+def test_written_as_people_do(text: str, written: str) -> None:
+    quantity = parse_quantity(text)
+    assert quantity.written == written
+    assert parse_quantity(written) == quantity
+    assert Quantity(1000 * GIGA, QuantityFormat.BINARY_SI).written == "1000"
+
+
+@pytest.mark.parametrize(
     ("text", "part"),
     [
         ("", "empty"),

@@ -1,0 +1,331 @@
+"""The policy for files that users give: links, special files, sizes, and files that go by several names.
+
+Every command finds, opens and replaces such files through this module, and so nothing hangs, reads without
+end, or leaves a folder because of what stands in it.
+
+- A path that the user names may be a link, and a pipe: it is opened as it is.
+- Of a folder, a link counts that stays below the folder it stands in. Any other is refused: who may write
+  into one folder does not say what stands in another.
+- A folder is looked through once and a file is found once, whatever leads there. The name that is no link
+  comes first.
+- Whose a file is goes by its `places`, never by what a link that leaves its folder is called.
+- Devices, sockets and files beyond the limit of their kind are refused before they are read; in folders,
+  pipes too.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+_READ: Final = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
+# A pipe that nobody writes to is opened at once, and not when somebody does.
+_AT_ONCE: Final = getattr(os, "O_NONBLOCK", 0)
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
+_PIECE: Final = 2**20
+_MOST_LINKS: Final = 40
+"""Of links that lead from one to the next, the most that the system follows."""
+
+
+class Refusal(StrEnum):
+    """Why a file or link is refused."""
+
+    LEAVES = "it is a link that leads out of the folder it stands in"
+    LOOP = "it is a link to a folder that it stands in"
+    SPECIAL = "it is no regular file"
+    NO_WRITER = "it is a pipe that nothing was written to"
+    TOO_LARGE = "it is too large"
+
+
+class RefusedError(OSError):
+    """A file that the policy does not let a command read; `strerror` says why.
+
+    `target` is where a link leads, `size` the bytes of a file that is too large, where it is known.
+    """
+
+    def __init__(
+        self, refusal: Refusal, path: Path, *, target: Path | None = None, size: int | None = None
+    ) -> None:
+        super().__init__(errno.EPERM, refusal.value, str(path))
+        self.refusal = refusal
+        self.target = target
+        self.size = size
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file that a path means: `path` is its name for people, `real` the file itself.
+
+    `places` are the absolute paths that say whose it is: its own, and those of links to it that stay in their
+    folders. A file that `is_named` was named by the user.
+    """
+
+    path: Path
+    real: Path
+    places: tuple[str, ...]
+    is_named: bool = False
+
+    def read(self, most: int) -> bytes:
+        """Read the file, `most` bytes long; raise OSError, or RefusedError for what is refused."""
+        return read_named(self.path, most) if self.is_named else _read(self.real, most, is_named=False)
+
+    def also_at(self, places: Iterable[str]) -> FoundFile:
+        """Return the file with the places of another name of it."""
+        return replace(self, places=tuple(dict.fromkeys((*self.places, *places))))
+
+    def replace(self, content: bytes) -> None:
+        """Write the file anew; raise OSError where that is not possible."""
+        replace_file(self.real, content)
+
+
+def named_file(path: Path) -> FoundFile:
+    """Return the file of a path that the user names, which need not be there."""
+    names = _names_of(path)
+    return FoundFile(path, Path(names[-1]), tuple(dict.fromkeys(names)), is_named=True)
+
+
+def read_named(path: Path, most: int) -> bytes:
+    """Read a file that the user names, `most` bytes long: through links, and from a pipe to its end.
+
+    Raises OSError, and RefusedError for a device, for a larger file, which is not read, and for a pipe that
+    nothing comes from.
+    """
+    return _read(path, most, is_named=True)
+
+
+def read_written(folder: Path, name: str, most: int) -> bytes:
+    """Read a file that another file names, from the `folder` of that: links on the way stay in theirs."""
+    return _read(follow(folder, name), most, is_named=False)
+
+
+def follow(folder: Path, name: str) -> Path:
+    """Return what a path leads to that a file in `folder` names.
+
+    Raises RefusedError where a link on the way leaves its folder, OSError where there is nothing.
+    """
+    written = Path(name)
+    base, steps = (written.parent, (written.name,)) if written.is_absolute() else (folder, written.parts)
+    place = Path(os.path.realpath(base))
+    for step in steps:
+        place = Path(os.path.realpath(place / step)) if step == ".." else _step(place, step)
+    return place
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file anew: who reads meanwhile sees the old content or the new, another name keeps the old.
+
+    Of a link, the file is replaced that it leads to. Raises OSError where that is not possible.
+    """
+    target = Path(os.path.realpath(path))
+    mode = target.stat().st_mode
+    if not stat.S_ISREG(mode):
+        raise RefusedError(Refusal.SPECIAL, path)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(name).chmod(stat.S_IMODE(mode))
+        Path(name).replace(target)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def distinct(files: Iterable[FoundFile]) -> list[FoundFile]:
+    """List each file once, under the first name that it was found by.
+
+    Two hard links are two files, as two copies are: each is of the folder that it stands in.
+    """
+    first: dict[Path, FoundFile] = {}
+    for file in files:
+        first[file.real] = first[file.real].also_at(file.places) if file.real in first else file
+    return list(first.values())
+
+
+def files_below(
+    folder: Path,
+    wants: Callable[[str], bool],
+    problems: list[OSError],
+    skips: Callable[[Path], bool] = lambda path: False,
+) -> list[FoundFile]:
+    """List the files below a folder whose names are wanted, sorted, without what is hidden or skipped.
+
+    What is refused or cannot be read is added to `problems`, with its path as `filename`.
+    """
+    search = _Search(wants, skips)
+    search.run(folder)
+    problems += sorted(search.problems, key=lambda error: Path(str(error.filename)).parts)
+    return sorted(search.found.values(), key=lambda file: file.path.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder on the way of a search: its name for people, its places, and itself."""
+
+    path: Path
+    places: tuple[Path, ...]
+    real: Path
+
+
+@dataclass(slots=True)
+class _Search:
+    """A walk through a folder. Links wait until all that is no link was found: that has its own name."""
+
+    wants: Callable[[str], bool]
+    skips: Callable[[Path], bool]
+    found: dict[Path, FoundFile] = field(default_factory=dict)
+    problems: list[OSError] = field(default_factory=list)
+    _seen: set[Path] = field(default_factory=set)
+    _folders: list[_Folder] = field(default_factory=list)
+    _links: list[tuple[_Folder, str]] = field(default_factory=list)
+
+    def run(self, folder: Path) -> None:
+        root = named_file(folder)
+        self._folders.append(_Folder(folder, tuple(map(Path, root.places)), root.real))
+        while self._folders or self._links:
+            while self._folders:
+                self._look_through(self._folders.pop())
+            links, self._links = sorted(self._links, key=lambda link: (link[0].path / link[1]).parts), []
+            for standing, name in links:
+                self._take_link(standing, name)
+
+    def _look_through(self, folder: _Folder) -> None:
+        if folder.real in self._seen:
+            return
+        self._seen.add(folder.real)
+        try:
+            with os.scandir(folder.real) as scan:
+                entries = sorted(scan, key=lambda entry: entry.name)
+        except OSError as error:
+            self.problems.append(OSError(error.errno, error.strerror, str(folder.path)))
+            return
+        for entry in entries:
+            if entry.name.startswith(".") or self.skips(folder.path / entry.name):
+                continue
+            if entry.is_symlink():
+                self._links.append((folder, entry.name))
+            else:
+                self._take(folder, entry.name, folder.real / entry.name, entry.is_dir(follow_symlinks=False))
+
+    def _take(self, standing: _Folder, name: str, real: Path, is_folder: bool) -> None:
+        path = standing.path / name
+        places = dict.fromkeys((*(each / name for each in standing.places), real))
+        if is_folder:
+            self._folders.append(_Folder(path, tuple(places), real))
+        elif self.wants(name):
+            names = tuple(map(str, places))
+            known = self.found.get(real)
+            self.found[real] = known.also_at(names) if known else FoundFile(path, real, names)
+
+    def _take_link(self, standing: _Folder, name: str) -> None:
+        """Take what a link leads to, unless it leaves its folder. Links to files of other names are none of
+        our business.
+        """
+        path = standing.path / name
+        try:
+            real = Path(os.path.realpath(standing.real / name, strict=True))
+        except OSError as error:
+            if self.wants(name):
+                self.problems.append(OSError(error.errno, error.strerror, str(path)))
+            return
+        is_folder = real.is_dir()
+        if not is_folder and not self.wants(name):
+            return
+        refusal = _refusal(standing.real, real)
+        if refusal is not None:
+            self.problems.append(RefusedError(refusal, path, target=real))
+        else:
+            self._take(standing, name, real, is_folder)
+
+
+def _refusal(standing: Path, target: Path) -> Refusal | None:
+    """Say why a link in a folder is refused; both paths are without links."""
+    if standing in target.parents:
+        return None
+    return Refusal.LOOP if target == standing or target in standing.parents else Refusal.LEAVES
+
+
+def _step(place: Path, name: str) -> Path:
+    """Return what an entry of a folder without links leads to."""
+    here = place / name
+    if not here.is_symlink():
+        return here
+    target = Path(os.path.realpath(here, strict=True))
+    refusal = _refusal(place, target)
+    if refusal is not None:
+        raise RefusedError(refusal, here, target=target)
+    return target
+
+
+def _names_of(path: Path) -> list[str]:
+    """List the names on the way from a path to what it leads to, one for each link that is followed.
+
+    They begin behind the last link that leaves its folder: what that is called says nothing.
+    """
+    whole = path.absolute()
+    place, steps = Path(whole.anchor), list(reversed(whole.parts[1:]))
+    names = [str(whole)] if ".." not in steps else []
+    links = 0
+    while steps and links <= _MOST_LINKS:
+        # INVARIANT: `place` is without links.
+        step = steps.pop()
+        here = place / step
+        if step == ".." or not here.is_symlink():
+            place = place.parent if step == ".." else here
+            continue
+        links += 1
+        if not _stays(place, here):
+            names.clear()
+        target = here.readlink()
+        place = Path(target.anchor) if target.is_absolute() else place
+        steps += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+        while steps and steps[-1] == "..":
+            place = place.parent
+            steps.pop()
+        if ".." not in steps:
+            names.append(str(place.joinpath(*reversed(steps))))
+    return [*names, os.path.realpath(path)]
+
+
+def _stays(standing: Path, link: Path) -> bool:
+    return standing in Path(os.path.realpath(link)).parents
+
+
+def _read(path: Path, most: int, *, is_named: bool) -> bytes:
+    descriptor = os.open(path, _READ | _AT_ONCE | (0 if is_named else _NO_LINK))
+    try:
+        # Of what was opened, and not of the path, which may mean something else by now.
+        state = os.fstat(descriptor)
+        is_pipe = stat.S_ISFIFO(state.st_mode)
+        if stat.S_ISDIR(state.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(state.st_mode) and not (is_pipe and is_named):
+            raise RefusedError(Refusal.SPECIAL, path)
+        if state.st_size > most:
+            raise RefusedError(Refusal.TOO_LARGE, path, size=state.st_size)
+        if is_pipe:
+            # Who writes may take its time; where nobody does, this ends at once all the same.
+            os.set_blocking(descriptor, True)
+        content = b"".join(_pieces(descriptor, most))
+    finally:
+        os.close(descriptor)
+    if len(content) > most:
+        raise RefusedError(Refusal.TOO_LARGE, path)
+    if is_pipe and not content:
+        raise RefusedError(Refusal.NO_WRITER, path)
+    return content
+
+
+def _pieces(descriptor: int, most: int) -> Iterator[bytes]:
+    """Yield the content of a file, and of one that is larger than `most` a little more than that."""
+    left = most + 1
+    while left > 0 and (piece := os.read(descriptor, min(left, _PIECE))):
+        left -= len(piece)
+        yield piece
