@@ -47,6 +47,8 @@ class LangCode(StrEnum):
     NO_RULES = "K0358"  # a path without any rule file
     CONTESTED_PACKAGE = "K0359"  # a package that two libraries hold
     FILE_TOO_LARGE = "K0360"  # a rule file beyond the stated limit
+    LINK_LEAVES = "K0361"  # a link that leads out of the folder it stands in
+    SPECIAL_FILE = "K0362"  # a pipe, device or socket in the place of a rule file
 
     CONVERT_REFUSED = "K0124"  # a file that the other form cannot hold
 

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.file_policy import (
+    FoundFile,
+    Refusal,
+    RefusedError,
+    distinct,
+    files_below,
+    named_file,
+    read_written,
+)
 from kdsl.base.globs import glob
 from kdsl.base.span import Source
 from kdsl.lang.codes import LangCode
@@ -22,45 +32,58 @@ IGNORE_FILE: Final = ".kdslignore"
 MAX_BYTES: Final = 128 * 1024
 """Of a rule file. The largest that ships has a sixth; one of nothing but literals takes seconds to check."""
 
+Drafts = Mapping[Path, bytes]
+"""Texts that stand in for those of files, by the paths that these are shown under."""
+NO_DRAFTS: Final[Drafts] = MappingProxyType({})
+
+_REFUSALS: Final = {
+    Refusal.LEAVES: LangCode.LINK_LEAVES,
+    Refusal.LOOP: LangCode.LINK_LOOP,
+    Refusal.SPECIAL: LangCode.SPECIAL_FILE,
+    Refusal.TOO_LARGE: LangCode.FILE_TOO_LARGE,
+}
+
 
 def find_rule_files(
     paths: Iterable[Path | str], suffixes: tuple[str, ...] = (SUFFIX,)
-) -> tuple[tuple[Path, ...], tuple[Diagnostic, ...]]:
+) -> tuple[tuple[FoundFile, ...], tuple[Diagnostic, ...]]:
     """List the rule files that the paths mean, each once, in the order given and sorted inside folders.
 
-    A file counts whatever its suffix; of a folder count all with one of `suffixes` below it, through symbolic
-    links too. Names that start with a dot are skipped, which leaves out the hidden copies that Kubernetes
-    makes of a mounted ConfigMap, and so is what an `IGNORE_FILE` in a folder on the way names.
+    A file counts whatever its suffix; of a folder count all with one of `suffixes` below it, and
+    `kdsl.base.file_policy` says through which links. Names that start with a dot are skipped, which leaves
+    out the hidden copies that Kubernetes makes of a mounted ConfigMap, and so is what an `IGNORE_FILE` in a
+    folder on the way names.
     """
-    files: dict[Path, Path] = {}
+    files: list[FoundFile] = []
     diagnostics: list[Diagnostic] = []
     for path in map(Path, paths):
-        before = len(diagnostics)
         try:
-            found = _below(path, (), (), suffixes, diagnostics) if path.is_dir() else [path]
-            if not found and len(diagnostics) == before:
-                title = f"no `*{SUFFIX}` file below `{path}`"
-                diagnostics.append(Diagnostic(LangCode.NO_RULES, title, where=str(path)))
-            for file in found:
-                files.setdefault(file.resolve(), file)
-        except (OSError, RuntimeError) as error:
+            if not path.is_dir():
+                files.append(named_file(path))
+                continue
+        except (OSError, ValueError) as error:
             diagnostics.append(unreadable(path, error))
-    return tuple(files.values()), tuple(diagnostics)
+            continue
+        ignored, problems = _Ignored(path), list[OSError]()
+        found = files_below(path, lambda name: name.endswith(suffixes), problems, ignored.has)
+        files += found
+        diagnostics += ignored.diagnostics
+        diagnostics += [unreadable(Path(str(error.filename)), error) for error in problems]
+        if not found and not problems and not ignored.diagnostics:
+            title = f"no `*{SUFFIX}` file below `{path}`"
+            diagnostics.append(Diagnostic(LangCode.NO_RULES, title, where=str(path)))
+    return tuple(distinct(files)), tuple(diagnostics)
 
 
 def read_sources(
-    paths: Iterable[Path | str], read: Callable[[Path], bytes] = Path.read_bytes
+    paths: Iterable[Path | str], drafts: Drafts = NO_DRAFTS
 ) -> tuple[list[Source], list[Diagnostic]]:
     """Read the rule files that the paths mean, in both forms; what cannot be read is a diagnostic."""
     files, problems = find_rule_files(paths, (SUFFIX, TWIN_SUFFIX))
     diagnostics = list(problems)
     sources: list[Source] = []
-    for path in files:
-        try:
-            source = read_source(path, read(path))
-        except OSError as error:
-            diagnostics.append(unreadable(path, error))
-            continue
+    for file in files:
+        source = read_rule_file(file, drafts)
         if isinstance(source, Source):
             sources.append(source)
         else:
@@ -68,14 +91,27 @@ def read_sources(
     return sources, diagnostics
 
 
-def read_source(path: Path, content: bytes) -> Source | Diagnostic:
+def read_library(path: Path | str, drafts: Drafts = NO_DRAFTS) -> list[Source | Diagnostic]:
+    """Read the rule files of a library; in the place of one that cannot be read stands why."""
+    sources, problems = read_sources([path], drafts)
+    return [*sources, *problems]
+
+
+def read_rule_file(file: FoundFile, drafts: Drafts = NO_DRAFTS) -> Source | Diagnostic:
+    """Read a rule file that was found."""
+    try:
+        content = drafts[file.path] if file.path in drafts else file.read(MAX_BYTES)
+    except (OSError, ValueError) as error:
+        return unreadable(file.path, error)
+    return read_source(file.path, content, file.places)
+
+
+def read_source(path: Path, content: bytes, places: tuple[str, ...] = ()) -> Source | Diagnostic:
     """Decode a rule file, without its byte order mark if it has one."""
     if len(content) > MAX_BYTES:
-        title = f"`{path}` is too large: {len(content):,} bytes, {MAX_BYTES:,} are allowed"
-        help_ = ("split it: files of one package share what they declare",)
-        return Diagnostic(LangCode.FILE_TOO_LARGE, title, where=str(path), help=help_)
+        return _too_large(path, len(content))
     try:
-        return Source(str(path), content.decode("utf-8-sig"))
+        return Source(str(path), content.decode("utf-8-sig"), places)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         note = f"byte 0x{error.object[error.start]:02x} in line {line} starts no character"
@@ -83,68 +119,71 @@ def read_source(path: Path, content: bytes) -> Source | Diagnostic:
         return Diagnostic(LangCode.NOT_UTF8, title, where=str(path), notes=(note,))
 
 
-def unreadable(path: Path, error: OSError | RuntimeError) -> Diagnostic:
-    """Describe a file or folder that the operating system does not let us read."""
+def unreadable(path: Path, error: OSError | ValueError) -> Diagnostic:
+    """Describe a file or folder that the operating system does not let us read, or that we refuse to."""
+    if isinstance(error, RefusedError):
+        return _refused(path, error)
     reason = (getattr(error, "strerror", None) or str(error)).lower()
     return Diagnostic(LangCode.UNREADABLE, f"cannot read `{path}`: {reason}", where=str(path))
 
 
-@dataclass(frozen=True, slots=True)
-class _Ignored:
-    """What the `IGNORE_FILE` of a folder names; a pattern that ends in `/` means folders."""
+def _refused(path: Path, error: RefusedError) -> Diagnostic:
+    """Say why a file or link is refused, and what is to be done about it."""
+    if error.refusal is Refusal.TOO_LARGE:
+        return _too_large(path, error.size)
+    code = _REFUSALS.get(error.refusal, LangCode.UNREADABLE)
+    title = f"cannot read `{path}`: {error.refusal}"
+    if error.refusal is not Refusal.LEAVES:
+        return Diagnostic(code, title, where=str(path))
+    help_ = ("move the files here, or name the folder that they are in beside this one, and remove the link",)
+    return Diagnostic(code, title, where=str(path), notes=(f"it leads to `{error.target}`",), help=help_)
 
-    folder: Path
-    patterns: tuple[re.Pattern[str], ...]
+
+def _too_large(path: Path, size: int | None) -> Diagnostic:
+    title = (
+        f"`{path}` is too large: {'more' if size is None else f'{size:,} bytes'}, {MAX_BYTES:,} are allowed"
+    )
+    help_ = ("split it: files of one package share what they declare",)
+    return Diagnostic(LangCode.FILE_TOO_LARGE, title, where=str(path), help=help_)
+
+
+@dataclass(slots=True)
+class _Ignored:
+    """What the `IGNORE_FILE`s below a folder name; a pattern that ends in `/` means folders.
+
+    What is wrong with them is in `diagnostics`. Each is read when something beside it is asked about.
+    """
+
+    root: Path
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    _patterns: dict[Path, tuple[re.Pattern[str], ...]] = field(default_factory=dict)
 
     def has(self, path: Path) -> bool:
-        name = path.relative_to(self.folder).as_posix()
+        """Tell whether a path below the folder is named by the file of a folder on the way to it."""
+        steps = path.relative_to(self.root).parts
+        folders = [self.root.joinpath(*steps[:depth]) for depth in range(len(steps))]
+        return any(self._names(folder, path) for folder in folders)
+
+    def _names(self, folder: Path, path: Path) -> bool:
+        if folder not in self._patterns:
+            self._patterns[folder] = self._read(folder)
+        patterns = self._patterns[folder]
+        if not patterns:
+            return False
+        name = path.relative_to(folder).as_posix()
         names = (name, f"{name}/") if path.is_dir() else (name,)
-        return any(pattern.fullmatch(each) for pattern in self.patterns for each in names)
+        return any(pattern.fullmatch(each) for pattern in patterns for each in names)
 
-
-def _ignored_in(folder: Path, diagnostics: list[Diagnostic]) -> tuple[_Ignored, ...]:
-    """Read the `IGNORE_FILE` of a folder, if it has one."""
-    path = folder / IGNORE_FILE
-    if not path.exists():
-        return ()
-    try:
-        source = read_source(path, path.read_bytes())
-    except OSError as error:
-        source = unreadable(path, error)
-    if isinstance(source, Diagnostic):
-        diagnostics.append(source)
-        return ()
-    lines = (line.strip() for line in source.text.splitlines())
-    return (_Ignored(folder, tuple(glob(line) for line in lines if line and not line.startswith("#"))),)
-
-
-def _below(
-    folder: Path,
-    above: tuple[Path, ...],
-    ignored: tuple[_Ignored, ...],
-    suffixes: tuple[str, ...],
-    diagnostics: list[Diagnostic],
-) -> list[Path]:
-    """List the rule files below a folder that are not `ignored`; `above` are the real places of the folders
-    around it.
-    """
-    place = folder.resolve()
-    if place in above:
-        title = f"`{folder}` is a link to a folder that it stands in"
-        diagnostics.append(Diagnostic(LangCode.LINK_LOOP, title, where=str(folder)))
-        return []
-    ignored += _ignored_in(folder, diagnostics)
-    found: list[Path] = []
-    try:
-        entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
-    except OSError as error:
-        diagnostics.append(unreadable(folder, error))
-        return []
-    for entry in entries:
-        if any(each.has(entry) for each in ignored):
-            continue
-        if entry.is_dir():
-            found += _below(entry, (*above, place), ignored, suffixes, diagnostics)
-        elif entry.name.endswith(suffixes):
-            found.append(entry)
-    return found
+    def _read(self, folder: Path) -> tuple[re.Pattern[str], ...]:
+        path = folder / IGNORE_FILE
+        try:
+            source = read_source(path, read_written(folder, IGNORE_FILE, MAX_BYTES))
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            source = unreadable(path, error)
+        if isinstance(source, Diagnostic):
+            self.diagnostics.append(source)
+            return ()
+        lines = (line.strip() for line in source.text.splitlines())
+        return tuple(glob(line) for line in lines if line and not line.startswith("#"))

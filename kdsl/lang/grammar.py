@@ -5,23 +5,27 @@ Building the tables takes about 0.4 s, reading them back about 0.02 s, which is 
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import lark
 from lark import Lark
+from lark.grammar import Rule
+from lark.lexer import TerminalDef
 
-from kdsl.base.kept import cache_folder, digest_of, read_kept, write_kept
+from kdsl.base.disk_cache import DiskCache, digest_of, disk_cache
+from kdsl.base.record_codec import MISREAD, RecordCodec
 
 START_SYMBOLS = ("file", "expression")
 # Lark reads the grammar's literals with `ast`, whose depth count CPython 3.11 shares between threads
 # (gh-106905): two that build at once may raise SystemError.
 _BUILDING = Lock()
+# The tables are plain values: dicts, lists and scalars.
+_TABLES = RecordCodec(())
 
 
 def grammar_text() -> str:
@@ -45,21 +49,31 @@ def build_grammar(text: str, *, strict: bool = False) -> Lark:
 
 @cache
 def grammar() -> Lark:
-    """Return the parser, from the per-user cache where it holds a sound copy."""
-    return load_grammar(cache_folder(os.environ))
+    """Return the parser, from the user's cache where it is there."""
+    return load_grammar(disk_cache(os.environ))
 
 
-def load_grammar(folder: Path | None) -> Lark:
-    """Read the parser from `folder`, or build it and keep a copy there. Never fails because of the folder."""
+def load_grammar(disk: DiskCache | None) -> Lark:
+    """Read the parser from the cache, or build it and keep it there. Never fails because of the cache."""
     text = grammar_text()
-    if folder is None:
+    if disk is None:
         return build_grammar(text)
-    path = folder / f"grammar-{digest_of(lark.__version__, sys.version, *START_SYMBOLS, text)}"
-    kept = read_kept(path)
-    if kept is not None:
-        return Lark.load(io.BytesIO(kept))
+    name = f"grammar-{digest_of(lark.__version__, sys.version, *START_SYMBOLS, text)}"
+    kept = disk.read(name)
+    loaded = None if kept is None else _read_tables(kept)
+    if loaded is not None:
+        return loaded
     built = build_grammar(text)
-    buffer = io.BytesIO()
-    built.save(buffer)
-    write_kept(path, buffer.getvalue())
+    data, memo = built.memo_serialize([TerminalDef, Rule])
+    disk.write(name, _TABLES.encode({"data": data, "memo": memo}))
     return built
+
+
+def _read_tables(content: bytes) -> Lark | None:
+    """Return the parser with these tables, None where they are none."""
+    try:
+        tables: Any = _TABLES.decode(content)
+        # Lark's own `load` takes its tables as a dict, too; from a file it would unpickle them.
+        return Lark.__new__(Lark)._load(tables)
+    except (lark.exceptions.LarkError, *MISREAD):
+        return None

@@ -17,13 +17,13 @@ from pathlib import Path
 from types import MappingProxyType
 
 from kdsl.base.diagnostic import Diagnostic, Label, suggest
-from kdsl.base.kept import cache_folder
+from kdsl.base.disk_cache import disk_cache
 from kdsl.base.span import Source
 from kdsl.lang.codes import LangCode
-from kdsl.lang.discovery import find_rule_files, read_sources
-from kdsl.lang.kept import read_tree, write_tree
+from kdsl.lang.discovery import NO_DRAFTS, Drafts, find_rule_files, read_library, read_sources
 from kdsl.lang.parser import ParseResult
 from kdsl.lang.tree import Declaration, File, Import, Team
+from kdsl.lang.tree_cache import read_tree, write_tree
 from kdsl.lang.twin import parse_rules
 
 __all__ = ["LoadResult", "Package", "Program", "alias_of", "find_rule_files", "load_rules", "load_sources"]
@@ -72,7 +72,7 @@ def alias_of(statement: Import) -> str:
 
 def load_rules(
     paths: Sequence[Path | str],
-    read: Callable[[Path], bytes] = Path.read_bytes,
+    drafts: Drafts = NO_DRAFTS,
     library: Sequence[Path | str] = (),
 ) -> LoadResult:
     """Load the rule files that the paths mean (see `find_rule_files`), in both forms. What cannot be read is
@@ -81,13 +81,13 @@ def load_rules(
     Packages that are imported but not among them are taken from the libraries, of which nothing else is
     loaded: each path of `library` is one. Of two libraries no package is put together.
     """
-    sources, problems = read_sources(paths, read)
-    loaded = load_sources(sources, lambda: [read_sources([path], read)[0] for path in library])
+    sources, problems = read_sources(paths, drafts)
+    loaded = load_sources(sources, lambda: [read_library(path, drafts) for path in library])
     return LoadResult(loaded.program, (*problems, *loaded.diagnostics))
 
 
 def load_sources(
-    sources: Iterable[Source], libraries: Callable[[], Iterable[Iterable[Source]]] = lambda: ()
+    sources: Iterable[Source], libraries: Callable[[], Iterable[Iterable[Source | Diagnostic]]] = lambda: ()
 ) -> LoadResult:
     """Load rules from texts, for those who have them from somewhere else than files.
 
@@ -98,7 +98,7 @@ def load_sources(
     # A file that cannot be read may hold any package: then nothing is said about unknown ones.
     is_whole = True
     for source in sources:
-        result = _parse(source.path, source.text)
+        result = _parse(source.path, source.text, source.places)
         diagnostics.extend(result.diagnostics)
         if result.file:
             files.append(result.file)
@@ -128,7 +128,7 @@ def library_clashes(libraries: Iterable[Path | str]) -> tuple[Diagnostic, ...]:
     """Report the packages that several libraries hold, imported or not."""
     shelves: dict[str, list[list[ParseResult]]] = defaultdict(list)
     for library in libraries:
-        for name, results in _shelf(read_sources([library])[0], []).items():
+        for name, results in _shelf(read_library(library), []).items():
             shelves[name].append(results)
     return tuple(_contested(name, found) for name, found in sorted(shelves.items()) if len(found) > 1)
 
@@ -142,7 +142,7 @@ def _by_package(files: Iterable[File]) -> dict[str, list[File]]:
 
 
 def _borrow(
-    files: Sequence[File], libraries: Callable[[], Iterable[Iterable[Source]]]
+    files: Sequence[File], libraries: Callable[[], Iterable[Iterable[Source | Diagnostic]]]
 ) -> tuple[list[File], list[Diagnostic], Collection[str]]:
     """Return the files of libraries whose packages are imported, directly or through one another, and the
     names of all packages that libraries hold, where any was asked for.
@@ -175,11 +175,14 @@ def _borrow(
     return borrowed, [*problems, *(unknown if lost else ())], shelves.keys()
 
 
-def _shelf(library: Iterable[Source], unknown: list[Diagnostic]) -> dict[str, list[ParseResult]]:
+def _shelf(library: Iterable[Source | Diagnostic], unknown: list[Diagnostic]) -> dict[str, list[ParseResult]]:
     """Return the files of one library by package; what keeps others from having one is `unknown`."""
     shelf: dict[str, list[ParseResult]] = defaultdict(list)
     for source in library:
-        result = _parse(source.path, source.text)
+        if isinstance(source, Diagnostic):
+            unknown.append(source)
+            continue
+        result = _parse(source.path, source.text, source.places)
         if result.file is not None and result.file.package is not None:
             shelf[result.file.package.text].append(result)
         else:
@@ -188,15 +191,15 @@ def _shelf(library: Iterable[Source], unknown: list[Diagnostic]) -> dict[str, li
 
 
 @lru_cache(maxsize=256)
-def _parse(path: str, text: str) -> ParseResult:
+def _parse(path: str, text: str, places: tuple[str, ...]) -> ParseResult:
     """Parse a rule file, or take the tree that was kept of it: in this process, or between runs."""
-    source, folder = Source(path, text), cache_folder(os.environ)
-    kept = read_tree(folder, source)
+    source, disk = Source(path, text, places), disk_cache(os.environ)
+    kept = read_tree(disk, source)
     if kept is not None:
         return ParseResult(kept, ())
     result = parse_rules(source)
     if result.file is not None and not result.diagnostics:
-        write_tree(folder, source, result.file)
+        write_tree(disk, source, result.file)
     return result
 
 

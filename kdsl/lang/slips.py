@@ -53,6 +53,8 @@ _CHARACTER_SLIPS = {
     "\ufeff": "remove the byte order mark",
     "\u00a0": "replace the non-breaking space by a plain one",
 }
+_BEFORE_WEIGHT = re.compile(r"\b(?:weight|reweight(?:\s+[\w.]+)?(?:\s+\d+\s+to)?)\s+(?P<digits>\d*)$")
+_NUMBER = re.compile(r"-\s*[\d.]*|\d*\.\d*")
 _CHARACTER_FIXES = {
     ";": "",
     "#": "//",
@@ -259,6 +261,26 @@ def _set_without_rule(problem: Problem) -> Diagnostic | None:
     return Diagnostic(LangCode.BAD_CLAUSE, title, problem.span_of(previous), help=(help_line,))
 
 
+def _weight(problem: Problem) -> Diagnostic | None:
+    """A weight that is negative or has a fraction."""
+    before = _BEFORE_WEIGHT.search(problem.text, max(problem.at - 200, 0), problem.at)
+    number = _NUMBER.match(problem.text, before.start("digits")) if before else None
+    if before is None or number is None or number.end() <= problem.at:
+        return None
+    span = problem.locate(number.start(), number.end())
+    if number[0].startswith("-"):
+        title, help_ = (
+            "a weight cannot be negative",
+            "to prefer low values, write `normalize reverse` in the score",
+        )
+    else:
+        title, help_ = (
+            "a weight is a whole number",
+            "multiply all weights of the profile: 1.5 and 1 become 3 and 2",
+        )
+    return Diagnostic(LangCode.BAD_CLAUSE, title, span, help=(help_,))
+
+
 def _out_of_order(problem: Problem) -> Diagnostic | None:
     if problem.word not in ("package", "import") or not problem.is_at_line_start or problem.statement:
         return None
@@ -337,6 +359,7 @@ SLIPS: tuple[Callable[[Problem], Diagnostic | None], ...] = (
     _stray_closer,
     _missing_else,
     _set_without_rule,
+    _weight,
     _unclosed,
     _out_of_order,
     _reserved_word,

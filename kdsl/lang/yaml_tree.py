@@ -20,6 +20,8 @@ from kdsl.base.span import Source, Span
 from kdsl.lang.codes import LangCode
 
 MAX_LENGTH: Final = 1 << 20
+MAX_BYTES: Final = 4 * MAX_LENGTH
+"""No text of that many characters has more in UTF-8."""
 """How many characters a text may have: what a ConfigMap holds."""
 MAX_DEPTH: Final = 100
 MAX_VALUES: Final = 100_000

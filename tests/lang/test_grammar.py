@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from kdsl.base.kept import cache_folder
+from kdsl.base.disk_cache import DiskCache
+from kdsl.base.record_codec import RecordCodec
 from kdsl.lang import words
 from kdsl.lang.grammar import build_grammar, grammar, grammar_text, load_grammar
 from kdsl.lang.slips import RESERVED
@@ -15,8 +16,8 @@ from lark.exceptions import GrammarError, LexError
 SOUND = 'predicate X { require order in ["a"] else "b" }'
 
 
-def kept(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.exists() else []
+def kept(disk: DiskCache) -> list[Path]:
+    return sorted(disk.folder.iterdir()) if disk.folder.exists() else []
 
 
 def test_the_grammar_has_no_conflicts_and_no_collisions() -> None:
@@ -96,48 +97,50 @@ def test_expectations_are_summed_up(accepts: set[str], text: str) -> None:
     assert words.describe_expected(accepts, "file") == text
 
 
-def test_the_cache_folder() -> None:
-    assert cache_folder({"XDG_CACHE_HOME": "/x", "HOME": "/h"}) == Path("/x/kdsl")
-    assert cache_folder({"HOME": "/h"}) == Path("/h/.cache/kdsl")
-    assert cache_folder({}) is None
-    assert cache_folder({"XDG_CACHE_HOME": "relative"}) is None
-
-
-def test_the_kept_copy_parses_alike(tmp_path: Path) -> None:
-    built, read = load_grammar(tmp_path / "new"), load_grammar(tmp_path / "new")
-    assert len(kept(tmp_path / "new")) == 1
+def test_the_kept_copy_parses_alike(disk: DiskCache) -> None:
+    built, read = load_grammar(disk), load_grammar(disk)
+    assert len(kept(disk)) == 1
     text = f"kdsl 1 {SOUND}"
     assert built.parse(text, start="file") == read.parse(text, start="file")
     assert load_grammar(None).parse(text, start="file") == built.parse(text, start="file")
 
 
 @pytest.mark.parametrize("content", [b"", b"junk", bytes(32) + b"cos\nsystem\n(S'false'\ntR."])
-def test_a_corrupt_copy_is_replaced(tmp_path: Path, content: bytes) -> None:
-    load_grammar(tmp_path)
-    (path,) = kept(tmp_path)
+def test_a_corrupt_copy_is_replaced(disk: DiskCache, content: bytes) -> None:
+    load_grammar(disk)
+    (path,) = kept(disk)
     sound = path.read_bytes()
     path.write_bytes(content)
-    load_grammar(tmp_path).parse("1", start="expression")
+    load_grammar(disk).parse("1", start="expression")
     assert len(path.read_bytes()) > len(sound) // 2
 
 
-def test_a_torn_copy_is_replaced(tmp_path: Path) -> None:
-    load_grammar(tmp_path)
-    (path,) = kept(tmp_path)
+def test_a_torn_copy_is_replaced(disk: DiskCache) -> None:
+    load_grammar(disk)
+    (path,) = kept(disk)
     path.write_bytes(path.read_bytes()[:-1])
-    load_grammar(tmp_path).parse("1", start="expression")
+    load_grammar(disk).parse("1", start="expression")
 
 
-def test_an_unwritable_folder_is_no_problem(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    load_grammar(tmp_path / "file" / "kdsl").parse("1", start="expression")
+def test_tables_of_another_shape_are_built_anew(disk: DiskCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    load_grammar(disk)
+    (path,) = kept(disk)
+    for value in ({}, {"data": {}, "memo": {}}, {"data": {}, "memo": {"0": {}}}, [1], None, "text"):
+        disk.write(path.name, RecordCodec(()).encode(value))
+        assert disk.read(path.name) is not None
+        load_grammar(disk).parse("1", start="expression")
 
 
-def test_many_may_write_at_once(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_no_problem(disk: DiskCache) -> None:
+    disk.folder.write_text("in the way")
+    load_grammar(disk).parse("1", start="expression")
+
+
+def test_many_may_write_at_once(disk: DiskCache) -> None:
     with ThreadPoolExecutor(4) as pool:
-        for loaded in pool.map(lambda _: load_grammar(tmp_path), range(4)):
+        for loaded in pool.map(lambda _: load_grammar(disk), range(4)):
             loaded.parse("1", start="expression")
-    assert len(kept(tmp_path)) == 1
+    assert len(kept(disk)) == 1
 
 
 def test_one_thread_builds_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -153,7 +154,7 @@ def test_files_are_found_once_and_sorted(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "notes.txt").write_text("kdsl 1\npackage n\n")
     monkeypatch.chdir(tmp_path)
     files, diagnostics = find_rule_files(["sub/c.kdsl", ".", Path("a.kdsl")])
-    assert [str(path) for path in files] == ["sub/c.kdsl", "a.kdsl", "b.kdsl"]
+    assert [str(file.path) for file in files] == ["sub/c.kdsl", "a.kdsl", "b.kdsl"]
     assert diagnostics == ()
     result = load_rules(["sub", "notes.txt"])
     assert [str(file.span.source.path) for file in result.program.files] == ["sub/c.kdsl", "notes.txt"]
@@ -176,27 +177,30 @@ def test_a_link_loop_ends(tmp_path: Path) -> None:
     assert len(result.program.files) == 1
 
 
-def test_what_cannot_be_read(tmp_path: Path) -> None:
+def test_what_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, a="package a", b="package b")
     (tmp_path / "c.kdsl").write_bytes(b"kdsl 1\npackage c // \xff\n")
     (tmp_path / "d.kdsl").symlink_to("nowhere")
     (tmp_path / "empty").mkdir()
 
-    def read(path: Path) -> bytes:
-        if path.name == "b.kdsl":
-            raise PermissionError(13, "Permission denied")
-        return path.read_bytes()
+    real_open = os.open
 
-    result = load_rules([tmp_path, tmp_path / "missing", tmp_path / "empty"], read)
+    def refuse(path: Path, *args: int) -> int:
+        if Path(path).name == "b.kdsl":
+            raise PermissionError(13, "Permission denied")
+        return real_open(path, *args)
+
+    monkeypatch.setattr(os, "open", refuse)
+    result = load_rules([tmp_path, tmp_path / "missing", tmp_path / "empty"])
     titles = [
         f"{diagnostic.code} {diagnostic.title.replace(f'{tmp_path}/', '')}"
         for diagnostic in result.diagnostics
     ]
     assert titles == [
+        "K0355 cannot read `d.kdsl`: no such file or directory",
         "K0358 no `*.kdsl` file below `empty`",
         "K0355 cannot read `b.kdsl`: permission denied",
         "K0356 `c.kdsl` is not UTF-8 text",
-        "K0355 cannot read `d.kdsl`: no such file or directory",
         "K0355 cannot read `missing`: no such file or directory",
     ]
     assert list(result.program.packages) == ["a"]
@@ -220,7 +224,7 @@ def test_what_an_ignore_file_names_is_passed_by(tmp_path: Path) -> None:
     (tmp_path / ".kdslignore").write_text("# not ours\nold/\n\n**/b.kdsl\n", encoding="utf-8")
     found, problems = find_rule_files([tmp_path])
     assert problems == ()
-    assert [path.relative_to(tmp_path).as_posix() for path in found] == ["a.kdsl", "lib/old/a.kdsl"]
+    assert [file.path.relative_to(tmp_path).as_posix() for file in found] == ["a.kdsl", "lib/old/a.kdsl"]
     named, _ = find_rule_files([tmp_path / "old", tmp_path / "lib" / "b.kdsl"])
     assert len(named) == 2
     (tmp_path / "lib" / ".kdslignore").write_text("old\n", encoding="utf-8")

@@ -1,0 +1,64 @@
+"""Trees of rule files, kept on disk between runs. `loader.py` parses what is not there."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from kdsl.base.disk_cache import DiskCache, digest_of
+from kdsl.base.record_codec import RecordCodec
+from kdsl.base.span import Source
+from kdsl.lang.tree import File
+
+MAX_TREES: Final = 512
+"""The most trees that are kept; a new one takes the place of those that were written longest ago."""
+
+TREE_RECORDS: Final = (
+    "kdsl.base.span",
+    "kdsl.lang.tree",
+    "kdsl.lang.expression_tree",
+    "kdsl.lang.profile_tree",
+    "kdsl.lang.device_tree",
+)
+"""The modules whose classes a tree consists of."""
+
+_CODEC: Final = RecordCodec(TREE_RECORDS)
+_PREFIX = "tree-"
+
+
+def read_tree(disk: DiskCache | None, source: Source) -> File | None:
+    """Return the tree of a rule file that was kept, None where there is none."""
+    content = None if disk is None else disk.read(_name(source))
+    if content is None:
+        return None
+    try:
+        file = _CODEC.decode(content)
+    except ValueError:
+        return None
+    return file if isinstance(file, File) else None
+
+
+def write_tree(disk: DiskCache | None, source: Source, file: File) -> None:
+    """Keep the tree of a rule file in which nothing is wrong."""
+    if disk is None:
+        return
+    disk.write(_name(source), _CODEC.encode(file))
+    disk.prune(_PREFIX, MAX_TREES)
+
+
+def _name(source: Source) -> str:
+    return f"{_PREFIX}{digest_of(_code(), source.path, source.text, repr(source.places))}"
+
+
+@cache
+def _code() -> str:
+    """Return what identifies the code that makes trees: a tree of other code is no tree of this one."""
+    package = files(__package__)
+    texts = sorted(
+        (each.name, each.read_text(encoding="utf-8"))
+        for each in package.iterdir()
+        if each.name.endswith((".py", ".lark"))
+    )
+    return digest_of(sys.version, *(text for _, text in texts))
