@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ from kdsl.lang.expression_tree import Expr, Ident, Select
 
 if TYPE_CHECKING:
     from kdsl.check.infer import Inference, Parts
+
+
+_KEY = re.compile(r"\.([\w.-]*\w(?:/[\w.-]*\w)?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +246,8 @@ def unknown_field(inf: Inference, operand: TypedExpr, expr: Select) -> Diagnosti
 def _no_fields(operand: TypedExpr, expr: Select) -> Diagnostic:
     span = _field_span(expr)
     title = f"a value of type `{operand.type}` has no fields"
+    if isinstance(operand, KeyOf) and operand.type == STRING:
+        return dotted_key(operand)
     if operand.type != RESOURCES:
         return Diagnostic(CheckCode.UNKNOWN_FIELD, title, span, f"`{expr.field}` cannot be selected")
     indexed = f'["{expr.field}"]'
@@ -253,6 +259,23 @@ def _no_fields(operand: TypedExpr, expr: Select) -> Diagnostic:
         "resources are read by index",
         fixes=(Fix(f"write `{operand.span.text}{indexed}`", (Edit(dot, indexed),), Applicability.CERTAIN),),
     )
+
+
+def dotted_key(value: KeyOf) -> Diagnostic:
+    """Say how a key with dots is written, where `m.a.b/c` was meant as the value of the key `a.b/c`."""
+    source, start = value.span.source, value.operand.span.end
+    key = _KEY.match(source.text, start)
+    assert key is not None
+    place, indexed = Span(source, start, key.end()), f'["{key[1]}"]'
+    fix = Fix(f"write `{value.operand.span.text}{indexed}`", (Edit(place, indexed),), Applicability.MAYBE)
+    title = f"the key `{key[1]}` cannot stand after a dot"
+    label = "a key with dots, dashes or slashes stands in brackets"
+    return Diagnostic(CheckCode.UNKNOWN_FIELD, title, Span(source, start + 1, key.end()), label, fixes=(fix,))
+
+
+def is_rest_of_key(left: Expr, right: Expr) -> bool:
+    """Tell whether an operand goes on, without a space, where a dotted name ends: as in `m.a.b/c`."""
+    return dotted(left) is not None and dotted(right) is not None and right.span.start == left.span.end + 1
 
 
 def _always_there(member: Field | Part, expr: Select) -> Diagnostic:

@@ -200,12 +200,28 @@ def once(diagnostics: list[Diagnostic], statements: Sequence[Statement], what: s
         )
 
 
+_EXAMPLES = {
+    ("predicate", "require"): 'require !node.unschedulable else "node(s) were unschedulable"',
+    ("score", "value"): "value node.pods.size()",
+    ("queue", "order by"): "order by pod.priority desc, pod.queuedAt",
+    ("preemption", "victim when"): "victim when victim.priority < pod.priority",
+    ("team", "owns"): 'owns pod.namespace.startsWith("ml-")',
+    ("device", "inventory"): "inventory for number in lists.range(2) { … }",
+    ("device", "kind"): 'kind "NPU"',
+    ("device", "request"): "request { … }",
+    ("device", "record"): 'record "example.com/cards-allocated"',
+    ("device", "choose"): 'choose first else "too few cards"',
+}
+
+
 def incomplete(
     diagnostics: list[Diagnostic], kind: str, name: str, span: Span, missing: str, why: str
 ) -> None:
     """Report a rule without the statement it is for."""
     title = f"{kind} `{name}` has no `{missing}`"
-    diagnostics.append(Diagnostic(CheckCode.INCOMPLETE, title, span, why))
+    example = _EXAMPLES.get((kind, missing))
+    help_ = () if example is None else (f"add a line such as `{example}`",)
+    diagnostics.append(Diagnostic(CheckCode.INCOMPLETE, title, span, why, help=help_))
 
 
 def _not_printable(expr: TypedExpr) -> Diagnostic:

@@ -242,4 +242,4 @@ def _params(
 
 
 def _one_line(text: str) -> str:
-    return re.sub(r"\s*\n\s*", " ", text)
+    return re.sub(r"\s+", lambda space: " " if "\n" in space[0] else space[0], text)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean
+from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.globs import glob
 from kdsl.base.span import Source, Span
 from kdsl.check.codes import CheckCode
@@ -16,7 +17,7 @@ from kdsl.check.declarations import Located
 from kdsl.lang.profile_tree import Files
 from kdsl.lang.tree import Team
 
-_WHOLE_FOLDER = re.compile(r"([^*?]+/)[*/]+\.kdsl")
+_WHOLE_FOLDER = re.compile(r"((?>[^*?]+)(?<=/))[*/]+\.kdsl")
 """The patterns that give a folder to a team and not only some of its files."""
 _ODD_STEPS = frozenset({"", ".", ".."})
 
@@ -25,9 +26,9 @@ _ODD_STEPS = frozenset({"", ".", ".."})
 class Claim:
     """A `files` line: what matches it is the team's.
 
-    The pattern counts from the folder of the file that holds the line, or from the folder above it:
-    `folders`. `home` is the folder that it gives to the team as a whole, as `teams/ml/*.kdsl` does; "" where
-    it gives none.
+    The pattern counts from the folder of the file that holds the line, or from the folder above it: `folders`
+    by where that file is, `named_folders` by its name. `home` is the folder that it gives to the team as a
+    whole, as `teams/ml/*.kdsl` does; "" where it gives none.
     """
 
     team: Located[Team]
@@ -35,46 +36,57 @@ class Claim:
     pattern: re.Pattern[str]
     home: str
     folders: tuple[str, ...]
+    named_folders: tuple[str, ...]
 
     @property
     def span(self) -> Span:
         return self.files.span
 
     def covers(self, source: Source) -> bool:
-        """Tell whether a file is the team's, in either form of rule files."""
-        path = _place(source.path).removesuffix(".yaml")
-        return any(self.pattern.fullmatch(each) is not None for each in self._below(path))
+        """Tell whether a file is the team's, in either form of rule files: by where it is, or by a link to it
+        that stays in its folder.
+        """
+        return self._matches(self.below(source))
+
+    def names(self, source: Source) -> bool:
+        """Tell whether a file goes by a name that the pattern matches, wherever that leads."""
+        return self._matches(_below((_by_name(source.path),), self.named_folders))
+
+    def nearly_covers(self, source: Source) -> bool:
+        """Tell whether a file would be the team's but for capital letters and how accents are written."""
+        pattern = glob(_folded(str(self.files.pattern.value)))
+        folders = tuple(map(_folded, self.folders))
+        return any(
+            pattern.fullmatch(each.removesuffix(".yaml")) is not None
+            for each in _below(tuple(map(_folded, _places(source))), folders)
+        )
 
     def surrounds(self, source: Source) -> bool:
         """Tell whether a file stands in the team's folder, at any depth."""
-        return self.home != "" and any(
-            each.startswith(self.home) for each in self._below(_place(source.path))
-        )
+        return self.home != "" and any(each.startswith(self.home) for each in self.below(source))
 
     def below(self, source: Source) -> tuple[str, ...]:
         """Return the path of a file from each of the folders that patterns count from and that it is in."""
-        return self._below(_place(source.path))
+        return _below(_places(source), self.folders)
 
-    def _below(self, path: str) -> tuple[str, ...]:
-        return tuple(path.removeprefix(folder) for folder in self.folders if path.startswith(folder))
+    def _matches(self, paths: Sequence[str]) -> bool:
+        return any(self.pattern.fullmatch(each.removesuffix(".yaml")) is not None for each in paths)
 
 
 def claims_of(team: Located[Team]) -> Iterator[Claim]:
     """List the `files` lines of a team."""
     for files in team.declaration.body:
         if isinstance(files, Files):
-            parents = Path(_place(files.span.source.path)).parents[:2]
-            folders = tuple(f"{folder}/" for folder in parents)
+            source = files.span.source
             pattern = str(files.pattern.value)
             whole = _WHOLE_FOLDER.fullmatch(pattern)
-            yield Claim(team, files, glob(pattern), "" if whole is None else whole[1], folders)
+            folders, named = _above(_places(source)), _above((_by_name(source.path),))
+            yield Claim(team, files, glob(pattern), "" if whole is None else whole[1], folders, named)
 
 
 def check_claim(claim: Claim, own: Sequence[Source], unclaimed: Sequence[Source]) -> Iterator[Diagnostic]:
-    """Report a pattern that matches none of the files. `unclaimed` are those that are no team's.
-
-    It is an error where a folder of nearly that name holds files, which would be the platform's, and else a
-    warning: a team may be made known before it has written anything.
+    """Report a pattern that matches none of the files. `unclaimed` are those that are no team's: what was
+    meant may be among them, and would be the platform's.
     """
     pattern = claim.files.pattern
     title = f"the pattern {pattern.raw} matches no rule file"
@@ -90,9 +102,9 @@ def check_claim(claim: Claim, own: Sequence[Source], unclaimed: Sequence[Source]
         if near:
             label, help_ = "else its files would be the platform's", did_you_mean(near[0], near)
         else:
-            label, help_ = f"team `{claim.team.name}` has no file", ("the first file of the team ends this",)
-        severity = Severity.ERROR if near else Severity.WARNING
-        yield Diagnostic(CheckCode.TEAM_GRANT, title, pattern.span, label, severity=severity, help=help_)
+            label = f"team `{claim.team.name}` has no file"
+            help_ = ("check its folder as well, or add the line together with the first file of the team",)
+        yield Diagnostic(CheckCode.TEAM_GRANT, title, pattern.span, label, help=help_)
 
 
 def _near(claim: Claim, unclaimed: Sequence[Source]) -> list[str]:
@@ -122,6 +134,24 @@ def _near(claim: Claim, unclaimed: Sequence[Source]) -> list[str]:
     )
 
 
-def _place(path: str) -> str:
-    """Return the absolute path by its name alone: where a file stands counts, not what a link leads to."""
+def _places(source: Source) -> tuple[str, ...]:
+    """Return the absolute paths that say whose a file is; of a text of no file, its name."""
+    return source.places or (_by_name(source.path),)
+
+
+def _by_name(path: str) -> str:
+    """Return the absolute path by its name alone, whatever links stand in it."""
     return os.path.normpath(Path(path).absolute())
+
+
+def _above(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the folder of each path and the one above it."""
+    return tuple(dict.fromkeys(f"{folder}/" for path in paths for folder in Path(path).parents[:2]))
+
+
+def _below(paths: Sequence[str], folders: Sequence[str]) -> tuple[str, ...]:
+    return tuple(path.removeprefix(folder) for path in paths for folder in folders if path.startswith(folder))
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFKC", path).casefold()

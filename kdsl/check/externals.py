@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.diagnostic import Diagnostic, did_you_mean, suggest
 from kdsl.base.span import Source, Span
 from kdsl.check.codes import CheckCode
 from kdsl.check.environment import FnSignature
@@ -67,13 +67,15 @@ class Externals:
     """What installed plugins bring. Only those that are active bring functions and fields.
 
     `fns` are functions by the name that rules call them by, `plugins.PairScore.bandwidth`; `versions` are the
-    active plugins as the digest of the rules covers them.
+    active plugins as the digest of the rules covers them. `absent` are the rule names of active plugins that
+    are not installed: what rules use of them cannot be judged.
     """
 
     rules: ExternalRules = field(default_factory=dict)
     fns: Mapping[str, ExternalFn] = field(default_factory=dict)
     brought: tuple[ExternalField, ...] = ()
     versions: tuple[str, ...] = ()
+    absent: frozenset[str] = frozenset()
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -86,6 +88,20 @@ class Externals:
 
 
 NO_EXTERNALS = Externals()
+
+_UNKNOWN = (CheckCode.UNKNOWN_RULE, CheckCode.UNKNOWN_FUNCTION)
+
+
+def without_absent(found: Iterable[Diagnostic], externals: Externals) -> tuple[Diagnostic, ...]:
+    """Leave out that rules or functions of absent plugins are unknown: their absence is what is wrong."""
+
+    def follows(finding: Diagnostic) -> bool:
+        if finding.code not in _UNKNOWN or finding.span is None:
+            return False
+        package, _, rest = finding.span.text.partition(".")
+        return package == PLUGINS and rest.partition(".")[0] in externals.absent
+
+    return tuple(finding for finding in found if not follows(finding))
 
 
 def rule_name(plugin: str) -> str:
@@ -170,18 +186,22 @@ def signatures_of(externals: Externals) -> dict[str, FnSignature]:
 
 def unknown_function(externals: Externals, name: str, span: Span) -> Diagnostic:
     """Say why `plugins.X.f` is no function: no such plugin, one that is not active, or without this one."""
-    qualifier = name.rpartition(".")[0]
+    qualifier, _, own = name.rpartition(".")
     rule = externals.rules.get(qualifier.removeprefix(f"{PLUGINS}."))
     title, why = f"unknown function `{name}`", "no active plugin brings a function of this name"
-    help_ = did_you_mean(name, externals.fns)
+    # All functions of a plugin are near to each other: of a misspelled plugin the one of this name is meant.
+    of_name = [each for each in externals.fns if each.endswith(f".{own}")]
+    help_, fixes = suggest(span, name, of_name or externals.fns)
     if rule is None:
-        help_ = help_ or ("functions of plugins are called as `plugins.PairScore.bandwidth(…)`",)
+        why = f"no installed plugin is `{qualifier}`"
+        if not (help_ or fixes):
+            help_ = ("functions of plugins are called as `plugins.PairScore.bandwidth(…)`",)
     elif not rule.is_active:
         title, why = f"plugin `{rule.plugin}` is not active", "installed, but not configured"
-        help_ = (_activate(rule),)
-    elif not help_:
+        help_, fixes = (_activate(rule),), ()
+    elif not (help_ or fixes):
         help_ = (f"`kdsl plugins describe {rule.plugin}` lists what it brings",)
-    return Diagnostic(CheckCode.UNKNOWN_FUNCTION, title, span, why, help=help_)
+    return Diagnostic(CheckCode.UNKNOWN_FUNCTION, title, span, why, help=help_, fixes=fixes)
 
 
 def _activate(rule: ExternalRule) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
-from kdsl.base.diagnostic import Diagnostic, Fix, suggest
+from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, suggest
 from kdsl.base.span import Span
 from kdsl.check import access, calls, dynamic, macros, mismatch
 from kdsl.check.codes import CheckCode
@@ -23,6 +23,7 @@ from kdsl.check.typed import (
     UNDECLARED,
     CallOf,
     Const,
+    KeyOf,
     ListOf,
     MapOf,
     TypedEntry,
@@ -71,6 +72,8 @@ _LITERAL_TYPES = {
     LiteralKind.STRING: STRING,
     LiteralKind.BYTES: BYTES,
 }
+# Other languages write them with capitals.
+_LITERAL_WORDS = frozenset({"true", "false"})
 _OPERATORS = {"in": "@in", "!": "!_"}
 _KEY_TYPES = frozenset({"bool", "int", "uint", "string", "dyn", "nothing", "error"})
 
@@ -143,7 +146,14 @@ class Inference:
             case Unary(op=op, operand=operand):
                 return calls.apply(self, _OPERATORS.get(op, f"{op}_"), [self.infer(operand)], expr.span)
             case Binary(op=op, left=left, right=right):
-                args = [self.infer(left), self.infer(right)]
+                first = self.infer(left)
+                if op in ("/", "-") and self.strict and access.is_rest_of_key(left, right):
+                    if first.type == ERROR:
+                        # What was said of the left side is about both.
+                        return self.error(expr.span)
+                    if isinstance(first, KeyOf) and first.type == STRING:
+                        return self.fail(access.dotted_key(first))
+                args = [first, self.infer(right)]
                 return calls.apply(self, _OPERATORS.get(op, f"_{op}_"), args, expr.span)
             case Conditional(condition=condition, then=then, otherwise=otherwise):
                 return calls.apply(self, "_?_:_", [*map(self.infer, (condition, then, otherwise))], expr.span)
@@ -190,8 +200,11 @@ class Inference:
         function = self.names.function(name, rooted=False)
         is_global = function is not None and not all(each.member for each in function.overloads)
         fixes: tuple[Fix, ...] = ()
-        if is_global or self.names.fn(name, rooted=False) is not None:
-            help_: tuple[str, ...] = (f"`{name}` is a function: call it as `{name}(…)`",)
+        if name.lower() in _LITERAL_WORDS:
+            help_: tuple[str, ...] = ()
+            fixes = (Fix(f"write `{name.lower()}`", (Edit(span, name.lower()),), Applicability.CERTAIN),)
+        elif is_global or self.names.fn(name, rooted=False) is not None:
+            help_ = (f"`{name}` is a function: call it as `{name}(…)`",)
         else:
             help_ = self._fields_named(name) or _named_below(name, span)
             if not help_:

@@ -9,8 +9,8 @@ from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, Label, su
 from kdsl.base.span import Span
 from kdsl.check.codes import CheckCode
 from kdsl.check.library import LIBRARY, Function, Overload
-from kdsl.check.typed import Const, TypedExpr
-from kdsl.check.types import BOOL, DOUBLE, DYN, INT, QUANTITY, STRING, UINT, Type
+from kdsl.check.typed import CallOf, Const, TypedExpr
+from kdsl.check.types import BOOL, DOUBLE, DYN, INT, QUANTITY, STRING, UINT, Type, optional_of
 from kdsl.check.unify import Unifier
 from kdsl.check.views import View
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from kdsl.check.infer import Inference
 
 _NUMBERS = (INT, UINT, DOUBLE)
+# The value that a default for each type is likely to be.
+_EMPTY = {STRING: '""', INT: "0", DOUBLE: "0.0", BOOL: "false", QUANTITY: 'quantity("0")'}
 _LOGIC = frozenset({"_&&_", "_||_", "!_"})
 _MOST_LISTED = 12
 
@@ -30,8 +32,15 @@ def listing(intro: str, names: Iterable[str], most: int = _MOST_LISTED) -> tuple
 
 def unexpected(expr: TypedExpr, wanted: Type, what: str) -> Diagnostic:
     """Say that an expression has another type than its place asks for; `what` names the place."""
-    fixes = _conversion(expr, wanted)
+    fixes = _conversion(expr, wanted) or _default_of(expr, wanted)
     title = f"{what} must be `{wanted}`, not `{expr.type}`"
+    return Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, f"this is `{expr.type}`", fixes=fixes)
+
+
+def no_number(expr: TypedExpr, what: str) -> Diagnostic:
+    """Say that an expression is no number where one is asked for; `what` names the place."""
+    fixes = _default_of(expr, INT) or _default_of(expr, DOUBLE) or _number(expr)
+    title = f"{what} must be `int` or `double`, not `{expr.type}`"
     return Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, f"this is `{expr.type}`", fixes=fixes)
 
 
@@ -191,7 +200,7 @@ def _operands(symbol: str, offered: Sequence[Overload], args: Sequence[TypedExpr
     if symbol in ("==", "!="):
         title = f"`{left.type}` and `{right.type}` cannot be compared"
     labels = (Label(left.span, f"`{left.type}`"), Label(right.span, f"`{right.type}`"))
-    fixes = _align(left, right)
+    fixes = _without_optional(left, right) or _align(left, right) or _parsed(symbol, left, right)
     help_: tuple[str, ...] = ()
     if symbol == "in":
         help_ = ("`in` looks for an item of a list, a key of a map, or the name of a resource",)
@@ -309,8 +318,10 @@ def _form(name: str, overload: Overload) -> str:
 def _align(left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
     """Return how to give two expressions one type, by converting the one that loses nothing."""
     for one, other in ((left, right), (right, left)):
-        if one.type == STRING and other.type == QUANTITY:
+        if other.type == QUANTITY and (one.type == STRING or (one.type == INT and isinstance(one, Const))):
             return _conversion(one, QUANTITY)
+        if one.type == INT and other.type == QUANTITY:
+            return _conversion(other, INT)
     if left.type in _NUMBERS and right.type in _NUMBERS and left.type != right.type:
         one, other = (left, right) if right.type == DOUBLE else (right, left)
         return _conversion(one, other.type)
@@ -330,7 +341,7 @@ def _conversion(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
     elif wanted == QUANTITY and expr.type == STRING:
         new = f"quantity({text})"
     elif wanted == INT and expr.type == QUANTITY:
-        new = f"{text}.asInteger()"
+        new = f"{_target(expr)}.asInteger()"
     elif wanted == STRING and number:
         new = f'"{text}"'
     elif expr.type == DYN and wanted in (*_NUMBERS, BOOL, STRING):
@@ -345,6 +356,62 @@ def _conversion(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
     is_certain = isinstance(expr, Const)
     applicability = Applicability.CERTAIN if is_certain else Applicability.MAYBE
     return (Fix(f"write `{new}`", (Edit(expr.span, new),), applicability),)
+
+
+def _parsed(symbol: str, left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
+    """Return how to read a text as the number that it is compared or computed with."""
+    for one, other in ((left, right), (right, left)):
+        if one.type == optional_of(STRING) and other.type in _NUMBERS:
+            return _replaced(one, f'{other.type}({_target(one)}.orValue("0"))')
+        if one.type == STRING and other.type in _NUMBERS:
+            if symbol == "+":
+                return _conversion(other, STRING)
+            if not isinstance(one, Const):
+                return _replaced(one, _call(other.type, one))
+            if isinstance(one.value, str) and one.value.isascii() and one.value.isdigit():
+                return _replaced(one, one.value)
+    return ()
+
+
+def _without_optional(left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
+    """Return how to compare what an optional holds, with a default for where it holds nothing."""
+    return _default_of(left, right.type) or _default_of(right, left.type)
+
+
+def _default_of(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
+    """Return how to take a value of the type out of an optional."""
+    default = _EMPTY.get(wanted)
+    if default is None or expr.type != optional_of(wanted):
+        return ()
+    return _replaced(expr, f"{_target(expr)}.orValue({default})")
+
+
+def _number(expr: TypedExpr) -> tuple[Fix, ...]:
+    """Return how to make a number of an expression."""
+    if expr.type == BOOL:
+        is_choice = isinstance(expr, CallOf) and expr.function == "_?_:_"
+        return _replaced(expr, f"{_target(expr) if is_choice else expr.span.text} ? 100 : 0")
+    if expr.type == optional_of(STRING):
+        return _replaced(expr, f'int({_target(expr)}.orValue("0"))')
+    if expr.type == STRING:
+        return _replaced(expr, _call(INT, expr))
+    return _conversion(expr, INT)
+
+
+def _target(expr: TypedExpr) -> str:
+    """Return the text of an expression as it stands before a dot: an operator needs parentheses."""
+    function = expr.function if isinstance(expr, CallOf) else ""
+    is_operator = _symbol(function) != function and function not in ("_[_]", "_[?_]")
+    return f"({expr.span.text})" if is_operator else expr.span.text
+
+
+def _call(function: Type, expr: TypedExpr) -> str:
+    return f"{function}({expr.span.text})"
+
+
+def _replaced(expr: TypedExpr, new: str) -> tuple[Fix, ...]:
+    """Return the fix that writes another text in place of the expression: what was meant may be another."""
+    return () if "\n" in new else (Fix(f"write `{new}`", (Edit(expr.span, new),), Applicability.MAYBE),)
 
 
 def _first_unfit(inf: Inference, args: Sequence[TypedExpr], wanted: Type) -> TypedExpr:

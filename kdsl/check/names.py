@@ -40,6 +40,7 @@ class Resolver(Protocol):
     def constant(self, located: Located[Param]) -> TypedExpr: ...
 
 
+_CLOCKS = frozenset({"now", "clock", "time", "today", "date"})
 _ENGINE_NAMES = frozenset({"pod", "node", "cluster", "feasible", "topology"})
 _AFTER_SCORING = frozenset({"value", "min", "max"})
 _DEVICE_NAMES = frozenset(
@@ -107,8 +108,8 @@ class FileNames:
 
     def refusal(self, name: str, span: Span) -> Diagnostic | None:
         """Say why a name that other places have cannot be used here."""
-        if name == "now":
-            return self._now(span)
+        if name in _CLOCKS:
+            return self._clock(name, span)
         if is_external(name, self._home):
             return unknown_function(self._declarations.externals, name, span)
         if self._place in _WHY_NOT and (name in _ENGINE_NAMES or name in self._hidden):
@@ -131,10 +132,14 @@ class FileNames:
             )
         return None
 
-    def _now(self, span: Span) -> Diagnostic:
-        title = f"`now` has no place in {self._place}"
-        why = "an answer by the clock is stale as soon as it is kept"
-        return Diagnostic(CheckCode.NOT_HERE, title, span, why, help=("compare time stamps of pods instead",))
+    def _clock(self, name: str, span: Span) -> Diagnostic:
+        title = f"`{name}` has no place in {self._place}"
+        why = "an answer by the clock is out of date as soon as it is remembered"
+        help_ = (
+            "for an age, compare time stamps of pods: `pod.createdAt`",
+            "for a calendar, let a CronJob taint or label the nodes: examples/calendar",
+        )
+        return Diagnostic(CheckCode.NOT_HERE, title, span, why, help=help_)
 
     def values(self) -> Iterator[str]:
         """List the file parameters that can be named here."""

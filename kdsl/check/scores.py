@@ -8,6 +8,7 @@ from kdsl.check.block import Block, incomplete, once
 from kdsl.check.codes import CheckCode
 from kdsl.check.declarations import Located
 from kdsl.check.functions import Functions
+from kdsl.check.mismatch import no_number
 from kdsl.check.model import CheckedLet, CheckedNormalize, CheckedOnError, CheckedScore
 from kdsl.check.names import Place
 from kdsl.check.scope import Scope
@@ -103,8 +104,7 @@ def _normalize(
 
 def _number(block: Block, expr: TypedExpr, what: str) -> TypedExpr:
     if expr.type not in (INT, DOUBLE, ERROR):
-        title = f"{what} must be `int` or `double`, not `{expr.type}`"
-        block.diagnostics.append(Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, f"this is `{expr.type}`"))
+        block.diagnostics.append(no_number(expr, what))
     return expr
 
 

@@ -6,7 +6,7 @@ A file that matches the `files` pattern of a team is the team's, every other fil
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from kdsl.base.diagnostic import Diagnostic, Label
@@ -28,6 +28,8 @@ class Teams:
         self.all = tuple(declarations.all(Team))
         self._claims = tuple(claim for team in self.all for claim in claims_of(team))
         self._owners: dict[Source, Claim | None] = {}
+        sources = [file.span.source for file in program.files]
+        used = [claim for claim in self._claims if any(map(claim.covers, sources))]
         for file in program.files:
             claims = [claim for claim in self._claims if claim.covers(file.span.source)]
             # Of two claims, the narrower one is taken for the right one, so that one slip is reported once.
@@ -35,8 +37,8 @@ class Teams:
             diagnostics.extend(_claimed_twice(file, claims))
             if not claims:
                 # What stands in the folder of a team is taken for its, so that one slip is reported once.
-                claims = [claim for claim in self._claims if claim.surrounds(file.span.source)]
-                diagnostics.extend(_stray(file, claim) for claim in claims[:1])
+                claims, strays = self._strays(file, used)
+                diagnostics.extend(strays)
             self._owners[file.span.source] = claims[0] if claims else None
         diagnostics.extend(self._empty(program))
         diagnostics.extend(self._same_names())
@@ -61,6 +63,22 @@ class Teams:
         """Return the grant of a right."""
         grants = (grant for may in statements_of(team, May) for grant in may.grants)
         return next((grant for grant in grants if grant.right == right), None)
+
+    def _strays(self, file: File, used: Sequence[Claim]) -> tuple[list[Claim], list[Diagnostic]]:
+        """Return the claims of teams that a file of nobody's seems to belong to, and say why it does not.
+
+        A claim that is not `used` has a report of its own for names that differ a little.
+        """
+        source = file.span.source
+        for told, among, report in (
+            (Claim.names, self._claims, _elsewhere),
+            (Claim.surrounds, self._claims, _stray),
+            (Claim.nearly_covers, used, _misspelt),
+        ):
+            claims = [claim for claim in among if told(claim, source)]
+            if claims:
+                return claims, [report(file, claims[0])]
+        return [], []
 
     def _empty(self, program: Program) -> Iterator[Diagnostic]:
         """Report patterns that match none of the files."""
@@ -227,6 +245,31 @@ def _stray(file: File, claim: Claim) -> Diagnostic:
         "else it would be the platform's",
         where=path,
         help=(f'move the file, or write `files "{claim.home}**.kdsl"`',),
+    )
+
+
+def _elsewhere(file: File, claim: Claim) -> Diagnostic:
+    team, source = claim.team.name, file.span.source
+    return Diagnostic(
+        CheckCode.TEAM_FILES,
+        f"`{source.path}` is team `{team}`'s by its name, but a link in it leads out of its folder",
+        claim.span,
+        "else it would be the platform's",
+        where=source.path,
+        notes=(f"it leads to `{source.places[-1]}`",),
+        help=("name the file by where it is, and remove the link",),
+    )
+
+
+def _misspelt(file: File, claim: Claim) -> Diagnostic:
+    team, path = claim.team.name, file.span.source.path
+    return Diagnostic(
+        CheckCode.TEAM_FILES,
+        f"`{path}` differs from the pattern of team `{team}` only in capital letters or accents",
+        claim.span,
+        "else it would be the platform's",
+        where=path,
+        help=("rename the file or its folder, or correct the pattern",),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from kdsl.app import check_rules, check_text
 from kdsl.base.span import Source
 from kdsl.check.checker import check_program
@@ -71,3 +72,22 @@ def test_the_digest_follows_the_text() -> None:
         check_text(Path("x.kdsl"), each).rules for each in (text, text, text.replace("weight 3", "weight 4"))
     ]
     assert len({rules.digest for rules in checked if rules is not None}) == 2 and None not in checked
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        ('["1"].first()', 'int(["1"].first().orValue("0"))'),
+        ('pod.labels[?"a"]', 'int(pod.labels[?"a"].orValue("0"))'),
+        (
+            'pod.priority > 1 ? pod.labels[?"a"] : pod.labels[?"b"]',
+            'int((pod.priority > 1 ? pod.labels[?"a"] : pod.labels[?"b"]).orValue("0"))',
+        ),
+        ("pod.name", "int(pod.name)"),
+        ("pod.priority > 1", "pod.priority > 1 ? 100 : 0"),
+    ],
+)
+def test_what_is_no_number_can_be_made_one(value: str, number: str) -> None:
+    profile = 'queue Q { order by pod.priority }\nprofile p { scheduler "t" queue Q scores { S weight 1 } }'
+    (found,) = check(f"score S {{ value {value} }}\n{profile}").diagnostics
+    assert [fix.title for fix in found.fixes] == [f"write `{number}`"]

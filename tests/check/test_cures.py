@@ -12,13 +12,15 @@ from kdsl.base.clock import ManualClock
 from kdsl.base.events import EVERYTHING, Action, EventPattern, Resource, merged, read_pattern
 from kdsl.check.cures import predicate_cures, queue_cures, read_events
 from kdsl.check.facts import Direction
-from kdsl.check.model import RuleSet
+from kdsl.check.model import CheckedPredicate, RuleSet
 from kdsl.check.views import load_views
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.manager import PluginManager
 
 from tests.hooks.test_dynamic_resources import NoBinder
+from tests.plan.lab import DEFAULT_QUEUE
+from tests.plan.lab import rules as small_rules
 
 BY_HAND: dict[str, tuple[str, ...]] = {
     "NodeUnschedulable": ("Node/ADD|NODE_UNCORDONED", "TargetPod/POD_TOLERATION_ADDED"),
@@ -213,3 +215,98 @@ def test_a_fact_that_the_views_do_not_have_is_refused() -> None:
 def test_what_the_events_file_does_not_know_may_be_cured_by_anything() -> None:
     table = read_events({"facts": {}, "words": {}}, load_views())
     assert table.otherwise("cluster.weather", Direction.UP) == EVERYTHING
+
+
+@pytest.mark.parametrize(
+    ("body", "patterns", "is_local"),
+    [
+        ("require node.podCount < 5", ["Node/ADD", "AssignedPod/DELETE"], True),
+        ("require node.podCount > 5", ["Node/ADD", "AssignedPod/ADD"], True),
+        ("require !node.unschedulable", ["Node/ADD|NODE_UNCORDONED"], True),
+        ("require node.unschedulable", ["Node/ADD|NODE_CORDONED"], True),
+        ('require "k" in node.labels', ["Node/ADD|NODE_LABEL"], True),
+        (
+            "require node.taints.all(t, pod.tolerates(t))",
+            ["Node/ADD|NODE_TAINT_REMOVED", "TargetPod/POD_TOLERATION_ADDED"],
+            True,
+        ),
+        # What a pod is itself changes with it, what others are with those that are placed.
+        (
+            'require "k" in pod.labels && node.podCount >= 0',
+            ["Node/ADD", "AssignedPod/ADD", "TargetPod/POD_LABEL"],
+            True,
+        ),
+        (
+            'require cluster.pods.exists(p, "k" in p.labels)',
+            ["Node/ADD|DELETE", "AssignedPod/ALL"],
+            False,
+        ),
+        (
+            "require cluster.pods.exists(p, p.labels.size() > pod.labels.size())",
+            ["Node/ADD|DELETE", "AssignedPod/ALL", "TargetPod/POD_LABEL"],
+            False,
+        ),
+        # The cache fills in how many nodes have an image when it makes a snapshot.
+        (
+            "require pod.images.all(i, i in node.images)",
+            ["Node/ADD|NODE_IMAGE", "TargetPod/POD_OTHER"],
+            False,
+        ),
+        ("require cluster.nodeCount > 3 || node.podCount > 9", ["Node/ADD|DELETE", "AssignedPod/ADD"], False),
+        (
+            'narrow to optional.of(["n1"]) else "other"\nrequire pod.priority > 3',
+            ["Node/ADD", "TargetPod/POD_OTHER"],
+            True,
+        ),
+    ],
+)
+def test_events_of_a_rule(body: str, patterns: list[str], is_local: bool) -> None:
+    text = f'{DEFAULT_QUEUE}\nprofile p {{ scheduler "t" queue Q predicates {{ P }} }}'
+    found = small_rules(f'predicate P {{\n{body} else "no"\n}}\n{text}')
+    (rule,) = found.profiles["t.p"].predicates
+    assert isinstance(rule, CheckedPredicate)
+    cures = predicate_cures(rule, found.fns)
+    assert ([str(each) for each in cures.patterns], cures.is_local) == (patterns, is_local)
+
+
+SMALL = {
+    "facts": {
+        "Node.podCount": {"rises": ["AssignedPod/ADD"], "falls": ["AssignedPod/DELETE"]},
+        "Pod.labels": {"rises": ["TargetPod/POD_LABEL"], "falls": ["TargetPod/POD_OTHER"]},
+    },
+    "words": {
+        "pod": {"always": ["TargetPod/POD_SCALE_UP"], "otherwise": ["TargetPod/POD_SCALE_DOWN"]},
+        "node.static": {"otherwise": ["Node/NODE_LABEL"]},
+        "node.usage": {"always": ["Node/ADD"]},
+    },
+}
+
+
+def test_words_and_directions() -> None:
+    table = read_events(SMALL, load_views())
+    up, down = Direction.UP, Direction.DOWN
+
+    def texts(patterns: tuple[EventPattern, ...]) -> list[str]:
+        return [str(each) for each in patterns]
+
+    count = table.facts["Node.podCount"]
+    assert texts(count.towards(up)) == ["AssignedPod/ADD"]
+    assert texts(count.towards(down)) == ["AssignedPod/DELETE"]
+    assert texts(count.towards(up | down)) == ["AssignedPod/ADD", "AssignedPod/DELETE"]
+    assert texts(table.always("pod.priority")) == texts(table.always("pod")) == ["TargetPod/POD_SCALE_UP"]
+    assert texts(table.always("node.usage")) == ["Node/ADD"]
+    assert texts(table.always("node.static")) == texts(table.always("cluster.weather")) == []
+    # A field of the pod with a fact of its own is that fact.
+    assert texts(table.otherwise("pod.labels", up)) == ["TargetPod/POD_LABEL"]
+    assert texts(table.otherwise("pod.labels", down)) == ["TargetPod/POD_OTHER"]
+    assert texts(table.otherwise("pod.priority", up)) == [
+        "TargetPod/POD_SCALE_UP",
+        "TargetPod/POD_SCALE_DOWN",
+    ]
+    assert texts(table.otherwise("node.static", up)) == ["Node/NODE_LABEL"]
+
+
+@pytest.mark.parametrize("name", ["Node.colour", "Weather.rain", "Node", "podCount"])
+def test_a_name_that_is_no_fact_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"the views have no '{name}'"):
+        read_events({"facts": {name: []}, "words": {}}, load_views())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from kdsl.base.span import Source
+from kdsl.check.codes import CheckCode
 from kdsl.check.environment import Environment
 from kdsl.check.infer import check_expression
 from kdsl.check.signature import parse_type
@@ -177,3 +178,33 @@ def test_type_names_are_constants() -> None:
     typed = _typed("google.protobuf.Timestamp", Environment())
     assert isinstance(typed, Const)
     assert (typed.value, typed.time) == (parse_type("timestamp"), BindingTime.STATIC)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("has(1)", "has"),
+        ("cel.bind(1, 2, 3)", "cel.bind"),
+        ("cel.bind(x, 2)", "cel.bind"),
+        ("optional.of(1).optMap(1, 2)", "optMap"),
+        ("optional.of(1).optMap(a.b, 2)", "optMap"),
+        ("optional.of(1).optFlatMap(x)", "optFlatMap"),
+        ("[1].map(1, 2)", "map"),
+    ],
+)
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_macro_of_another_form_is_refused(text: str, name: str, strict: bool) -> None:
+    expr, _ = parse_expression(Source("e", text))
+    assert expr is not None
+    typed, (found,) = check_expression(expr, Environment(strict=strict))
+    assert typed is None
+    assert (found.code, found.title) == (CheckCode.MACRO_FORM, f"`{name}` is not used like this")
+    assert found.help
+
+
+@pytest.mark.parametrize(("text", "symbol"), [("1 && true", "&&"), ("true || n", "||"), ("!n", "!")])
+def test_an_operand_that_is_no_bool_is_named_by_its_operator(text: str, symbol: str) -> None:
+    expr, _ = parse_expression(Source("test", text))
+    assert expr is not None
+    _, (found,) = check_expression(expr, RULES, load_views())
+    assert found.title == f"an operand of `{symbol}` must be `bool`, not `int`"

@@ -138,3 +138,16 @@ profile m extends platform.p {{ {line} }}
 """
     result = check_sources(Source("platform.kdsl", platform), Source("ml/ml.kdsl", team))
     assert [each.code for each in result.diagnostics] == [CheckCode.NOT_GRANTED]
+
+
+def test_a_value_with_much_space_is_shown_on_one_line() -> None:
+    # A line break behind each run of spaces would have been looked for from every space of it.
+    values = [
+        f"preemption P {{{_WHOLE.replace('= 3', f'= {value}')}}}\n{_PROFILE}" for value in ("3", "(1\n  + 2)")
+    ]
+    spaces = " " * 100_000
+    values.append(values[0].replace("= 3", f"= (1 +{spaces}2)"))
+    plain, broken, wide = (profile_of(check(value)) for value in values)
+    for other, shown in ((broken, "1 + 2"), (wide, f"1 +{spaces}2")):
+        changes = {(each.what, each.before, each.after) for each in compare_profiles(plain, other)}
+        assert ("parameter P.most", "3", shown) in changes

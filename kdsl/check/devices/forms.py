@@ -124,7 +124,14 @@ CHOOSERS: Final[Mapping[str, ChooserForm]] = {
     ),
     "runs": ChooserForm(
         "the first run of cards that stand next to each other and all fit; the last to be tried stands first",
-        {"step": FieldForm(INT, "runs begin at multiples of it; 0 where no run will do", required=True)},
+        {
+            "step": FieldForm(INT, "runs begin at multiples of it; 0 where no run will do", required=True),
+            "byIndex": FieldForm(
+                BOOL,
+                "whether the places of the run, from 0, are the indexes of the cards to take, as in HAMi;"
+                " false where it is not set: the cards in those places",
+            ),
+        },
     ),
     "wings": ChooserForm(
         "cards of one half of the node, that with the most welcome number of fitting cards; else a group"

@@ -10,7 +10,7 @@ require node.podCount < 10
   else "${node.name} has ${node.podCount} pods"
 ```
 
-Say what is wrong, not where: `else "Too many pods"`. `kdsl explain` shows the numbers of each node.
+Say what is wrong, not where: `else "Too many pods"`. `kdsl explain --all` shows the numbers of each node.
 """
 
 from __future__ import annotations

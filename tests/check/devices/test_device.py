@@ -3,6 +3,7 @@ from __future__ import annotations
 from kdsl.base.span import Source
 from kdsl.check.checker import CheckResult, check_program
 from kdsl.check.devices.model import CheckedDevice
+from kdsl.check.devices.sharing import CheckedSharing, constant_text
 from kdsl.check.typed import Const
 from kdsl.lang.loader import load_sources
 
@@ -103,3 +104,13 @@ def test_what_is_proven_holds_in_its_section_only() -> None:
         )
     )
     assert [each.code for each in later.diagnostics] == ["K0204"]
+
+
+def test_texts_are_known_that_are_written_out_or_joined_of_such_parameters() -> None:
+    text = BASE.replace(
+        '  resource card = "v.com/base"',
+        '  param domain = "v.com"\n  resource card = domain + "/base"\n  resource many = domain.replace(".", "/")',
+    )
+    device = devices(text)["base.Base"]
+    assert (constant_text(device, device.kind), constant_text(device, device.record)) == ("Base", "cards")
+    assert CheckedSharing((device,), (), ()).resources == ("v.com/base",)
