@@ -7,6 +7,7 @@ A plugin needs nothing but this package: `hookimpl` to mark its methods, the ans
 
 from kdsl.hooks.context import Binder, Manifests, Permits, PluginContext, VolumeBinder
 from kdsl.hooks.errors import PluginError
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import (
     AddedScores,
     Candidate,
@@ -27,6 +28,7 @@ __all__ = [
     "Candidate",
     "Code",
     "CycleState",
+    "Fault",
     "Manifests",
     "Narrowed",
     "Nominated",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kdsl.hooks.containment import ForeignError, contain
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 
@@ -38,9 +39,9 @@ def filter_over_nodes(filter_node: FilterNode) -> Filter:
 
 def _judge(filter_node: FilterNode, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
     try:
-        return filter_node(state, pod, node)
-    except Exception as cause:  # noqa: BLE001 - a plugin may raise anything; it must not end the process
-        return Status(Code.ERROR, (f"{type(cause).__name__}: {cause}",))
+        return contain(filter_node, state, pod, node)
+    except ForeignError as error:
+        return Status(Code.ERROR, (str(error),))
 
 
 def score_over_nodes(score_node: ScoreNode) -> Score:

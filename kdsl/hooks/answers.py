@@ -1,13 +1,205 @@
-"""What each hook may answer. Plugins are written in a language that does not look."""
+"""What each hook may answer. Plugins are written in a language that does not look.
+
+An answer is looked at as deep as the cycle reads it, and copied where it could lie: what goes on has plain
+tuples, texts and numbers only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from kdsl.hooks.specs import Narrowed, Nominated, Wait
-from kdsl.hooks.status import Status, StatusColumn
+import numpy as np
+from numpy.typing import NDArray
 
+from kdsl.base.events import EventPattern, merged
+from kdsl.cluster.pod import PodInfo
+from kdsl.hooks.containment import items_of
+from kdsl.hooks.specs import AddedScores, Backoff, Candidate, Narrowed, Nominated, Wait
+from kdsl.hooks.status import Code, Status, StatusColumn, StatusTable
+
+Hook = Callable[..., Any]
+_INT64: Final = range(-(2**63), 2**63)
+
+
+def answering(point: str, hook: Hook) -> Hook:
+    """Return the hook with a TypeError or ValueError for an answer that it cannot give: the cycle knows what
+    to do then.
+    """
+    if point in _SORT_KEYS:
+        return _with_sort_keys(point, hook)
+    allowed = _ANSWERS.get(point)
+    if allowed is None:
+        read = _READ.get(point)
+        return hook if read is None else lambda *values: read(hook(*values))
+    names = " or ".join(each.__name__ for each in allowed)
+
+    def call(*values: Any) -> Any:
+        answer = hook(*values)
+        if answer is None:
+            return None
+        kind = type(answer)
+        if kind not in allowed:
+            raise TypeError(f"`{point}` answers None, {names}, not {kind.__name__}")
+        return _CHECKS[kind](answer)
+
+    return call
+
+
+# ---- parts -------------------------------------------------------------------------------------------------
+
+
+def _typed(value: Any, kind: type, what: str) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"{what} is {type(value).__name__}, not {kind.__name__}")
+    return value
+
+
+def _items(values: Any, what: str) -> tuple[Any, ...]:
+    items = items_of(values)
+    if items is None:
+        raise TypeError(f"{what} is {type(values).__name__}: give a list, tuple, set or dict")
+    return items
+
+
+def _texts(values: Any, what: str) -> tuple[str, ...]:
+    return tuple(_typed(each, str, f"one of {what}") for each in _items(values, what))
+
+
+def _integer(value: Any, what: str) -> int:
+    if isinstance(value, np.integer):
+        value = value.item()
+    number: int = _typed(value, int, what)
+    if number not in _INT64:
+        raise ValueError(f"{what} is more than 64 bits hold")
+    return number
+
+
+def _integers(values: Any, what: str) -> NDArray[Any]:
+    column: NDArray[Any] = np.asarray(values)
+    if column.dtype.kind not in "iu" or column.ndim != 1:
+        raise TypeError(f"{what} is no column of integers")
+    return column
+
+
+def _sized(values: Any) -> NDArray[Any]:
+    """Return raw scores as an array that is nobody's subclass."""
+    return np.asarray(values)
+
+
+# ---- answers -----------------------------------------------------------------------------------------------
+
+
+def _status(status: Status) -> Status:
+    _typed(status, Status, "a status")
+    _typed(status.code, Code, "`code` of a status")
+    _typed(status.plugin, str, "`plugin` of a status")
+    for texts, what in ((status.reasons, "`reasons` of a status"), (status.sites, "`sites` of a status")):
+        for each in _typed(texts, tuple, what):
+            _typed(each, str, f"one of {what}")
+    return Status(status.code, status.reasons, status.plugin, status.sites) if status.parts else status
+
+
+def _column(column: StatusColumn) -> StatusColumn:
+    table = column.table
+    if type(table) not in (list, tuple, StatusTable):
+        raise TypeError(f"`table` of a column is {type(table).__name__}: give a list or tuple")
+    ids = _integers(column.ids, "`ids` of a column")
+    # Before they are made shorter: a large number would become another one.
+    if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < len(table):
+        raise ValueError("`ids` of a column name an entry that its table does not have")
+    ids = ids.astype(np.int32)
+    used = np.bincount(ids).nonzero()[0].tolist()
+    # What nobody has been given is not looked at: a table may be shared and long.
+    statuses = list(table[: used[-1] + 1]) if used else []
+    for number in used:
+        statuses[number] = _status(statuses[number])
+    if used and used[0] == 0 and statuses[0].code is not Code.SUCCESS:
+        raise ValueError("`table` of a column begins with success")
+    chosen = set(used)
+    return StatusColumn(ids, tuple(each if at in chosen else _NOBODY for at, each in enumerate(statuses)))
+
+
+_NOBODY: Final = Status(Code.SUCCESS)
+
+
+def _narrowed(answer: Narrowed) -> Narrowed:
+    return Narrowed(frozenset(_texts(answer.names, "`names`")))
+
+
+def _nominated(answer: Nominated) -> Nominated:
+    return Nominated(
+        _typed(answer.node, str, "`node`"),
+        _texts(answer.victims, "`victims`"),
+        _texts(answer.reasons, "`reasons`"),
+    )
+
+
+def _wait(answer: Wait) -> Wait:
+    return Wait(_integer(answer.timeout, "`timeout`"))
+
+
+def _pods(answer: Any) -> tuple[PodInfo, ...]:
+    return tuple(_typed(each, PodInfo, "one of the victims") for each in _items(answer, "the answer"))
+
+
+def _candidates(answer: Any) -> Sequence[Candidate] | Status:
+    if type(answer) is Status:
+        return _status(answer)
+    found = (_typed(each, Candidate, "one of the candidates") for each in _items(answer, "the answer"))
+    return tuple(
+        Candidate(
+            _typed(each.node, str, "`node`"), _pods(each.victims), _integer(each.violations, "`violations`")
+        )
+        for each in found
+    )
+
+
+def _added(answer: Any) -> tuple[AddedScores, ...]:
+    found = (_typed(each, AddedScores, "one of the scores") for each in _items(answer, "the answer"))
+    return tuple(
+        AddedScores(
+            _typed(each.name, str, "`name`"),
+            _integer(each.weight, "`weight`"),
+            _integers(each.scores, "`scores`"),
+        )
+        for each in found
+    )
+
+
+def _scores(answer: Any) -> Any:
+    return answer if type(answer) is int else _sized(answer)
+
+
+def _score(answer: Any) -> int | float:
+    if isinstance(answer, (np.integer, np.floating)):
+        answer = answer.item()
+    if type(answer) not in (int, float):
+        raise TypeError(f"`score_node` must return a number, not {type(answer).__name__}")
+    return answer if type(answer) is float else _integer(answer, "the score")
+
+
+def _events(answer: Any) -> tuple[EventPattern, ...]:
+    found = _items(answer, "the answer")
+    return tuple(merged(_typed(each, EventPattern, "one of the events") for each in found))
+
+
+def _backoff(answer: Any) -> Backoff:
+    if type(answer) is not Backoff:
+        raise TypeError(f"this is no Backoff: {type(answer).__name__}")
+    initial, maximum = _integer(answer.initial, "`initial`"), _integer(answer.maximum, "`maximum`")
+    if initial < 0 or maximum < 0:
+        raise ValueError("a wait is 0 nanoseconds or more")
+    return Backoff(initial, maximum)
+
+
+_CHECKS: Final[Mapping[type, Callable[[Any], Any]]] = {
+    Status: _status,
+    StatusColumn: _column,
+    Narrowed: _narrowed,
+    Nominated: _nominated,
+    Wait: _wait,
+}
 _ANSWERS: Final[Mapping[str, tuple[type, ...]]] = {
     "pre_enqueue": (Status,),
     "pre_filter": (Status, Narrowed),
@@ -17,26 +209,81 @@ _ANSWERS: Final[Mapping[str, tuple[type, ...]]] = {
     "filter_node": (Status,),
     "filter_feasible": (StatusColumn, Status),
     "post_filter": (Status, Nominated),
+    "may_preempt": (Status,),
     "pre_score": (Status,),
     "reserve": (Status,),
     "permit": (Status, Wait),
+    "pre_bind_pre_flight": (Status,),
     "pre_bind": (Status,),
     "bind": (Status,),
 }
-"""Beside None. What the others answer is looked at by the phase that asks, or by nobody."""
+"""Beside None, which is success."""
+
+_READ: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "events": _events,
+    "backoff": _backoff,
+    "queueing_hint": bool,
+    "find_victims": _pods,
+    "enough_candidates": lambda answer: _integer(answer, "the answer"),
+    "trim_candidates": _candidates,
+    "score": _scores,
+    "score_node": _score,
+    "normalize_score": _sized,
+    "add_scores": _added,
+}
+"""Hooks that must answer something. Nobody reads what `unreserve` and `post_bind` answer."""
 
 
-def answering(point: str, hook: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the hook with a TypeError for an answer that it cannot give: the cycle knows what to do then."""
-    allowed = _ANSWERS.get(point)
-    if allowed is None:
-        return hook
+# ---- sort keys ---------------------------------------------------------------------------------------------
+
+_SORT_KEYS: Final = frozenset(("queue_sort", "rank_candidate"))
+_DEPTH: Final = 8
+
+
+def _with_sort_keys(point: str, hook: Hook) -> Hook:
+    """Return the hook with plain keys that are all of one form: comparing two of them never fails, whenever
+    it is done.
+    """
+    forms: list[Any] = []
 
     def call(*values: Any) -> Any:
-        answer = hook(*values)
-        if answer is None or isinstance(answer, allowed):
-            return answer
-        names = " or ".join(each.__name__ for each in allowed)
-        raise TypeError(f"`{point}` answers None, {names}, not {type(answer).__name__}")
+        key = _plain(hook(*values), _DEPTH)
+        form = _form(key)
+        if not forms:
+            forms.append(form)
+        if form != forms[0]:
+            raise TypeError(f"`{point}` answers keys that cannot be compared: they are of different types")
+        return key
 
     return call
+
+
+def _plain(key: Any, depth: int) -> Any:
+    if isinstance(key, (np.integer, np.floating, np.bool_)):
+        key = key.item()
+    if key is None:
+        return key
+    for kind, exact in _EXACT.items():
+        if isinstance(key, kind):
+            plain = exact(key)
+            if plain != plain:
+                raise ValueError("NaN has no place in an order")
+            return plain
+    if isinstance(key, (tuple, list)) and depth:
+        return tuple(_plain(each, depth - 1) for each in _items(key, "the key"))
+    raise TypeError(f"a sort key is made of numbers, texts and tuples, not of {type(key).__name__}")
+
+
+_EXACT: Final[Mapping[type, Callable[[Any], Any]]] = {
+    int: int.__index__,
+    float: float.__float__,
+    str: lambda text: str.__getitem__(text, slice(None)),
+    bytes: lambda text: bytes.__getitem__(text, slice(None)),
+}
+"""How to take a value as it is, without the methods of a subclass."""
+
+
+def _form(key: Any) -> Any:
+    if type(key) is tuple:
+        return tuple(map(_form, key))
+    return "number" if isinstance(key, (bool, int, float)) else type(key).__name__

@@ -8,8 +8,9 @@ from enum import StrEnum
 
 
 class PluginCode(StrEnum):
-    """K101x and K102x: manifests and activation."""
+    """K1001, K101x and K102x: manifests, activation and the time that hooks take."""
 
+    NOT_INSTALLED = "K1001"  # a plugin that no installed package offers
     MANIFEST = "K1017"  # a manifest that cannot be used
     SAME_NAME = "K1018"  # two active plugins that bring the same name
     NO_FUNCTION = "K1019"  # a function of a manifest that cannot be imported
@@ -17,3 +18,4 @@ class PluginCode(StrEnum):
     VERSION = "K1021"  # a plugin or a kdsl of another version than is required
     NO_RULES = "K1022"  # a rule package whose folder is not there
     DECLARATION = "K1023"  # `events` or `backoff` of a plugin that cannot be used
+    SLOW = "K1024"  # a hook that took long

@@ -9,6 +9,7 @@ from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.check.views import Views
 from kdsl.config.configuration import ConfiguredPlugin
 from kdsl.hooks.codes import PluginCode
+from kdsl.hooks.containment import ForeignError, contain
 from kdsl.hooks.extensions import bring, check_version
 from kdsl.hooks.installed import BAD_ARGUMENT, installed_rules
 from kdsl.hooks.manager import PluginManager, import_plugin
@@ -53,5 +54,11 @@ def _examine(name: str, configured: ConfiguredPlugin | None) -> Iterator[Diagnos
         yield from check_version(name, configured.requires)
     yield from problems
     if isinstance(factory, type):
-        # An object that was never built has the methods of those that are.
-        yield from PluginManager().register(object.__new__(factory), name)
+        try:
+            # An object that was never built has the methods of those that are.
+            unbuilt: object = contain(lambda: object.__new__(factory))
+        except ForeignError as error:
+            title = f"plugin `{name}` cannot be built: {error}"
+            yield Diagnostic("K1005", title, where=f"plugins.{name}")
+            return
+        yield from PluginManager().register(unbuilt, name)

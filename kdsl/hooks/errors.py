@@ -5,6 +5,8 @@ extension point.
 from __future__ import annotations
 
 from kdsl.base.errors import KdslError
+from kdsl.hooks.containment import contain, describe, origin_of
+from kdsl.hooks.faults import Fault, lines_of
 from kdsl.hooks.status import Code, Status
 
 # kube-scheduler's wording for each extension point (`{plugin}` is quoted as Go quotes it).
@@ -32,39 +34,54 @@ _TEXTS = {
     "reserve": 'running Reserve plugin "{plugin}": {reason}',
     "unreserve": 'running Unreserve plugin "{plugin}": {reason}',
     "permit": 'running Permit plugin "{plugin}": {reason}',
+    "pre_bind_pre_flight": 'running PreBindPreFlight "{plugin}": {reason}',
     "pre_bind": 'running PreBind plugin "{plugin}": {reason}',
     "bind": 'running Bind plugin "{plugin}": {reason}',
     "post_bind": 'running PostBind plugin "{plugin}": {reason}',
     "pre_enqueue": 'running PreEnqueue plugin "{plugin}": {reason}',
+    "clone": 'cloning "{plugin}" of the state of an attempt: {reason}',
     "queue_sort": 'running QueueSort plugin "{plugin}": {reason}',
 }
+
+_ALONE = frozenset({("Extender", "bind")})
+"""A plugin and a point whose reason is all the text: what extenders say reaches people as they said it."""
 
 
 class PluginError(KdslError):
     """A plugin went wrong: it raised, answered with an error, or gave an answer of the wrong shape.
 
     `point` is the name of a hook, or `score_range` for a normalised score outside 0..100. The text is
-    kube-scheduler's.
+    kube-scheduler's. For the point `clone` the plugin is the key under which it keeps a value. `fault` is the
+    error as decisions tell of it.
     """
 
-    def __init__(self, plugin: str, point: str, reason: str) -> None:
+    def __init__(self, plugin: str, point: str, reason: str, fault: Fault | None = None) -> None:
         self.plugin = plugin
         self.point = point
         self.reason = reason
-        super().__init__(_TEXTS[point].format(plugin=plugin, reason=reason))
+        text = _TEXTS[point].format(plugin=plugin, reason=reason)
+        super().__init__(reason if (plugin, point) in _ALONE else text)
+        self.fault = Fault(plugin, str(self)) if fault is None else fault
 
     @classmethod
     def raised(cls, plugin: str, point: str, cause: Exception) -> PluginError:
         """Wrap what a plugin raised; chain it with `raise … from cause`."""
-        return cls(plugin, point, f"{type(cause).__name__}: {cause}")
+        error = cls(plugin, point, describe(cause))
+        origin = origin_of(cause)
+        known = contain(getattr, origin, "fault", None)
+        # Above the plugin's own lines there is only the caller's.
+        trace = origin.__traceback__.tb_next if origin.__traceback__ is not None else None
+        error.fault = known if type(known) is Fault else Fault(plugin, str(error), code=lines_of(trace))
+        return error
 
     @classmethod
     def answered(cls, plugin: str, point: str, status: Status) -> PluginError:
         """Wrap a status that is neither success nor an answer allowed at this point."""
         default = f"unexpected status {status.code.label}"
-        return cls(plugin, point, status.message or default)
+        known = status.faults[0] if status.faults else None
+        return cls(plugin, point, status.message or default, known)
 
     @property
     def status(self) -> Status:
         """The error as a status, stamped with the plugin."""
-        return Status(Code.ERROR, (str(self),), self.plugin)
+        return Status(Code.ERROR, (str(self),), self.plugin, faults=(self.fault,))

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import importlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import kdsl
-from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.diagnostic import Diagnostic, nearest
 from kdsl.check.externals import PLUGINS, SERVABLE, ExternalField, ExternalRule, Externals, rule_name
 from kdsl.check.model import ExternalFn
 from kdsl.check.views import Field, Views
 from kdsl.hooks.codes import PluginCode
+from kdsl.hooks.containment import ForeignError, contain
 from kdsl.hooks.installed import InstalledPlugin, installed_plugins
-from kdsl.hooks.manager import declared_hooks
+from kdsl.hooks.manager import declared_hooks, not_installed
 from kdsl.hooks.manifest import Brought, Manifest, read_manifest
 from kdsl.hooks.requirement import satisfies
 from kdsl.hooks.table import FILTER_HOOKS, SCORE_HOOKS
@@ -29,10 +30,14 @@ def bring(
 ) -> tuple[Externals, tuple[Diagnostic, ...]]:
     """Return what the plugins bring, of which those called `active` are.
 
-    Those called `undeclared` may bring functions that do not say what they read.
+    Those called `undeclared` may bring functions that do not say what they read. Of an active name that no
+    plugin has, the plugin that was meant is taken, by what its manifest says: it is not imported.
     """
-    plugins = {plugin.name: plugin for plugin in installed_plugins()}
-    found: list[Diagnostic] = []
+    installed = installed_plugins()
+    plugins = {plugin.name: plugin for plugin in installed}
+    absent = [name for name in dict.fromkeys(active) if name not in plugins]
+    found = [not_installed(name, installed) for name in absent]
+    meant = {plugin.name: plugin for plugin in _meant(absent, plugins, active)}
     fns: dict[str, ExternalFn] = {}
     fields: dict[tuple[str, str], ExternalField] = {}
     chosen = [plugins[name] for name in dict.fromkeys(active) if name in plugins]
@@ -56,24 +61,66 @@ def bring(
                 title = f"brings the field `{brought.view}.{brought.name}`, as `{first}` does"
                 found.append(_problem(PluginCode.SAME_NAME, plugin, title))
             fields.setdefault(key, ExternalField(_field(brought, fn), fn))
+    for brought, fn in _declared(meant.values(), views):
+        if brought.view:
+            fields.setdefault((brought.view, brought.name), ExternalField(_field(brought, fn), fn))
+        else:
+            fns.setdefault(fn.qualified, fn)
     # Of two plugins that rules call the same, the one that is active is meant.
     rules = sorted(
-        (ExternalRule(name, name in active, _kinds(plugin, active)) for name, plugin in plugins.items()),
+        (
+            ExternalRule(name, name in active or name in meant, _kinds(plugin, active, meant))
+            for name, plugin in plugins.items()
+        ),
         key=lambda rule: rule.is_active,
     )
     versions = tuple(
         f"{plugin.name}={plugin.version}" for plugin in sorted(chosen, key=lambda each: each.name)
     )
-    externals = Externals({rule.name: rule for rule in rules}, fns, tuple(fields.values()), versions)
+    externals = Externals(
+        {rule.name: rule for rule in rules},
+        fns,
+        tuple(fields.values()),
+        versions,
+        frozenset(map(rule_name, absent)),
+    )
     return externals, tuple(found)
+
+
+def _meant(
+    absent: Iterable[str], plugins: Mapping[str, InstalledPlugin], active: Collection[str]
+) -> Iterator[InstalledPlugin]:
+    """List the plugins that misspelled names stand for: the nearest ones, unless active themselves."""
+    for name in absent:
+        near = nearest(name, plugins)
+        if near is not None and near not in active:
+            yield plugins[near]
+
+
+def _declared(plugins: Iterable[InstalledPlugin], views: Views) -> Iterator[tuple[Brought, ExternalFn]]:
+    """List what plugins bring by their manifests alone: types to check rules with, nothing to call."""
+    for plugin in plugins:
+        for brought in read_manifest(plugin, views)[0].brought:
+            yield brought, _external(plugin, brought, _not_called)
+
+
+def _not_called(*_: object) -> Any:
+    raise AssertionError("rules that use a plugin which is not active do not run")
 
 
 def check_version(name: str, requirement: str) -> Iterator[Diagnostic]:
     """Say that an installed plugin is of another version than is required; "" requires none."""
     for plugin in installed_plugins():
-        if plugin.name == name and requirement and not satisfies(plugin.version, requirement):
+        if plugin.name == name and requirement and not _fits(plugin.version, requirement):
             title = f"is {plugin.distribution} {plugin.version}, required is {requirement}"
             yield _problem(PluginCode.VERSION, plugin, title, ("install a version that fits",))
+
+
+def _fits(version: str, requirement: str) -> bool:
+    try:
+        return satisfies(version, requirement)
+    except ValueError:
+        return False  # a distribution without a version, or with one that is none
 
 
 def _external(plugin: InstalledPlugin, brought: Brought, call: Any) -> ExternalFn:
@@ -91,9 +138,9 @@ def _imported(plugin: InstalledPlugin, brought: Brought, found: list[Diagnostic]
     """Import a function of a manifest; None with a diagnostic where that fails."""
     module, _, name = brought.target.partition(":")
     try:
-        call = getattr(importlib.import_module(module), name)
-    except (Exception, SystemExit) as cause:  # noqa: BLE001 - an import may raise anything
-        reason = f"{type(cause).__name__}: {cause}"
+        call = contain(lambda: getattr(importlib.import_module(module), name))
+    except ForeignError as error:
+        reason = str(error)
     else:
         if callable(call):
             return call
@@ -103,8 +150,10 @@ def _imported(plugin: InstalledPlugin, brought: Brought, found: list[Diagnostic]
     return None
 
 
-def _kinds(plugin: InstalledPlugin, active: Collection[str]) -> frozenset[RuleKind]:
+def _kinds(plugin: InstalledPlugin, active: Collection[str], meant: Collection[str]) -> frozenset[RuleKind]:
     """Return what an active plugin can be placed as: anything where only building it would tell."""
+    if plugin.name in meant:
+        return SERVABLE
     if plugin.name not in active:
         return frozenset()
     hooks = declared_hooks(plugin)

@@ -16,6 +16,7 @@ from typing import Any
 from kdsl.base import paths
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
+from kdsl.hooks.containment import ForeignError, contain, describe
 
 GROUP = "kdsl"
 RULES_GROUP = "kdsl.rules"
@@ -34,6 +35,21 @@ class InstalledPlugin:
     version: str
     entry_point: metadata.EntryPoint
 
+    @property
+    def is_well_formed(self) -> bool:
+        """Tell whether the target names a module, perhaps with an attribute of it."""
+        return self.entry_point.pattern.match(self.target) is not None
+
+    @property
+    def module(self) -> str:
+        """The module of the target, empty where it names none."""
+        return self.entry_point.module if self.is_well_formed else ""
+
+    @property
+    def attribute(self) -> str:
+        """The attribute of the module that builds the plugin, empty where the module is all."""
+        return self.entry_point.attr or "" if self.is_well_formed else ""
+
 
 def installed_plugins() -> tuple[InstalledPlugin, ...]:
     """List the plugins of all installed distributions, by name, then distribution."""
@@ -41,8 +57,9 @@ def installed_plugins() -> tuple[InstalledPlugin, ...]:
         InstalledPlugin(
             name=entry_point.name,
             target=entry_point.value,
-            distribution=entry_point.dist.name if entry_point.dist else "",
-            version=entry_point.dist.version if entry_point.dist else "",
+            # Metadata without these lines have no name or version, whatever the types say.
+            distribution=(entry_point.dist.name or "") if entry_point.dist else "",
+            version=(entry_point.dist.version or "") if entry_point.dist else "",
             entry_point=entry_point,
         )
         for entry_point in metadata.entry_points(group=GROUP)
@@ -54,14 +71,18 @@ def installed_plugins() -> tuple[InstalledPlugin, ...]:
 
 def package_folder(module: str) -> Path | None:
     """Return the folder of the package that `module` is or is in, without running it; None outside any."""
-    top, *rest = module.split(".")
+    top, *rest = steps = module.split(".")
+    if not all(step.isidentifier() for step in steps):
+        return None
     try:
-        spec = find_spec(top)
-    except (ImportError, ValueError):
+        # Who finds modules may be code of anybody.
+        spec = contain(find_spec, top)
+    except ForeignError:
         return None
-    if spec is None or spec.submodule_search_locations is None:
+    found = None if spec is None else next(iter(spec.submodule_search_locations or ()), None)
+    if found is None:
         return None
-    folder = Path(next(iter(spec.submodule_search_locations)))
+    folder = Path(found)
     for at, step in enumerate(rest, start=1):
         inner = folder / step
         if inner.is_dir():
@@ -91,8 +112,8 @@ def installed_rules() -> tuple[InstalledRules, ...]:
         InstalledRules(
             entry_point.name,
             entry_point.value,
-            entry_point.dist.name if entry_point.dist else "",
-            entry_point.dist.version if entry_point.dist else "",
+            (entry_point.dist.name or "") if entry_point.dist else "",
+            (entry_point.dist.version or "") if entry_point.dist else "",
             package_folder(entry_point.value),
         )
         for entry_point in metadata.entry_points(group=RULES_GROUP)
@@ -116,16 +137,22 @@ def check_args(
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
     from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import EMPTY_REGISTRY
 
-    where = f"plugins.{plugin.name}"
     try:
         schema = args_schema(plugin)
         Draft202012Validator.check_schema(schema)
-        errors = list(Draft202012Validator(schema).iter_errors(args))
-    except (OSError, ValueError, SchemaError, Unresolvable) as cause:
-        reason = cause.message if isinstance(cause, SchemaError) else str(cause)
-        title = f"the {SCHEMA_FILE} of plugin `{plugin.name}` cannot be used: {reason}"
-        return (Diagnostic("K1003", title, where=where),)
+        # Without a registry of its own the validator would fetch what a reference names from anywhere.
+        errors = list(Draft202012Validator(schema, registry=EMPTY_REGISTRY).iter_errors(args))
+    except SchemaError as cause:
+        return (_unusable(plugin, cause.message),)
+    except RecursionError:
+        return (_unusable(plugin, "it refers to itself without end"),)
+    except (OSError, ValueError, Unresolvable) as cause:
+        return (_unusable(plugin, str(cause)),)
+    except Exception as cause:  # noqa: BLE001 - a schema may break its reader in any way
+        return (_unusable(plugin, describe(cause)),)
+    where = f"plugins.{plugin.name}"
     return tuple(
         Diagnostic(
             BAD_ARGUMENT,
@@ -137,16 +164,24 @@ def check_args(
     )
 
 
+def _unusable(plugin: InstalledPlugin, reason: str) -> Diagnostic:
+    title = f"the {SCHEMA_FILE} of plugin `{plugin.name}` cannot be used: {reason}"
+    return Diagnostic("K1003", title, where=f"plugins.{plugin.name}")
+
+
 def args_schema(plugin: InstalledPlugin) -> Mapping[str, Any]:
     """Return the schema beside the plugin's module, that of no arguments where there is none.
 
     Raises ValueError where it is not a JSON object, OSError where it cannot be read.
     """
-    folder = package_folder(plugin.entry_point.module)
+    folder = package_folder(plugin.module)
     file = None if folder is None else folder / SCHEMA_FILE
     if file is None or not file.is_file():
         return _NO_ARGUMENTS
-    schema = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        schema = json.loads(file.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     if not isinstance(schema, dict):
         raise ValueError("it is not an object")
     return schema

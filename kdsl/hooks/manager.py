@@ -12,7 +12,7 @@ effect. `table` adds K1012 to K1015 and K1023.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
@@ -22,7 +22,11 @@ from typing import Any
 import pluggy
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
+from kdsl.hooks.answers import answering
+from kdsl.hooks.codes import PluginCode
+from kdsl.hooks.containment import ForeignError, contain
 from kdsl.hooks.context import PluginContext
+from kdsl.hooks.guard import Guard
 from kdsl.hooks.installed import InstalledPlugin, Placed, check_args, installed_plugins
 from kdsl.hooks.specs import PROJECT, SchedulingHooks
 
@@ -33,12 +37,30 @@ Hook = Callable[..., Any]
 class Registration:
     """A plugin that passed: `key` is unique, `name` is what verdicts show.
 
-    `hooks` take their arguments by position, in the order of the specs.
+    `hooks` take their arguments by position, in the order of the specs. `guard` is what stands before them,
+    None for compiled rules. Where it `is_limited`, hooks that only look are given up after some time.
     """
 
     key: str
     name: str
     hooks: Mapping[str, Hook]
+    guard: Guard | None = None
+    is_limited: bool = False
+
+    def hook(self, point: str) -> Hook:
+        """Return a hook as the cycle may call it: contained, and with answers that are what they seem."""
+        hook = self.hooks[point]
+        if self.guard is None:
+            return hook
+        return self.guard.around(self.name, point, answering(point, hook), is_limited=self.is_limited)
+
+    def over_nodes(self, point: str, adapt: Callable[[Hook], Hook]) -> Hook:
+        """Return a hook that is asked node by node as one that is asked about all of them."""
+        hook = self.hooks[point]
+        if self.guard is None:
+            return adapt(hook)
+        each = answering(point, hook)
+        return self.guard.around(self.name, point, adapt(each), is_limited=self.is_limited)
 
 
 class NoHooks:
@@ -51,28 +73,41 @@ class NoHooks:
 class PluginManager:
     """The plugins of one scheduler, in the order of their registration."""
 
-    def __init__(self) -> None:
+    def __init__(self, guard: Guard | None = None) -> None:
+        self._guard = guard or Guard()
         self._pluggy = pluggy.PluginManager(PROJECT)
         self._pluggy.add_hookspecs(SchedulingHooks)
         self._registrations: dict[str, Registration] = {}
         # Reading what is installed takes longer than importing it.
         self._installed: tuple[InstalledPlugin, ...] | None = None
 
-    def register(self, plugin: object, name: str, *, key: str = "") -> tuple[Diagnostic, ...]:
-        """Register a plugin under `key` (by default its name); a diagnostic that is an error keeps it out."""
+    def register(
+        self, plugin: object, name: str, *, key: str = "", is_rule: bool = False, is_limited: bool = False
+    ) -> tuple[Diagnostic, ...]:
+        """Register a plugin under `key` (by default its name); a diagnostic that is an error keeps it out.
+
+        A compiled rule `is_rule`, and a plugin of kdsl's own that waits for nobody: nothing stands between it
+        and the cycle.
+        """
         key = key or name
         if key in self._registrations:
             return (_diagnostic("K1009", name, "is registered twice"),)
         try:
-            found = tuple(self._check(plugin, name))
-            if not has_errors(found):
-                self._pluggy.register(plugin, key)
-        except Exception as cause:  # noqa: BLE001 - reading a plugin's attributes runs its code
-            return (_diagnostic("K1007", name, f"cannot be registered: {cause}"),)
-        if has_errors(found):
-            return found
-        self._registrations[key] = Registration(key, name, MappingProxyType(self._hooks_of(plugin)))
+            found, hooks = contain(self._take_in, plugin, name, key)
+        except ForeignError as error:
+            return (_diagnostic("K1007", name, f"cannot be registered: {error}"),)
+        if not has_errors(found):
+            guard = None if is_rule else self._guard
+            self._registrations[key] = Registration(key, name, MappingProxyType(hooks), guard, is_limited)
         return found
+
+    def _take_in(self, plugin: object, name: str, key: str) -> tuple[tuple[Diagnostic, ...], dict[str, Hook]]:
+        """Check a plugin and return its hooks. Reading a plugin's attributes runs its code."""
+        found = tuple(self._check(plugin, name))
+        if has_errors(found):
+            return found, {}
+        self._pluggy.register(plugin, key)
+        return found, self._hooks_of(plugin)
 
     def load(self, name: str, args: Mapping[str, Any], context: PluginContext) -> tuple[Diagnostic, ...]:
         """Import, configure and register the installed plugin `name`; raise nothing of what it raises."""
@@ -82,10 +117,14 @@ class PluginManager:
         if factory is None or misfits:
             return misfits
         try:
-            plugin = factory(args, context)
-        except Exception as cause:  # noqa: BLE001 - a constructor may raise anything
-            return (_diagnostic("K1005", name, f"cannot be built: {type(cause).__name__}: {cause}"),)
-        return self.register(plugin, name)
+            plugin = contain(factory, args, context)
+        except ForeignError as error:
+            return (_diagnostic("K1005", name, f"cannot be built: {error}"),)
+        # Plugins of kdsl itself have limits of their own where they wait for somebody.
+        is_own = any(each.name == name and each.distribution == PROJECT for each in self._installed)
+        # Those that wait for nobody are called for every pod, and need no guard any more than rules do.
+        is_local = is_own and getattr(plugin, "IS_LOCAL", False)
+        return self.register(plugin, name, is_rule=is_local, is_limited=not is_own)
 
     def get(self, key: str) -> Registration | None:
         return self._registrations.get(key)
@@ -140,20 +179,28 @@ def import_plugin(
     installed = installed_plugins() if installed is None else installed
     offers = [plugin for plugin in installed if plugin.name == name]
     if not offers:
-        help_ = did_you_mean(name, (plugin.name for plugin in installed))
-        return None, (_diagnostic("K1001", name, "is not installed", help_),)
+        return None, (not_installed(name, installed),)
     if len(offers) > 1:
         rivals = " and ".join(f"`{plugin.distribution}`" for plugin in offers)
         return None, (_diagnostic("K1011", name, f"is offered by {rivals}"),)
     (chosen,) = offers
+    if not chosen.is_well_formed:
+        title = f"cannot be imported: its entry point `{chosen.target}` is no `module:attribute`"
+        return None, (_diagnostic("K1002", name, title),)
     try:
-        factory: Callable[..., object] = chosen.entry_point.load()
-    except (Exception, SystemExit) as cause:  # noqa: BLE001 - an import may raise anything
-        return None, (_diagnostic("K1002", name, f"cannot be imported: {type(cause).__name__}: {cause}"),)
-    if not chosen.entry_point.attr:
+        factory: Callable[..., object] = contain(chosen.entry_point.load)
+    except ForeignError as error:
+        return None, (_diagnostic("K1002", name, f"cannot be imported: {error}"),)
+    if not chosen.attribute:
         # A module: the plugin brings what its manifest says, and there is nothing to build.
         factory = NoHooks
     return factory, check_args(chosen, args, placed)
+
+
+def not_installed(name: str, installed: Iterable[InstalledPlugin]) -> Diagnostic:
+    """Say that no installed plugin has a name."""
+    help_ = did_you_mean(name, (plugin.name for plugin in installed))
+    return _diagnostic(PluginCode.NOT_INSTALLED, name, "is not installed", help_)
 
 
 def declared_hooks(plugin: InstalledPlugin) -> frozenset[str] | None:
@@ -161,12 +208,16 @@ def declared_hooks(plugin: InstalledPlugin) -> frozenset[str] | None:
 
     None where that is not to be seen: it cannot be imported, or is built by something else than a class.
     """
-    if not plugin.entry_point.attr:
+    if not plugin.attribute:
         return frozenset()
     try:
-        factory = plugin.entry_point.load()
-    except (Exception, SystemExit):  # noqa: BLE001 - whoever loads the plugin says what is wrong with it
-        return None
+        return contain(_marked_hooks, plugin)
+    except ForeignError:
+        return None  # whoever loads the plugin says what is wrong with it
+
+
+def _marked_hooks(plugin: InstalledPlugin) -> frozenset[str] | None:
+    factory = plugin.entry_point.load()
     if not isinstance(factory, type):
         return None
     reader = pluggy.PluginManager(PROJECT)

@@ -74,7 +74,7 @@ def manifest_schema() -> dict[str, Any]:
 
 def read_manifest(plugin: InstalledPlugin, views: Views) -> tuple[Manifest, tuple[Diagnostic, ...]]:
     """Read the manifest of an installed plugin; one without brings nothing to rule files."""
-    folder = package_folder(plugin.entry_point.module)
+    folder = package_folder(plugin.module)
     file = None if folder is None else folder / MANIFEST_FILE
     if file is None or not file.is_file():
         return NO_MANIFEST, ()

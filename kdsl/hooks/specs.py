@@ -123,7 +123,9 @@ class Backoff:
 
 
 class SchedulingHooks:
-    """The hook specifications. `Any` in a signature stands for a value that Python can compare."""
+    """The hook specifications. `Any` in a signature stands for a sort key: numbers, texts, and tuples of
+    them, always of one form.
+    """
 
     @hookspec
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
@@ -275,6 +277,13 @@ class SchedulingHooks:
     @hookspec
     def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
         """Allow, refuse or hold the pod before it is bound."""
+
+    @hookspec
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+        """Tell whether `pre_bind` has something to do for the pod; code SKIP leaves it out.
+
+        A pod for which nobody has is bound without delay. Without this hook `pre_bind` is always called.
+        """
 
     @hookspec
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:

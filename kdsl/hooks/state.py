@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from kdsl.hooks.containment import ForeignError, contain, kind_name
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.faults import Fault
+
 
 class CycleState(Struct, eq=False):
     """Per-attempt storage: one value per key, and the plugins that are skipped in this attempt.
@@ -15,7 +19,7 @@ class CycleState(Struct, eq=False):
 
     skipped_filters: set[str] = set()
     skipped_scores: set[str] = set()
-    faults: list[str] = []
+    faults: list[Fault] = []
     _values: dict[str, object] = {}
 
     def write(self, key: str, value: object) -> None:
@@ -28,12 +32,37 @@ class CycleState(Struct, eq=False):
     def get(self, key: str) -> object | None:
         return self._values.get(key)
 
+    @property
+    def has_faults(self) -> bool:
+        """Tell whether a plugin has noted something."""
+        return type(self.faults) is not list or len(self.faults) > 0
+
+    def take_faults(self) -> tuple[Fault, ...]:
+        """Return what plugins have noted since this was asked last: they may put anything here."""
+        if type(self.faults) is not list:
+            self.faults = []
+            return (Fault("", "a plugin put something else in the place of the faults"),)
+        noted = tuple([_fault(each) for each in self.faults])
+        self.faults.clear()
+        return noted
+
     def clone(self) -> CycleState:
-        values = {key: _clone(value) for key, value in self._values.items()}
+        """Return a state of its own; raise PluginError where the `clone` of a value does."""
+        values = {key: _clone(key, value) for key, value in self._values.items()}
         return CycleState(set(self.skipped_filters), set(self.skipped_scores), self.faults, values)
 
 
-def _clone(value: object) -> object:
-    # Asking a protocol takes 10 µs, and a search for victims clones hundreds of times.
-    clone = getattr(value, "clone", None)
-    return value if clone is None else clone()
+def _fault(noted: object) -> Fault:
+    """Return what a plugin has noted; whoever is not typed may have noted a text, or anything else."""
+    if type(noted) is Fault and type(noted.source) is str and type(noted.message) is str:
+        return Fault(noted.source, noted.message)
+    return Fault("", noted if type(noted) is str else f"a fault of type {kind_name(noted)}")
+
+
+def _clone(key: str, value: object) -> object:
+    try:
+        # Asking a protocol takes 10 µs, and a search for victims clones hundreds of times.
+        clone = contain(getattr, value, "clone", None)
+        return value if clone is None else contain(clone)
+    except ForeignError as error:
+        raise PluginError(key, "clone", str(error)) from error

@@ -11,6 +11,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from kdsl.hooks.faults import Fault
+
 
 class Code(IntEnum):
     """The scheduling framework's status codes, with its numbers."""
@@ -48,7 +50,8 @@ _LABELS = {
 class Status(Struct, frozen=True):
     """One answer. The cycle stamps `plugin`; `sites` are the `file:line` behind the reasons.
 
-    An answer of several plugins has theirs as its `parts`.
+    An answer of several plugins has theirs as its `parts`. `faults` are errors that it comes from: what
+    it would be without them, nobody knows.
     """
 
     code: Code
@@ -56,6 +59,7 @@ class Status(Struct, frozen=True):
     plugin: str = ""
     sites: tuple[str, ...] = ()
     parts: tuple[Status, ...] = ()
+    faults: tuple[Fault, ...] = ()
 
     @property
     def message(self) -> str:
@@ -63,7 +67,7 @@ class Status(Struct, frozen=True):
 
     def by(self, plugin: str) -> Status:
         """Return the status stamped with the plugin that gave it."""
-        return Status(self.code, self.reasons, plugin, self.sites)
+        return Status(self.code, self.reasons, plugin, self.sites, faults=self.faults)
 
     def joined(self, other: Status) -> Status:
         """Return this rejection and another one of the same node as one.
@@ -77,7 +81,17 @@ class Status(Struct, frozen=True):
             f"{self.plugin}, {other.plugin}",
             _padded(self) + _padded(other),
             (*(self.parts or (self,)), *(other.parts or (other,))),
+            self.faults + other.faults,
         )
+
+    @property
+    def is_error(self) -> bool:
+        """Tell whether something went wrong, so that this is no answer to the question."""
+        return self.code is Code.ERROR or bool(self.faults)
+
+    def is_error_in(self, reason: str) -> bool:
+        """Tell whether one of the reasons comes from an error."""
+        return self.code is Code.ERROR or any(fault.message in reason for fault in self.faults)
 
 
 def _padded(status: Status) -> tuple[str, ...]:
@@ -93,14 +107,15 @@ class StatusTable(list[Status]):
     """Gives every distinct status a number; 0 is success. It only grows, by `number` alone. Thread-safe.
 
     While it `is_settled`, all others are rejections with the name of a plugin: a column with this table is
-    what the cycle makes of an answer.
+    what the cycle makes of an answer. `has_faults` tells whether any of them comes from an error.
     """
 
-    __slots__ = ("_lock", "_numbers", "is_settled")
+    __slots__ = ("_lock", "_numbers", "has_faults", "is_settled")
 
     def __init__(self) -> None:
         super().__init__((SUCCESS,))
         self.is_settled = True
+        self.has_faults = False
         # A copy need not hash the status again.
         self._numbers = _FIRST.copy()
         self._lock = Lock()
@@ -118,6 +133,8 @@ class StatusTable(list[Status]):
                 self.append(status)
                 if not (status.plugin and status.code.is_rejection):
                     self.is_settled = False
+                if status.faults:
+                    self.has_faults = True
                 # Last of all: who knows a number may look it up.
                 self._numbers[status] = found
             return found

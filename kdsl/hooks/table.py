@@ -6,13 +6,13 @@ which their plugins were registered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
 from kdsl.hooks.adapter import Filter, Score, filter_over_nodes, score_over_nodes
-from kdsl.hooks.answers import answering
+from kdsl.hooks.faults import RuleFaults
 from kdsl.hooks.joined import JoinedPredicates, JoinedScores, PreFilterAnswers, Step, joined_steps
 from kdsl.hooks.manager import PluginManager, Registration
 from kdsl.hooks.specs import AddedScores, Backoff, Candidate, Narrowed, Nominated, QueuedPod, Wait
@@ -103,7 +103,9 @@ class HookTable:
     """All hooks of a profile. Immutable; a reload freezes a new one.
 
     The `steps` are what the cycle calls: joined plugins in the place of their hooks. The `lone` scores are
-    those that are not joined.
+    those that are not joined. `rule_faults` tells of errors that rules passed over. `pre_flights` tell by
+    plugin whether its PreBind hook has something to do. `rules` is the digest of its rule set, where that is
+    not the one of the engine.
     """
 
     profile: str
@@ -133,6 +135,9 @@ class HookTable:
     wakes: Wakes = field(default_factory=dict)
     joined_predicates: tuple[JoinedPredicates, ...] = ()
     joined_scores: JoinedScores | None = None
+    rule_faults: RuleFaults | None = None
+    pre_flights: Mapping[str, OnNode] = field(default_factory=dict)
+    rules: str = ""
     pre_filter_steps: tuple[Step[PreFilterHook | JoinedPreFilter], ...] = field(init=False)
     filter_steps: tuple[Step[Filter], ...] = field(init=False)
     lone_pre_scores: Calls[PreScore] = field(init=False)
@@ -168,7 +173,7 @@ def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | Non
     everyone = tuple(entries.values())
     predicates = tuple(entries[key] for key in order.predicates)
     scores = tuple(
-        ScoreHook(entry.name, weight or 1, _score(entry), entry.hooks.get("normalize_score"))
+        ScoreHook(entry.name, weight or 1, _score(entry), _normalizer(entry))
         for entry, weight in ((entries[key], weight) for key, weight in order.scores)
     )
     queue = entries[order.queue] if order.queue else None
@@ -183,7 +188,7 @@ def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | Non
         scheduler=order.scheduler,
         percentage=order.percentage,
         pre_enqueues=_calls(everyone, "pre_enqueue"),
-        queue_sort=(queue.name, queue.hooks["queue_sort"]) if queue else None,
+        queue_sort=(queue.name, queue.hook("queue_sort")) if queue else None,
         pre_filters=_calls(predicates, "pre_filter"),
         add_pods=_calls(predicates, "add_pod"),
         remove_pods=_calls(predicates, "remove_pod"),
@@ -199,6 +204,7 @@ def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | Non
         unreserves=_calls(reversed(everyone), "unreserve"),
         permits=_calls(everyone, "permit"),
         pre_binds=_calls(everyone, "pre_bind"),
+        pre_flights=dict(_calls(everyone, "pre_bind_pre_flight")),
         binds=_calls(everyone, "bind"),
         post_binds=_calls(everyone, "post_bind"),
         check_all=order.check_all,
@@ -209,25 +215,27 @@ def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | Non
 
 
 def _calls(entries: Iterable[Registration], point: str) -> Calls[Any]:
-    return tuple(
-        (entry.name, answering(point, entry.hooks[point])) for entry in entries if point in entry.hooks
-    )
+    return tuple((entry.name, entry.hook(point)) for entry in entries if point in entry.hooks)
 
 
 def _preemption(entry: Registration) -> PreemptionHooks:
-    return PreemptionHooks(entry.name, *(entry.hooks[hook] for hook in PREEMPTION_HOOKS))
+    return PreemptionHooks(entry.name, *map(entry.hook, PREEMPTION_HOOKS))
 
 
 def _filters(predicates: Iterable[Registration]) -> Iterator[tuple[str, Filter]]:
     for entry in predicates:
         if "filter" in entry.hooks:
-            yield entry.name, answering("filter", entry.hooks["filter"])
+            yield entry.name, entry.hook("filter")
         elif "filter_node" in entry.hooks:
-            yield entry.name, filter_over_nodes(answering("filter_node", entry.hooks["filter_node"]))
+            yield entry.name, entry.over_nodes("filter_node", filter_over_nodes)
 
 
 def _score(entry: Registration) -> Score:
-    return entry.hooks["score"] if "score" in entry.hooks else score_over_nodes(entry.hooks["score_node"])
+    return entry.hook("score") if "score" in entry.hooks else entry.over_nodes("score_node", score_over_nodes)
+
+
+def _normalizer(entry: Registration) -> NormalizeScore | None:
+    return entry.hook("normalize_score") if "normalize_score" in entry.hooks else None
 
 
 FILTER_HOOKS = ("filter", "filter_node", "pre_filter")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.events import EVERYTHING, EventPattern, merged
 from kdsl.hooks.codes import PluginCode
+from kdsl.hooks.containment import describe
 from kdsl.hooks.specs import Backoff
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ UNDECLARED = Wake()
 _REJECTING = frozenset(
     (
         *("events", "pre_enqueue", "pre_filter", "filter", "filter_node", "filter_feasible"),
-        *("post_filter", "reserve", "permit", "pre_bind", "bind"),
+        *("post_filter", "reserve", "permit", "pre_bind_pre_flight", "pre_bind", "bind"),
     )
 )
 """Hooks of plugins that can keep a pod waiting."""
@@ -67,7 +68,8 @@ def wakes_of(entries: Iterable[Registration]) -> tuple[Wakes, tuple[Diagnostic, 
         wake = UNDECLARED
         if "events" in entry.hooks:
             try:
-                wake = Wake(merged(entry.hooks["events"]()), entry.hooks.get("queueing_hint"))
+                hint = entry.hook("queueing_hint") if "queueing_hint" in entry.hooks else None
+                wake = Wake(merged(entry.hook("events")()), hint)
             except Exception as cause:  # noqa: BLE001 - a plugin may raise anything
                 problems.append(unusable(entry.name, "events", cause))
         found[entry.name] = (*found.get(entry.name, ()), wake)
@@ -79,17 +81,15 @@ def backoff_of(queue: Registration | None) -> tuple[Backoff, tuple[Diagnostic, .
     if queue is None or "backoff" not in queue.hooks:
         return Backoff(), ()
     try:
-        answer = queue.hooks["backoff"]()
+        answer: Backoff = queue.hook("backoff")()
     except Exception as cause:  # noqa: BLE001 - a plugin may raise anything
         return Backoff(), (unusable(queue.name, "backoff", cause),)
-    if not isinstance(answer, Backoff):
-        return Backoff(), (unusable(queue.name, "backoff", TypeError(f"this is no Backoff: {answer!r}")),)
     return answer, ()
 
 
 def unusable(plugin: str, point: str, cause: Exception) -> Diagnostic:
     """Say that what a plugin declares cannot be used."""
-    title = f"plugin `{plugin}` declares no `{point}` that can be used: {type(cause).__name__}: {cause}"
+    title = f"plugin `{plugin}` declares no `{point}` that can be used: {describe(cause)}"
     return Diagnostic(PluginCode.DECLARATION, title, where=f"plugins.{plugin}")
 
 

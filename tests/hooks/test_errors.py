@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kdsl.hooks.errors import _TEXTS, PluginError
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.manager import hook_names
 from kdsl.hooks.status import Code, Status
 
@@ -17,7 +18,8 @@ def test_every_extension_point_has_a_text() -> None:
 
 def test_an_error_is_a_status_of_its_plugin() -> None:
     error = PluginError.answered("X", "permit", Status(Code.ERROR, ("a", "b")))
-    assert error.status == Status(Code.ERROR, ('running Permit plugin "X": a, b',), "X")
+    text = 'running Permit plugin "X": a, b'
+    assert error.status == Status(Code.ERROR, (text,), "X", faults=(Fault("X", text),))
 
 
 def test_a_status_without_reasons_is_named_by_its_code() -> None:

@@ -14,7 +14,7 @@ from kdsl.base.clock import ManualClock
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
-from kdsl.hooks.installed import installed_plugins
+from kdsl.hooks.installed import installed_plugins, installed_rules, package_folder
 from kdsl.hooks.manager import PluginManager
 from kdsl.hooks.status import Status
 
@@ -165,6 +165,48 @@ def test_two_distributions_may_not_offer_one_name(site: Site) -> None:
             "argument does not fit plugin `here`: "
             "Additional properties are not allowed ('size' was unexpected)",
         ),
+        (
+            {"args.schema.json": '{"$ref": "#"}'},
+            {},
+            "K1003",
+            "the args.schema.json of plugin `here` cannot be used: it refers to itself without end",
+        ),
+        (
+            {"args.schema.json": "[" * 100_000},
+            {},
+            "K1003",
+            "the args.schema.json of plugin `here` cannot be used: it is nested too deeply",
+        ),
+        (
+            {"plugin.py": "import asyncio\nraise asyncio.CancelledError"},
+            {},
+            "K1002",
+            "plugin `here` cannot be imported: CancelledError",
+        ),
+        (
+            {"plugin.py": "class Plugin:\n  def __init__(self, args, context): raise SystemExit(0)"},
+            {},
+            "K1005",
+            "plugin `here` cannot be built: SystemExit: 0",
+        ),
+        (
+            {"plugin.py": "class Plugin:\n  def __init__(self, args, context): raise GeneratorExit"},
+            {},
+            "K1005",
+            "plugin `here` cannot be built: GeneratorExit",
+        ),
+        (
+            {"plugin.py": "class Plugin:\n  def __new__(cls, args, context): raise SystemExit(0)"},
+            {},
+            "K1005",
+            "plugin `here` cannot be built: SystemExit: 0",
+        ),
+        (
+            {"plugin.py": f"{PLUGIN}\n    def __dir__(self): raise SystemExit(0)"},
+            {},
+            "K1007",
+            "plugin `here` cannot be registered: SystemExit: 0",
+        ),
         ({}, {"explode": True}, "K1005", "plugin `here` cannot be built: RuntimeError: boom"),
         (
             {"plugin.py": PLUGIN.replace("def permit", "def allow")},
@@ -181,6 +223,27 @@ def test_a_broken_plugin_is_a_diagnostic(
     (found,) = load("here", **args)
     assert (found.code, found.title) == (code, title)
     assert found.where.startswith("plugins.here")
+
+
+def test_a_schema_fetches_nothing(site: Site, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.json"
+    elsewhere.write_text("{}")
+    site.install("here", files={"args.schema.json": f'{{"$ref": "{elsewhere.as_uri()}"}}'})
+    (found,) = load("here")
+    assert found.code == "K1003" and "Unresolvable" in found.title
+
+
+@pytest.mark.parametrize("target", ["not a module!!", "../../etc:x", "a..b", ":", "json./etc"])
+def test_an_entry_point_that_names_nothing(site: Site, target: str) -> None:
+    site.install("here")
+    points = site.root / "kdsl_here-1.2.dist-info/entry_points.txt"
+    points.write_text(f"[kdsl]\nhere = {target}\n[kdsl.rules]\nhere = {target}\n")
+    (site.root / "kdsl_here-1.2.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: kdsl-here\n")
+    (found,) = load("here")
+    assert found.code == "K1002" and found.title.startswith("plugin `here` cannot be imported: ")
+    (plugin,) = (each for each in installed_plugins() if each.name == "here")
+    assert package_folder(plugin.module) is None
+    assert [each.folder for each in installed_rules() if each.name == "here"] == [None]
 
 
 def test_each_argument_that_does_not_fit_is_told_with_its_place(site: Site) -> None:

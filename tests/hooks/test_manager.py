@@ -155,7 +155,7 @@ def test_a_plugin_that_raises_while_it_is_looked_at_is_contained() -> None:
             raise RuntimeError("gotcha")
 
     (found,) = register(Trap())
-    assert (found.code, found.title) == ("K1007", "plugin `mine` cannot be registered: gotcha")
+    assert (found.code, found.title) == ("K1007", "plugin `mine` cannot be registered: RuntimeError: gotcha")
 
 
 def test_specname_names_the_hook() -> None:

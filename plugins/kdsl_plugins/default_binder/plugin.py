@@ -5,7 +5,7 @@ usually this one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kdsl.hooks import CycleState, PluginContext, Status, hookimpl
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 class DefaultBinder:
     """Hands each binding to the port. It takes no arguments."""
+
+    IS_LOCAL: ClassVar = True
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
         self._binder = context.binder

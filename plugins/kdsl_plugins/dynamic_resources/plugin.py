@@ -7,7 +7,7 @@ Claims are not allocated: pods that have some wait, on every node.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
 
@@ -25,6 +25,8 @@ _NOT_ALLOCATED: Final = Status(
 
 class DynamicResources:
     """Answers for pods without device claims, and holds those that have some. It takes no arguments."""
+
+    IS_LOCAL: ClassVar = True
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
         pass

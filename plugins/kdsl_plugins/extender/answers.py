@@ -5,7 +5,7 @@ Keys are read in any case, as Go does: services of different ages write them dif
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, get_origin
+from typing import Annotated, Any, TypeVar, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -35,9 +35,12 @@ class Filtered(Struct):
     error: str | None = None
 
 
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
 class HostPriority(Struct):
     host: str
-    score: int = 0
+    score: Int64 = 0
 
 
 class MetaPod(Struct):
@@ -46,7 +49,7 @@ class MetaPod(Struct):
 
 class MetaVictims(Struct):
     pods: list[MetaPod] | None = None
-    numpdbviolations: int | None = None
+    numpdbviolations: Int64 | None = None
 
 
 class Preempted(Struct):
@@ -70,5 +73,7 @@ def _folded(value: Any) -> Any:
     """Return a value with the keys of its objects in lower case, but for nodes: theirs are known."""
     if isinstance(value, dict):
         folded = {key.lower(): each for key, each in value.items()}
+        if len(folded) < len(value):
+            raise msgspec.ValidationError("a key stands twice, with capitals and without")
         return {key: each if key == "nodes" else _folded(each) for key, each in folded.items()}
     return [_folded(each) for each in value] if isinstance(value, list) else value

@@ -9,16 +9,25 @@ import tempfile
 import time
 from base64 import b64decode
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
+from kdsl.base.threads import THREADS
 
 _CHUNK: Final = 1 << 16
+MOST_BYTES: Final = 16 << 20
+_TIMES_ASKED: Final = 2
+"""An answer has so many bytes at most, and so many times those of the question, which may hold nodes."""
 
 
 class ExtenderError(Exception):
     """A call that failed, as a sentence."""
+
+
+class _RefusedError(Exception):
+    """An answer that is not taken, as half a sentence."""
 
 
 class _Https(http.client.HTTPSConnection):
@@ -30,7 +39,11 @@ class _Https(http.client.HTTPSConnection):
 
     def connect(self) -> None:
         http.client.HTTPConnection.connect(self)
-        self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._name)
+        # The handshake comes later, so that who gives up finds the socket and ends it.
+        self.sock = self._tls.wrap_socket(
+            self.sock, server_hostname=self._name, do_handshake_on_connect=False
+        )
+        self.sock.do_handshake()
 
 
 class Connection:
@@ -53,33 +66,46 @@ class Connection:
         self._tls = tls_context(https, tls) if parts.scheme == "https" else None
 
     def post(self, verb: str, document: object) -> Any:
-        """Send a JSON document to `verb`, return the one that is answered; raise ExtenderError otherwise."""
+        """Send a JSON document to `verb`, return the one that is answered; raise ExtenderError otherwise.
+
+        Looking the name up, connecting, the handshake and every byte count for the time.
+        """
         url = f"{self._prefix}/{verb}"
         body = msgspec.json.encode(document)
-        deadline = time.monotonic() + self._timeout
+        most = MOST_BYTES + _TIMES_ASKED * len(body)
         connection = self._open()
+        connection.auto_open = 0  # what was given up does not begin again
+        # On a thread: how long a name takes to look up, or a header to come, nothing else bounds.
+        begun = THREADS.begin(lambda: self._exchange(connection, verb, body, most))
         try:
-            connection.connect()
-            # Closed by the response, which reads through it.
-            channel = connection.sock
-            headers = {"Content-Type": "application/json", "Accept": "application/json"}
-            _limit(channel, deadline)
-            connection.request("POST", f"{self._path}/{verb}", body, headers)
-            _limit(channel, deadline)
-            with connection.getresponse() as response:
-                if response.status != http.client.OK:
-                    raise ExtenderError(f"failed {verb} with extender at URL {url}, code {response.status}")
-                answer = _read(response, channel, deadline)
+            return _decoded(begun.result(self._timeout))
         except TimeoutError as error:
             raise ExtenderError(f'Post "{url}": no answer within {self._timeout:g}s') from error
         except (OSError, http.client.HTTPException) as error:
             raise ExtenderError(f'Post "{url}": {_why(error)}') from error
+        except _RefusedError as error:
+            raise ExtenderError(f'Post "{url}": {error}') from error
+        except ExtenderError:
+            raise
+        except Exception as error:
+            raise ExtenderError(f'Post "{url}": {type(error).__name__}: {error}') from error
         finally:
-            connection.close()
-        try:
-            return msgspec.json.decode(answer)
-        except msgspec.DecodeError as error:
-            raise ExtenderError(f'Post "{url}": the answer is no JSON: {error}') from error
+            _hang_up(connection)
+
+    def _exchange(self, connection: http.client.HTTPConnection, verb: str, body: bytes, most: int) -> bytes:
+        """Ask and read the answer, which has so many bytes at most."""
+        deadline = time.monotonic() + self._timeout
+        connection.connect()
+        if time.monotonic() > deadline:
+            connection.close()  # nobody waits any more
+            raise TimeoutError
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        connection.request("POST", f"{self._path}/{verb}", body, headers)
+        with connection.getresponse() as response:
+            if response.status != http.client.OK:
+                url = f"{self._prefix}/{verb}"
+                raise ExtenderError(f"failed {verb} with extender at URL {url}, code {response.status}")
+            return _read(response, most)
 
     def _open(self) -> http.client.HTTPConnection:
         if self._tls is None:
@@ -87,21 +113,35 @@ class Connection:
         return _Https(self._host, self._port, self._timeout, self._tls, self._name)
 
 
-def _limit(channel: socket.socket, deadline: float) -> None:
-    """Let what comes next on the socket take no longer than is left."""
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    channel.settimeout(left)
+def _hang_up(connection: http.client.HTTPConnection) -> None:
+    """End a connection, so that a thread which still reads from it ends as well."""
+    channel: socket.socket | None = connection.sock
+    if channel is not None:
+        with suppress(OSError):
+            # Not that of TLS, which other threads may be reading through.
+            socket.socket.shutdown(channel, socket.SHUT_RDWR)
+    connection.close()
 
 
-def _read(response: http.client.HTTPResponse, channel: socket.socket, deadline: float) -> bytes:
-    """Read a body, however slowly it comes, until the deadline."""
+def _read(response: http.client.HTTPResponse, most: int) -> bytes:
+    """Read a body of so many bytes at most."""
     parts: list[bytes] = []
+    left = most
     while part := response.read1(_CHUNK):
+        left -= len(part)
+        if left < 0:
+            raise _RefusedError(f"the answer has more than {most} bytes")
         parts.append(part)
-        _limit(channel, deadline)
     return b"".join(parts)
+
+
+def _decoded(answer: bytes) -> Any:
+    try:
+        return msgspec.json.decode(answer)
+    except msgspec.DecodeError as error:
+        raise _RefusedError(f"the answer is no JSON: {error}") from error
+    except RecursionError:
+        raise _RefusedError("the answer is nested too deeply") from None
 
 
 def _why(error: Exception) -> str:

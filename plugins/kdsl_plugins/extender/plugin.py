@@ -16,6 +16,7 @@ from kdsl.hooks import (
     Candidate,
     Code,
     CycleState,
+    Fault,
     PluginContext,
     Status,
     StatusColumn,
@@ -129,7 +130,7 @@ class Extender:
 
 def _pass_over(state: CycleState, extender: HttpExtender, error: ExtenderError) -> None:
     """Go on as if there were no such extender; the decision says so."""
-    state.faults.append(f"extender {extender.name} was passed over: {error}")
+    state.faults.append(Fault(extender.name, f"extender {extender.name} was passed over: {error}"))
 
 
 def _extender(args: Mapping[str, Any], context: PluginContext) -> HttpExtender:

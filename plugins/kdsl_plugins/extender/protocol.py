@@ -109,7 +109,7 @@ class HttpExtender:
             for each in candidates
         }
         question = {
-            "Pod": self.manifests.pod(pod),
+            "Pod": _untyped(self.manifests.pod(pod)),
             "NodeNameToVictims": None if self.knows_nodes else victims,
             "NodeNameToMetaVictims": victims if self.knows_nodes else None,
         }
@@ -140,24 +140,32 @@ class HttpExtender:
 
     def _question(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Json:
         names = [node.name for node in nodes] if self.knows_nodes else None
-        listed = None if self.knows_nodes else {"metadata": {}, "items": [*map(self.manifests.node, nodes)]}
-        return {"Pod": self.manifests.pod(pod), "Nodes": listed, "NodeNames": names}
+        listed: Json | None = None
+        if not self.knows_nodes:
+            listed = {"metadata": {}, "items": [_untyped(self.manifests.node(node)) for node in nodes]}
+        return {"Pod": _untyped(self.manifests.pod(pod)), "Nodes": listed, "NodeNames": names}
 
     def _victim(self, pod: PodInfo) -> Json:
         if self.knows_nodes:
             return {"UID": uid_of(pod)}
-        manifest = self.manifests.pod(pod)
+        manifest = _untyped(self.manifests.pod(pod))
         return {**manifest, "metadata": {**manifest["metadata"], "uid": uid_of(pod)}}
 
     def _ask(self, verb: str, question: Json, into: type[T]) -> T:
         answer = self.connection.post(verb, question)
         try:
             return read(answer, into)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, RecursionError) as error:
             title = f"extender {self.name} gives {verb} no answer that can be read"
-            raise ExtenderError(f"{title}: {error}") from error
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+            raise ExtenderError(f"{title}: {reason}") from error
 
 
 def uid_of(pod: PodInfo) -> str:
     """Return what a pod is known by: its key where a recorded one has no UID."""
     return pod.uid or pod.key
+
+
+def _untyped(manifest: Mapping[str, Any]) -> Json:
+    """Return an object as kube-scheduler sends it: its cache has no `apiVersion` and no `kind`."""
+    return {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kdsl.base.events import Action, EventPattern, Resource
 from kdsl.cluster.claims import ON_FIRST_USE, PodClaim, claims_of, is_bound
@@ -49,6 +49,8 @@ class _Attempt:
 
 class VolumeBinding:
     """Finds volumes for claims, and binds them through the `VolumeBinder` port. It takes no arguments."""
+
+    IS_LOCAL: ClassVar = True
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
         self._volumes = context.volumes
@@ -103,6 +105,11 @@ class VolumeBinding:
         if isinstance(plan, VolumePlan):
             self._volumes.forget(plan)
             state.write(_PLAN, None)
+
+    @hookimpl
+    def pre_bind_pre_flight(self, state: CycleState) -> Status | None:
+        """Tell that there is nothing to do where all volumes are bound already."""
+        return None if isinstance(state.get(_PLAN), VolumePlan) else _SKIP
 
     @hookimpl
     def pre_bind(self, state: CycleState, pod: PodInfo) -> Status | None:
