@@ -69,6 +69,23 @@ class ClusterCache:
                 cache.put(thing)
         return cache
 
+    def copy(self) -> ClusterCache:
+        """Return a cache of the same cluster, which goes its own way from here; nobody observes it.
+
+        It costs references alone: a snapshot is made anew when the copy is asked for one.
+        """
+        other = ClusterCache()
+        other._nodes, other._pods = dict(self._nodes), dict(self._pods)
+        other._assumed = set(self._assumed)
+        other._waiting = {node: dict(pods) for node, pods in self._waiting.items()}
+        other._zones, other._catalog = self._zones.copy(), self._catalog.copy()
+        other._snapshot = LiveSnapshot(other._catalog, other._spread)
+        for name, info in other._nodes.items():
+            other._spread.update(name, NO_SIZES, info.facts.image_sizes)
+        other._has_new_nodes = other._has_new_catalog = True
+        other._dirty_facts, other._dirty_usage = dict.fromkeys(other._nodes), dict.fromkeys(other._nodes)
+        return other
+
     def put(self, thing: CatalogObject) -> None:
         """Take in an object of the catalog, or what it has become."""
         key = key_of(thing)
@@ -185,6 +202,20 @@ class ClusterCache:
     def is_assumed(self, key: str) -> bool:
         """Tell whether the pod `namespace/name` is assumed and not yet confirmed."""
         return key in self._assumed
+
+    @property
+    def pod_count(self) -> int:
+        """How many pods are placed or assumed."""
+        return len(self._pods)
+
+    @property
+    def assumed_count(self) -> int:
+        """How many of them are assumed and not yet confirmed."""
+        return len(self._assumed)
+
+    def nodes(self) -> Iterable[NodeInfo]:
+        """Return the nodes with the pods on them, in the order in which they came."""
+        return self._nodes.values()
 
     def pod(self, key: str) -> PodInfo | None:
         """Return the placed or assumed pod `namespace/name`."""

@@ -66,6 +66,11 @@ _WORDS: Final[dict[str, CatalogWord]] = {
 }  # fmt: skip
 
 
+def kinds_behind(word: str) -> tuple[str, ...]:
+    """Return the kinds of objects that a word of `reads` is about; none for other words."""
+    return tuple(kind for kind, known in _WORDS.items() if known == word)
+
+
 def key_of(thing: CatalogObject) -> str:
     """Return the name that is unique in its kind: `namespace/name`, or `name` without a namespace."""
     meta = thing.metadata
@@ -85,6 +90,16 @@ class Catalog:
         self._assumed: dict[tuple[str, str], CatalogObject | None] = {}
         self._quotas: dict[str, dict[str, int]] = {}
         self.storage = StorageIndex()
+
+    def copy(self) -> Catalog:
+        """Return a catalog of the same objects, which goes its own way from here."""
+        other = Catalog()
+        other._objects = {kind: dict(objects) for kind, objects in self._objects.items()}
+        other._versions, other._assumed = dict(self._versions), dict(self._assumed)
+        other._namespaces, other._services = dict(self._namespaces), dict(self._services)
+        other._selectors, other._quotas = dict(self._selectors), dict(self._quotas)
+        other.storage = self.storage.copy()
+        return other
 
     def put(self, thing: CatalogObject) -> bool:
         """Take in an object, or what it has become; False where it is known like this.

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
 
 from kdsl.base.resources import NOTHING, Resources, shared
 from kdsl.cluster import objects
-from kdsl.cluster.objects import ContainerPort, ResourceList, quantity
+from kdsl.cluster.objects import ContainerPort, ResourceList, WrittenQuantity, quantity
+
+MAX_SHARED: Final = 4096
+"""So many sets of amounts are remembered: the containers of one workload are read once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,4 +48,9 @@ def read_amounts(amounts: ResourceList) -> Resources:
     """Return amounts in the canonical units of their resources."""
     if not amounts:
         return NOTHING
-    return shared(Resources.from_quantities({name: quantity(written) for name, written in amounts.items()}))
+    return _read_amounts(tuple(amounts.items()))
+
+
+@lru_cache(MAX_SHARED)
+def _read_amounts(amounts: tuple[tuple[str, WrittenQuantity], ...]) -> Resources:
+    return shared(Resources.from_quantities({name: quantity(written) for name, written in amounts}))

@@ -1,20 +1,22 @@
 """Paths to bytes: files, folders, standard input, compressed or not.
 
-Readers of inputs use this and never open files themselves.
+Readers of inputs use this and never open files themselves; which files may be opened says
+`kdsl.base.file_policy`.
 """
 
 from __future__ import annotations
 
 import gzip
 import io
-import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.file_policy import Refusal, RefusedError, files_below, read_named, read_written
 from kdsl.cluster.problems import InputCode, Problems
 
 MAX_BYTES: Final = 2**30
@@ -47,48 +49,66 @@ def read_files(
     for path in paths:
         if str(path) == STDIN:
             if stdin is not None:
-                yield from _read("<stdin>", stdin, found)
+                yield from _unpacked("<stdin>", stdin.read(MAX_BYTES + 1), found)
             else:
                 Problems(found, STDIN).add(InputCode.UNREADABLE, (), "there is no standard input here")
             continue
-        if not Path(path).is_dir():
-            yield from _read_path(Path(path), found)
+        if not _is_folder(Path(path)):
+            yield from _read_path(Path(path), partial(read_named, Path(path)), found)
             continue
-        inside = list(_files_below(Path(path)))
+        refused: list[OSError] = []
+        inside = files_below(Path(path), lambda name: name.endswith(SUFFIXES), refused)
+        for error in refused:
+            _complain(str(error.filename), error, found)
         for file in inside:
-            yield from _read_path(file, found)
-        if not inside:
+            yield from _read_path(file.path, file.read, found)
+        if not inside and not refused:
             title = "this folder holds no YAML or JSON files"
             Problems(found, str(path)).add(InputCode.UNREADABLE, (), title)
 
 
 def read_file(path: str | Path, found: list[Diagnostic]) -> InputFile | None:
-    """Read one file; None where it cannot be read, which `found` then says."""
-    return next(_read_path(Path(path), found), None)
+    """Read one file that the user names; None where it cannot be read, which `found` then says."""
+    return next(_read_path(Path(path), partial(read_named, Path(path)), found), None)
 
 
-def _files_below(folder: Path) -> Iterator[Path]:
-    for where, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            if name.endswith(SUFFIXES) and not name.startswith("."):
-                yield Path(where, name)
+def read_written_file(folder: Path, name: str, found: list[Diagnostic]) -> InputFile | None:
+    """Read one file that another file names, which is in `folder`."""
+    return next(_read_path(folder / name, partial(read_written, folder, name), found), None)
 
 
-def _read_path(path: Path, found: list[Diagnostic]) -> Iterator[InputFile]:
+def _is_folder(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
-            yield from _read(str(path), file, found)
+        return path.is_dir()
+    except ValueError:
+        # A path that holds a null byte: reading it says so.
+        return False
+
+
+def _read_path(path: Path, read: Callable[[int], bytes], found: list[Diagnostic]) -> Iterator[InputFile]:
+    try:
+        data = read(MAX_BYTES)
     except (OSError, ValueError) as error:
-        # ValueError: a path that holds a null byte.
-        reason = getattr(error, "strerror", None) or str(error)
-        title = f"cannot read this file: {reason[:1].lower()}{reason[1:]}"
-        Problems(found, str(path)).add(InputCode.UNREADABLE, (), title)
+        _complain(str(path), error, found)
+    else:
+        yield from _unpacked(str(path), data, found)
 
 
-def _read(name: str, file: BinaryIO, found: list[Diagnostic]) -> Iterator[InputFile]:
+def _complain(where: str, error: OSError | ValueError, found: list[Diagnostic]) -> None:
+    if isinstance(error, RefusedError) and error.refusal is Refusal.TOO_LARGE:
+        _too_large(Problems(found, where))
+        return
+    reason = getattr(error, "strerror", None) or str(error)
+    title = f"cannot read this file: {reason[:1].lower()}{reason[1:]}"
+    Problems(found, where).add(InputCode.UNREADABLE, (), title)
+
+
+def _too_large(problems: Problems) -> None:
+    problems.add(InputCode.TOO_LARGE, (), f"this input is larger than {MAX_BYTES} bytes")
+
+
+def _unpacked(name: str, data: bytes, found: list[Diagnostic]) -> Iterator[InputFile]:
     problems = Problems(found, name)
-    data = file.read(MAX_BYTES + 1)
     if data.startswith(_GZIP_MAGIC):
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as unpacked:
@@ -97,6 +117,6 @@ def _read(name: str, file: BinaryIO, found: list[Diagnostic]) -> Iterator[InputF
             problems.add(InputCode.UNREADABLE, (), f"cannot unpack this file: {str(error).lower()}")
             return
     if len(data) > MAX_BYTES:
-        problems.add(InputCode.TOO_LARGE, (), f"this input is larger than {MAX_BYTES} bytes")
+        _too_large(problems)
         return
     yield InputFile(name, data)

@@ -29,6 +29,7 @@ class InputCode(StrEnum):
     DUPLICATE_VALUE = "K1112"
     TRACE = "K1113"
     INCOMPLETE = "K1114"
+    UNKNOWN_FIELD = "K1115"
     NOT_READ_YET = "K1201"
 
 

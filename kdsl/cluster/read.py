@@ -22,6 +22,7 @@ from kdsl.cluster.files import read_files
 from kdsl.cluster.kinds import KINDS, KNOWN_KINDS, CatalogObject, KubeObject
 from kdsl.cluster.objects import Node, Pod
 from kdsl.cluster.problems import InputCode, Problems
+from kdsl.cluster.unknown_fields import UnknownField, unknown_fields
 from kdsl.cluster.validate import validate
 
 Manifest: TypeAlias = dict[str, Any]
@@ -34,6 +35,10 @@ _UNREAD_POD_FIELDS: Final[tuple[Path, ...]] = (
     ("spec", "resourceClaims"),
     ("spec", "schedulingGroup"),
 )
+
+
+MAX_UNKNOWN_FIELDS: Final = 50
+"""The most unknown fields that are shown one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,15 @@ def read_values(values: Iterable[object], name: str = "<values>") -> ReadResult:
 
 
 @dataclass(slots=True)
+class _Seen:
+    """An unknown field, the collector for its object, and how often it was seen."""
+
+    field: UnknownField
+    problems: Problems
+    count: int = 0
+
+
+@dataclass(slots=True)
 class _Reader:
     keeps_sources: bool = False
     sources: list[Manifest] = field(default_factory=list)
@@ -92,6 +106,8 @@ class _Reader:
     objects: list[KubeObject] = field(default_factory=list)
     unread: Counter[str] = field(default_factory=Counter)
     unread_fields: Counter[Path] = field(default_factory=Counter)
+    unknown_fields: dict[tuple[str, Path], _Seen] = field(default_factory=dict)
+    more_unknown_fields: int = 0
     places: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
     def take(self, document: Document) -> None:
@@ -108,6 +124,8 @@ class _Reader:
         decoded = decode(raw, into, problems)
         if decoded is None:
             return
+        for unknown in unknown_fields(raw, into):
+            self._note(kind[1], unknown, problems)
         validate(decoded, problems)
         if has_errors(self.found[before:]):
             return
@@ -126,16 +144,27 @@ class _Reader:
         if isinstance(thing, Pod):
             self.unread_fields.update(path for path in _UNREAD_POD_FIELDS if _has(raw, path))
 
+    def _note(self, kind: str, unknown: UnknownField, problems: Problems) -> None:
+        """Count an unknown field; of those at like places of several objects the first one is shown."""
+        place = tuple(step for step in unknown.path if isinstance(step, str))
+        if (kind, place) in self.unknown_fields or len(self.unknown_fields) < MAX_UNKNOWN_FIELDS:
+            self.unknown_fields.setdefault((kind, place), _Seen(unknown, problems)).count += 1
+        else:
+            self.more_unknown_fields += 1
+
     def _pass_over(self, kind: tuple[str, str], problems: Problems) -> None:
         if kind in KNOWN_KINDS:
             self.unread[kind[1]] += 1
+            return
+        if _is_custom(kind[0]):
+            self.unread[f"{kind[1]} ({kind[0]})"] += 1
             return
         known = (*KINDS, *KNOWN_KINDS)
         versions = sorted(version for version, name in known if name == kind[1])
         help = (
             (f"its apiVersion is {' or '.join(versions)}",)
             if versions
-            else did_you_mean(kind[1], (name for _, name in known))
+            else did_you_mean(kind[1], (name for version, name in known if version == kind[0]))
         )
         title = f"objects of kind `{kind[1]}` in `{kind[0]}` are not known and are passed over"
         problems.add(InputCode.UNKNOWN_KIND, (), title, *help, severity=Severity.WARNING)
@@ -145,6 +174,16 @@ class _Reader:
             pods = "1 pod has" if count == 1 else f"{count} pods have"
             title = f"{pods} `{path_text(path)}`, which no rule can read yet"
             self.found.append(Diagnostic(InputCode.NOT_READ_YET, title, severity=Severity.WARNING))
+        for (kind_name, _), seen in self.unknown_fields.items():
+            more = "" if seen.count == 1 else f" (seen {seen.count:,} times)"
+            title = f"no {kind_name} has a field `{seen.field.name}` here: it is passed over{more}"
+            help = did_you_mean(seen.field.name, seen.field.known)
+            seen.problems.add(
+                InputCode.UNKNOWN_FIELD, seen.field.path, title, *help, severity=Severity.WARNING
+            )
+        if self.more_unknown_fields:
+            title = f"there are {self.more_unknown_fields:,} more fields that no object has"
+            self.found.append(Diagnostic(InputCode.UNKNOWN_FIELD, title, severity=Severity.WARNING))
         unread = tuple(sorted(self.unread.items()))
         return ReadResult(tuple(self.objects), unread, tuple(self.found), tuple(self.sources))
 
@@ -172,6 +211,14 @@ def _items(value: object, problems: Problems) -> Iterator[tuple[dict[str, object
         # Items of typed lists may leave out their kind: those of a PodList are Pods.
         inner = (kind[0], kind[1].removesuffix(_LIST)) if kind[1] != _LIST else None
         todo.extend((items[i], (*path, "items", i), inner) for i in reversed(range(len(items))))
+
+
+def _is_custom(version: str) -> bool:
+    """Tell whether an apiVersion is that of a custom resource: built-in groups have no dot, or end in
+    `k8s.io`.
+    """
+    group = version.rpartition("/")[0]
+    return "." in group and not group.endswith("k8s.io")
 
 
 def _kind(

@@ -17,11 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, TypeAlias
 
 from kdsl.base.quantity import Quantity
 from kdsl.base.resources import CPU, MEMORY, Resources, canonical_nanos, capped, shared
-from kdsl.cluster.objects import Container, ContainerStatus, Pod, PodSpec, ResourceList, quantity
+from kdsl.cluster.objects import (
+    Container,
+    ContainerStatus,
+    Pod,
+    PodSpec,
+    ResourceList,
+    ResourceRequirements,
+    WrittenQuantity,
+    quantity,
+)
 
 ASSUMED: Final[ResourceList] = {CPU: "100m", MEMORY: "200Mi"}
 """What a container counts for in scores that names no request for cpu or memory."""
@@ -30,7 +40,12 @@ _POD_LEVEL: Final = (CPU, MEMORY)
 _HUGE_PAGES: Final = "hugepages-"
 _ALWAYS: Final = "Always"
 
+MAX_SHARED: Final = 4096
+"""So many sets of amounts are remembered: pods of one workload are computed once."""
+
 Nanos = dict[str, int]
+_Amounts: TypeAlias = tuple[tuple[str, WrittenQuantity], ...]
+_Containers: TypeAlias = tuple[tuple[str, _Amounts], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +68,43 @@ def pod_requests(pod: Pod) -> PodRequests:
     """Compute all readings of what `pod` asks for. It must have its defaults."""
     spec = pod.spec
     resized = _resized_containers(pod)
+    if resized or pod.status.resources is not None:
+        return _readings(pod, resized)
+    return _plain_readings(
+        _amounts_of(spec.containers),
+        _amounts_of(spec.init_containers),
+        tuple(spec.resources.requests.items()),
+        tuple(spec.overhead.items()),
+    )
+
+
+def _amounts_of(containers: Iterable[Container]) -> _Containers:
+    return tuple([(one.restart_policy, tuple(one.resources.requests.items())) for one in containers])
+
+
+@lru_cache(MAX_SHARED)
+def _plain_readings(
+    containers: _Containers, init_containers: _Containers, pod_level: _Amounts, overhead: _Amounts
+) -> PodRequests:
+    """Compute the readings of a pod of which the kubelet reports nothing else than its spec says."""
+    spec = PodSpec(
+        containers=_with_amounts(containers),
+        init_containers=_with_amounts(init_containers),
+        resources=ResourceRequirements(requests=dict(pod_level)),
+        overhead=dict(overhead),
+    )
+    return _readings(Pod(spec=spec), {})
+
+
+def _with_amounts(containers: _Containers) -> list[Container]:
+    return [
+        Container(restart_policy=policy, resources=ResourceRequirements(requests=dict(amounts)))
+        for policy, amounts in containers
+    ]
+
+
+def _readings(pod: Pod, resized: Mapping[str, ResourceList]) -> PodRequests:
+    spec = pod.spec
     has_pod_level = any(map(is_pod_level_resource, spec.resources.requests))
 
     requests = _total(spec, {}, {}, spec.resources.requests)
@@ -151,13 +203,17 @@ def _counted(total: Nanos) -> Resources:
 
 
 def _resized_containers(pod: Pod) -> dict[str, ResourceList]:
-    """Return the amounts of the containers and sidecars for which the kubelet reports resources, by name."""
+    """Return the amounts of the containers and sidecars for which the kubelet reports resources, by name.
+
+    Where it reports for all what the spec says, as of nearly all pods, there are none.
+    """
     status = pod.status
     if not status.container_statuses and not status.init_container_statuses:
         return {}
     infeasible = _is_resize_infeasible(pod)
     sidecars = [one for one in pod.spec.init_containers if one.restart_policy == _ALWAYS]
     found: dict[str, ResourceList] = {}
+    differs = False
     for containers, statuses in (
         (pod.spec.containers, status.container_statuses),
         (sidecars, status.init_container_statuses),
@@ -168,14 +224,20 @@ def _resized_containers(pod: Pod) -> dict[str, ResourceList]:
             # An empty report counts too: the container has nothing, and will get nothing if infeasible.
             if amounts is not None:
                 found[container.name] = amounts
-    return found
+                differs = differs or amounts is not container.resources.requests
+    return found if differs else {}
 
 
 def _reported(container: Container, status: ContainerStatus | None, infeasible: bool) -> ResourceList | None:
     if status is None or status.resources is None:
         return None
-    lists = [status.resources.requests, status.allocated_resources]
-    return _largest(lists if infeasible else [container.resources.requests, *lists])
+    wanted, reported, allocated = (
+        container.resources.requests, status.resources.requests, status.allocated_resources,
+    )  # fmt: skip
+    if reported == wanted and (allocated == wanted or not allocated):
+        return wanted
+    lists = [reported, allocated]
+    return _largest(lists if infeasible else [wanted, *lists])
 
 
 def _resized_pod_level(pod: Pod) -> ResourceList:

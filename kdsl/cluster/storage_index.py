@@ -23,6 +23,14 @@ class StorageIndex:
         self._attachments: dict[str, VolumeAttachment] = {}
         self._attached: dict[str, dict[str, VolumeAttachment]] = {}
 
+    def copy(self) -> StorageIndex:
+        """Return the same index, which goes its own way from here."""
+        other = StorageIndex()
+        other._volumes, other._attachments = dict(self._volumes), dict(self._attachments)
+        other._classes = {name: dict(volumes) for name, volumes in self._classes.items()}
+        other._attached = {node: dict(attached) for node, attached in self._attached.items()}
+        return other
+
     @property
     def volumes(self) -> Mapping[str, VolumeInfo]:
         """The volumes by name."""

@@ -30,6 +30,13 @@ class ZoneOrder:
         self._zones: dict[Zone, dict[str, None]] = {}
         self._zone_of: dict[str, Zone] = {}
 
+    def copy(self) -> ZoneOrder:
+        """Return the same order, which goes its own way from here."""
+        other = ZoneOrder()
+        other._zones = {zone: dict(nodes) for zone, nodes in self._zones.items()}
+        other._zone_of = dict(self._zone_of)
+        return other
+
     def put(self, name: str, labels: Mapping[str, str]) -> None:
         """Add the node, or move it where its zone is another one than before."""
         zone = zone_of(labels)

@@ -17,4 +17,5 @@ class ConfigCode(StrEnum):
     LISTED_TWICE = "K1136"  # the same entry twice in a list
     UNKNOWN_PLUGIN = "K1137"  # a plugin that kube-scheduler does not have, or kdsl has nothing for
     NOT_SUPPORTED = "K1138"  # a part of a scheduler's configuration that kdsl does not have
+    OLD_KEY = "K1140"  # a key of an older version of a configuration
     NO_CONFIGURATION = "K1139"  # a document of another kind than those that can be imported

@@ -16,11 +16,12 @@ from typing import Any, Final
 
 from kdsl.base import paths
 from kdsl.base.diagnostic import Diagnostic, Label, has_errors
+from kdsl.base.file_policy import read_named
 from kdsl.base.span import Source, Span
 from kdsl.config.codes import ConfigCode
 from kdsl.config.misfits import misfits, place_of
 from kdsl.lang.codes import LangCode
-from kdsl.lang.yaml_tree import YamlMapping, YamlNode, read_yaml, to_plain
+from kdsl.lang.yaml_tree import MAX_BYTES, YamlMapping, YamlNode, read_yaml, to_plain
 
 _CONVERTED = ("KubeSchedulerConfiguration", "Policy")
 _EXAMPLE = "begin with `apiVersion: kdsl.dev/v1alpha1` and `kind: KdslConfiguration`"
@@ -52,10 +53,12 @@ class ConfiguredName:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What rules may take: None for any number.
+    """What rules and plugins may take: None for any number.
 
     `rule_cost` and `profile_cost` are operations for a node in the worst case; `node_steps` and `pod_steps`
-    are counted at work, for one node and for one value that is computed once for a pod.
+    are counted at work, for one node and for one value that is computed once for a pod. A hook of a plugin
+    that takes longer than `slow_hook` is told, one that takes longer than `hook` is given up where that can
+    be; both are nanoseconds, 0 for any time.
     """
 
     rule_files: int | None = None
@@ -63,6 +66,10 @@ class Limits:
     profile_cost: int | None = None
     node_steps: int = 20_000
     pod_steps: int = 1_000_000
+    slow_hook: int = 10**9
+    hook: int = 30 * 10**9
+    rule_steps: int = 8_000_000
+    profile_steps: int = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +127,7 @@ def configuration_schema() -> dict[str, Any]:
 def load_configuration(path: Path) -> ConfigurationResult:
     """Read a configuration file. Paths in it are relative to its folder."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_named(path, MAX_BYTES).decode("utf-8-sig")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         return _refused(Diagnostic(ConfigCode.UNREADABLE, f"cannot read `{path}`: {reason}", where=str(path)))
@@ -237,8 +244,17 @@ def _limits(values: Mapping[str, Any]) -> Limits:
         "profileCost": "profile_cost",
         "nodeSteps": "node_steps",
         "podSteps": "pod_steps",
+        "slowHook": "slow_hook",
+        "hook": "hook",
+        "ruleSteps": "rule_steps",
+        "profileSteps": "profile_steps",
     }
-    return Limits(**{keys[key]: int(value) for key, value in values.items()})
+    return Limits(
+        **{
+            keys[key]: _nanoseconds(value) if isinstance(value, str) else int(value)
+            for key, value in values.items()
+        }
+    )
 
 
 def _place_of_argument(root: YamlNode, plugin: int, path: paths.Path) -> Span:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Final
 
-from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
+from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
 from kdsl.base.span import Source
 from kdsl.config.codes import ConfigCode
-from kdsl.config.hami_tables import ASCEND, ILUVATAR, OF_NODES, SECTIONS, Family
+from kdsl.config.hami_tables import ASCEND, ILUVATAR, OF_NODES, OLD_KEYS, SECTIONS, Family
 from kdsl.config.kube_rules import Converted
 from kdsl.lang.formatter import format_source
 from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence, to_plain
@@ -28,7 +28,7 @@ def is_device_configuration(root: YamlNode | None) -> bool:
     """Tell whether a document is a device configuration: it has no kind, and a section of one."""
     if not isinstance(root, YamlMapping) or root.get("kind") is not None:
         return False
-    return any(key.text in KEYS for key, _ in root.entries)
+    return any(key.text in KEYS or ("", key.text) in OLD_KEYS for key, _ in root.entries)
 
 
 def convert_device_configuration(
@@ -56,6 +56,8 @@ class _Run:
 
     def document(self, root: YamlMapping) -> None:
         for key, node in root.entries:
+            if self._is_old("", key):
+                continue
             if key.text == "iluvatars":
                 self._family(node, ILUVATAR, {})
             elif key.text == "vnpus":
@@ -88,10 +90,14 @@ class _Run:
                 name = target.device.rpartition(".")[2]
                 written = self._value(value, key.text, target.type)
                 self.devices.setdefault((target.device, name), {})[target.param] = written
-            elif key.text not in of_nodes:
+            elif key.text not in of_nodes and not self._is_old(section, key):
                 self._unknown(key, {*keys, *of_nodes})
 
     def _vnpus(self, node: YamlNode) -> None:
+        if isinstance(node, YamlSequence):
+            # Until 2.9 it was the list alone.
+            self._family(node, ASCEND, {})
+            return
         if not isinstance(node, YamlMapping):
             self._wrong(node, "vnpus", "`hamiVnpuCore` and `configs`")
             return
@@ -130,7 +136,9 @@ class _Run:
                 sets[param] = self._value(value, key.text, wanted)
             elif key.text == "templates" and family is ASCEND:
                 sets["templates"] = self._templates(value)
-            elif key.text != "commonWord" and key.text not in family.without:
+            elif (
+                key.text != "commonWord" and key.text not in family.without and not self._is_old("vnpus", key)
+            ):
                 known = {*family.keys, *family.without, "commonWord"}
                 self._unknown(key, known | ({"templates"} if family is ASCEND else set()))
 
@@ -153,6 +161,18 @@ class _Run:
         if type(plain) is not wanted:
             self._wrong(node, f"`{key}`", _WORDS[wanted])
         return json.dumps(plain, ensure_ascii=False)
+
+    def _is_old(self, section: str, key: YamlScalar) -> bool:
+        """Report a key of an older HAMi: with a warning where its work is done elsewhere today."""
+        old = OLD_KEYS.get((section, key.text))
+        if old is None:
+            return False
+        title = f"`{key.text}` is a key of older versions of HAMi"
+        severity = Severity.ERROR if old.is_lost else Severity.WARNING
+        self.found.append(
+            Diagnostic(ConfigCode.OLD_KEY, title, key.span, old.why, severity=severity, help=(old.instead,))
+        )
+        return True
 
     def _wrong(self, node: YamlNode, what: str, wanted: str) -> None:
         title = f"{what} must be {wanted}"

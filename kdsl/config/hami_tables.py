@@ -104,6 +104,45 @@ OF_NODES: Final[Mapping[str, frozenset[str]]] = {
 }  # fmt: skip
 """Keys for device plugins: what comes of them is in what nodes register."""
 
+
+@dataclass(frozen=True, slots=True)
+class OldKey:
+    """A key of older versions, why it has no effect today and what to write instead.
+
+    Without that its effect `is_lost`; otherwise it is that of something else today.
+    """
+
+    why: str
+    instead: str
+    is_lost: bool = False
+
+
+_MIG_MODE: Final = OldKey(
+    "not used: the mode of a node is its device plugin's", "set it in the device plugin's node configuration"
+)
+_GCU_PARTS: Final = OldKey(
+    "not read", "write `resourceNameGCUMemory` and `resourceNameGCUCore`", is_lost=True
+)
+OLD_KEYS: Final[Mapping[tuple[str, str], OldKey]] = {
+    ("nvidia", "knownMigGeometries"): OldKey(
+        "not used since 2.10: nodes register the MIG profiles of their cards",
+        "run the device plugin of 2.10; its `migProfileAllowlist` says which profiles it offers",
+    ),
+    ("nvidia", "defaultMem"): OldKey("not read", "write `defaultMemory`", is_lost=True),
+    ("nvidia", "migStrategy"): _MIG_MODE,
+    ("nvidia", "migstrategy"): _MIG_MODE,
+    ("vnpus", "topologyPairs"): OldKey("not used: nodes register the network of each card", "leave it out"),
+    ("enflame", "resourceCountName"): OldKey(
+        "not read", "write `resourceNameGCU`, or `resourceNameDRSGCU` for parts of a card", is_lost=True
+    ),
+    ("enflame", "resourcePercentageName"): _GCU_PARTS,
+    ("enflame", "resourceNameVGCUPercentage"): _GCU_PARTS,
+    ("", "iluvatar"): OldKey(
+        "not read", "write `iluvatars`: a list with the `commonWord` and resources of each chip", is_lost=True
+    ),
+}
+"""Keys of older versions, by section ("" for the sections themselves)."""
+
 ILUVATAR: Final = Family(
     known={
         "MR-V100": "iluvatar.MrV100",

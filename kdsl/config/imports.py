@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Final
 
@@ -15,6 +15,7 @@ from kdsl.config.kube_rules import Converted, convert_kube_scheduler
 from kdsl.config.kube_scheduler import KIND, read_kube_scheduler
 from kdsl.config.policy import POLICY, read_policy
 from kdsl.config.policy_rules import convert_policy
+from kdsl.lang.formatter import format_source
 from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, read_yaml
 
 
@@ -26,8 +27,8 @@ class ImportResult:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def _kube_scheduler(source: Source) -> ImportResult:
-    read = read_kube_scheduler(source)
+def _kube_scheduler(source: Source, skips_unknown: bool) -> ImportResult:
+    read = read_kube_scheduler(source, skips_unknown=skips_unknown)
     if read.configuration is None:
         return ImportResult(None, read.diagnostics)
     return ImportResult(
@@ -35,19 +36,26 @@ def _kube_scheduler(source: Source) -> ImportResult:
     )
 
 
-def _policy(source: Source) -> ImportResult:
-    read = read_policy(source)
+def _policy(source: Source, skips_unknown: bool) -> ImportResult:
+    read = read_policy(source, skips_unknown=skips_unknown)
     if read.policy is None:
         return ImportResult(None, read.diagnostics)
     return ImportResult(convert_policy(read.policy, PurePath(source.path).name), read.diagnostics)
 
 
-IMPORTERS: Final[Mapping[str, Callable[[Source], ImportResult]]] = {KIND: _kube_scheduler, POLICY: _policy}
+IMPORTERS: Final[Mapping[str, Callable[[Source, bool], ImportResult]]] = {
+    KIND: _kube_scheduler,
+    POLICY: _policy,
+}
 """What reads a document, by its `kind`."""
 
 
-def import_configuration(source: Source) -> ImportResult:
-    """Read a configuration of another scheduler and write it as rules. Never raises."""
+def import_configuration(source: Source, *, skips_unknown: bool = False) -> ImportResult:
+    """Read a configuration of another scheduler and write it as rules. Never raises.
+
+    With `skips_unknown` plugins that kdsl has nothing for are left out: each is a warning, and a comment in
+    the rules.
+    """
     read = read_yaml(source)
     if has_errors(read.diagnostics):
         return ImportResult(None, read.diagnostics)
@@ -57,7 +65,8 @@ def import_configuration(source: Source) -> ImportResult:
     kind = _kind(read.documents)
     found = IMPORTERS.get(kind)
     if found is not None:
-        return found(source)
+        result = found(source, skips_unknown)
+        return _with_comments(result) if skips_unknown else result
     title = f"`{source.path}` is no scheduler configuration: its kind is `{kind}`"
     if not kind:
         title = f"`{source.path}` is no scheduler configuration: it has no `kind`"
@@ -66,6 +75,23 @@ def import_configuration(source: Source) -> ImportResult:
     return ImportResult(
         None, (Diagnostic(ConfigCode.NO_CONFIGURATION, title, where=source.path, help=help_),)
     )
+
+
+def _with_comments(result: ImportResult) -> ImportResult:
+    """Add a comment below the header of the rules for every plugin that was left out."""
+    lines = [
+        f"// Left out: {each.title} ({each.span})."
+        for each in result.diagnostics
+        if each.code == ConfigCode.UNKNOWN_PLUGIN
+    ]
+    if result.converted is None or not lines:
+        return result
+    head, package, rest = result.converted.text.split("\n", 2)
+    commented = "\n".join([head, *lines, package, rest])
+    formatted = format_source(Source(f"{result.converted.package}.kdsl", commented))
+    # INVARIANT: titles and places are on one line, so they stay inside their comments.
+    assert formatted.text is not None, (commented, formatted.diagnostics)
+    return ImportResult(replace(result.converted, text=formatted.text), result.diagnostics)
 
 
 def _kind(documents: tuple[YamlNode, ...]) -> str:

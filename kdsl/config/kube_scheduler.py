@@ -8,8 +8,8 @@ that kube-scheduler would refuse is an error, what kdsl cannot do a warning.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib import resources
@@ -77,8 +77,11 @@ def kube_scheduler_schema() -> Mapping[str, Any]:
     return schema
 
 
-def read_kube_scheduler(source: Source) -> KubeSchedulerResult:
-    """Read the text of a configuration. Never raises."""
+def read_kube_scheduler(source: Source, *, skips_unknown: bool = False) -> KubeSchedulerResult:
+    """Read the text of a configuration. Never raises.
+
+    With `skips_unknown` plugins that kdsl has nothing for are left out, with a warning.
+    """
     read = read_yaml(source)
     if has_errors(read.diagnostics):
         return KubeSchedulerResult(None, read.diagnostics)
@@ -94,8 +97,18 @@ def read_kube_scheduler(source: Source) -> KubeSchedulerResult:
     configuration = reader.configuration()
     # What was left out cannot be told from what is missing: nothing is said about that until the rest fits.
     more = [each for each in reader.found if not found or each.code not in _ABOUT_WHAT_IS_MISSING]
+    if skips_unknown:
+        more = skipped(more)
     diagnostics = tuple(sorted((*found, *more), key=lambda each: each.span.start if each.span else 0))
     return KubeSchedulerResult(None if has_errors(diagnostics) else configuration, diagnostics)
+
+
+def skipped(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return the diagnostics with those about unknown plugins as warnings: they are left out."""
+    return [
+        replace(each, severity=Severity.WARNING) if each.code == ConfigCode.UNKNOWN_PLUGIN else each
+        for each in found
+    ]
 
 
 def without_nulls(node: YamlNode) -> YamlNode:
@@ -260,11 +273,33 @@ class _Reader:
                 )
             self.found += check_arguments(name, args, partial(self._place, *path, "args"))
         if ignored:
+            self._check_ignored(given.get("NodeResourcesFit", {}), index, configs, ignored)
             given["NodeResourcesFit"] = {
                 **given.get("NodeResourcesFit", {}),
                 "ignoredResources": list(ignored),
             }
         return Arguments(given)
+
+    def _check_ignored(
+        self,
+        args: Mapping[str, Any],
+        index: int,
+        configs: Sequence[Mapping[str, Any]],
+        ignored: Sequence[str],
+    ) -> None:
+        """Say which `ignoredResources` the extenders' resources take the place of."""
+        lost = [each for each in args.get("ignoredResources", ()) if each not in ignored]
+        if not lost:
+            return
+        number = next(at for at, each in enumerate(configs) if each["name"] == "NodeResourcesFit")
+        span = self._place("profiles", index, "pluginConfig", number, "args", "ignoredResources")
+        names = ", ".join(f"`{each}`" for each in lost)
+        title = f"`ignoredResources` is not used: {names} will count"
+        why = "resources that an extender manages take its place, in kube-scheduler too"
+        help_ = ("to ignore them all, name them under `managedResources` with `ignoredByScheduler: true`",)
+        self.found.append(
+            Diagnostic(ConfigCode.CONFLICT, title, span, why, severity=Severity.WARNING, help=help_)
+        )
 
     def _place(self, *path: str | int) -> Span:
         return place_of(self._root, path)
@@ -292,7 +327,7 @@ def _unknown(name: str, span: Span) -> Diagnostic:
     title = f"unknown plugin `{name}`"
     why = "not a plugin of kube-scheduler 1.36"
     near = get_close_matches(name, PLUGINS, n=1, cutoff=_NEAR)
-    help_ = "leave it out, convert the rest, and write rules for what it does: see docs/write-rules.md"
+    help_ = "`--skip-unknown` leaves it out; rules can do what it does: see docs/write-rules.md"
     if near:
         help_ = f"did you mean `{near[0]}`?"
     return Diagnostic(ConfigCode.UNKNOWN_PLUGIN, title, span, why, help=(help_,))

@@ -19,7 +19,7 @@ from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
 from kdsl.base.span import Source, Span
 from kdsl.config.codes import ConfigCode
 from kdsl.config.kube_extenders import check_extenders, extender_arguments, ignored_by_scheduler
-from kdsl.config.kube_scheduler import without_nulls
+from kdsl.config.kube_scheduler import skipped, without_nulls
 from kdsl.config.misfits import fitting_part, misfits, place_of
 from kdsl.lang.yaml_tree import YamlNode, read_yaml, to_plain
 
@@ -96,8 +96,11 @@ def policy_schema() -> Mapping[str, Any]:
     return schema
 
 
-def read_policy(source: Source) -> PolicyResult:
-    """Read the text of a policy, JSON or YAML. Never raises."""
+def read_policy(source: Source, *, skips_unknown: bool = False) -> PolicyResult:
+    """Read the text of a policy, JSON or YAML. Never raises.
+
+    With `skips_unknown` predicates and priorities that kdsl has nothing for are left out, with a warning.
+    """
     read = read_yaml(source)
     if has_errors(read.diagnostics):
         return PolicyResult(None, read.diagnostics)
@@ -111,7 +114,8 @@ def read_policy(source: Source) -> PolicyResult:
         return PolicyResult(None, found)
     reader = _Reader(fitting, [each.span for each in found if each.span])
     policy = reader.policy()
-    diagnostics = sorted((*found, *reader.found), key=lambda each: each.span.start if each.span else 0)
+    more = skipped(reader.found) if skips_unknown else reader.found
+    diagnostics = sorted((*found, *more), key=lambda each: each.span.start if each.span else 0)
     return PolicyResult(None if has_errors(diagnostics) else policy, tuple(diagnostics))
 
 
@@ -276,7 +280,7 @@ class _Reader:
 
     def _unknown(self, kind: str, name: str, known: Sequence[str], span: Span) -> str:
         help_ = did_you_mean(name, known) or (
-            "leave it out, convert the rest, and write rules for what it does: see docs/write-rules.md",
+            "`--skip-unknown` leaves it out; rules can do what it does: see docs/write-rules.md",
         )
         self.found.append(
             Diagnostic(

@@ -315,3 +315,18 @@ def test_a_cache_of_objects() -> None:
     }
     cache = ClusterCache.of(read_values([pod, node, {**pod, "metadata": {"name": "q"}}]).objects)
     assert cache.snapshot().pod_counts.tolist() == [2]
+
+
+def test_a_copy_goes_its_own_way() -> None:
+    cache = ClusterCache()
+    cache.add_node(facts("a"))
+    cache.add_node(facts("b"))
+    cache.assume(PodInfo("p"), "b")
+    other = cache.copy()
+    assert other.is_assumed("default/p") and list(other.snapshot().names) == ["a", "b"]
+    other.remove_pod("default/p")
+    other.remove_node("a")
+    other.add_pod(PodInfo("q", node_name="b"))
+    assert [pod.name for info in cache.nodes() for pod in info.pods] == ["p"]
+    assert [pod.name for info in other.nodes() for pod in info.pods] == ["q"]
+    assert len(cache.snapshot().order) == 2 and len(other.snapshot().order) == 1

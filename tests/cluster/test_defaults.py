@@ -43,6 +43,8 @@ def test_ports() -> None:
     ports = [{"containerPort": 80}, {"containerPort": 81, "hostPort": 81, "protocol": "UDP"}]
     containers = [{"name": "c", "ports": ports}]
     (on_host,) = read_pod({"containers": containers, "hostNetwork": True}).spec.containers
+    first = read_pod({"initContainers": [{**containers[0], "name": "i"}], "hostNetwork": True}).spec
+    assert first.init_containers[0].ports == on_host.ports
     assert [(one.host_port, one.protocol) for one in on_host.ports] == [(80, "TCP"), (81, "UDP")]
     (inside,) = read_pod({"containers": containers}).spec.containers
     assert [one.host_port for one in inside.ports] == [0, 81]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from kdsl.base.events import Action, Resource
 from kdsl.base.resources import Resources
 from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.events import ClusterEvent, node_actions
+from kdsl.cluster.containers import Container
+from kdsl.cluster.events import ClusterEvent, node_actions, pod_actions
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.taints import Taint
+from kdsl.cluster.taints import Taint, Toleration
 
 A, B = Taint("a", "", "NoSchedule"), Taint("b", "", "NoSchedule")
 BEFORE = NodeFacts("n", taints=(A,), allocatable=Resources({"cpu": 2, "pods": 2}))
@@ -28,6 +31,56 @@ BEFORE = NodeFacts("n", taints=(A,), allocatable=Resources({"cpu": 2, "pods": 2}
 )  # fmt: skip
 def test_changes_of_a_node(after: NodeFacts, actions: Action) -> None:
     assert node_actions(BEFORE, after) == actions
+
+
+POD = PodInfo(
+    "p",
+    "x",
+    usage=Resources({"cpu": 2}),
+    requests=Resources({"cpu": 2}),
+    tolerations=(Toleration("a", "Exists", "", ""),),
+)
+ADDED, REMOVED = Action.POD_TOLERATION_ADDED, Action.POD_TOLERATION_REMOVED
+SCALED = (Container("c", requests=Resources({"cpu": 3})),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "actions"),
+    [
+        ({}, Action.NONE),
+        ({"labels": FrozenMap({"k": "v"})}, Action.POD_LABEL),
+        ({"usage": Resources({"cpu": 3})}, Action.POD_SCALE_UP),
+        ({"requests": Resources({"cpu": 1})}, Action.POD_SCALE_DOWN),
+        ({"usage": Resources({"memory": 1})}, Action.POD_SCALE_UP | Action.POD_SCALE_DOWN),
+        ({"tolerations": ()}, REMOVED),
+        ({"tolerations": (*POD.tolerations, Toleration("b", "Exists", "", ""))}, ADDED),
+        ({"tolerations": (Toleration("b", "Exists", "", ""),)}, ADDED | REMOVED),
+        ({"node_name": "n", "nominated_node_name": "n"}, Action.NONE),
+        ({"priority": 7}, Action.POD_OTHER),
+        ({"containers": SCALED}, Action.POD_OTHER),
+        ({"init_containers": SCALED}, Action.POD_OTHER),
+        ({"containers": SCALED, "requests": Resources({"cpu": 3})}, Action.POD_SCALE_UP),
+        ({"init_containers": SCALED, "usage": Resources({"cpu": 1})}, Action.POD_SCALE_DOWN),
+        ({"scheduling_gates": ("g",)}, Action.POD_OTHER),
+    ],
+)
+def test_changes_of_a_pod(changes: dict[str, Any], actions: Action) -> None:
+    assert pod_actions(POD, POD.with_fields(**changes)) == actions
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "actions"),
+    [
+        (("g",), (), Action.POD_GATES_ELIMINATED),
+        (("g", "h"), ("g",), Action.POD_OTHER),
+        (("g",), ("g",), Action.NONE),
+    ],
+)
+def test_the_last_gate_is_the_one_that_matters(
+    before: tuple[str, ...], after: tuple[str, ...], actions: Action
+) -> None:
+    gated = POD.with_fields(scheduling_gates=before)
+    assert pod_actions(gated, POD.with_fields(scheduling_gates=after)) == actions
 
 
 def test_the_cache_tells_of_every_change_with_the_node_before_and_after() -> None:

@@ -218,3 +218,20 @@ def test_frozen_maps_are_values(items: dict[str, str]) -> None:
 def test_equal_facts_are_equal_values() -> None:
     assert facts("n", {"a": 1}, zone="z") == facts("n", {"a": 1}, zone="z")
     assert facts("n") != NodeFacts("n")
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_so"),
+    [
+        (("DisruptionTarget", "True", "PreemptionByScheduler"), True),
+        (("Ready", "True", "PreemptionByScheduler"), False),
+        (("DisruptionTarget", "False", "PreemptionByScheduler"), False),
+        (("DisruptionTarget", "True", "TerminationByKubelet"), False),
+    ],
+)
+def test_a_victim_of_a_scheduler_is_known_by_its_condition(condition: tuple[str, ...], is_so: bool) -> None:
+    status: dict[str, object] = {
+        "conditions": [dict(zip(("type", "status", "reason"), condition, strict=True))]
+    }
+    assert pod_info({}, status, deletionTimestamp="2026-01-01T00:00:00Z").being_preempted is is_so
+    assert not pod_info({}, status).being_preempted

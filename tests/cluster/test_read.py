@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.base.diagnostic import Severity
+from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.cluster import files
 from kdsl.cluster.documents import read_documents
 from kdsl.cluster.problems import InputCode
 from kdsl.cluster.read import ReadResult, read_objects, read_values
@@ -294,3 +295,63 @@ def test_no_object_raises(data: st.DataObject) -> None:
     result = read_values([value, NODE])
     assert result.objects[-1].metadata.name == "n1"
     assert len(result.objects) == 2 or result.diagnostics or result.unread
+
+
+@pytest.mark.parametrize(
+    ("version", "kinds"),
+    [
+        ("v1", "Binding ConfigMap Endpoints Event LimitRange PodTemplate Secret ServiceAccount"),
+        ("apps/v1", "ControllerRevision DaemonSet Deployment"),
+        ("autoscaling/v1", "HorizontalPodAutoscaler"),
+        ("autoscaling/v2", "HorizontalPodAutoscaler"),
+        ("batch/v1", "CronJob Job"),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
+        ("coordination.k8s.io/v1", "Lease"),
+        ("discovery.k8s.io/v1", "EndpointSlice"),
+        ("events.k8s.io/v1", "Event"),
+        ("networking.k8s.io/v1", "Ingress IngressClass NetworkPolicy"),
+        ("node.k8s.io/v1", "RuntimeClass"),
+        ("rbac.authorization.k8s.io/v1", "ClusterRole ClusterRoleBinding Role RoleBinding"),
+        ("resource.k8s.io/v1", "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice"),
+        ("scheduling.k8s.io/v1", "PriorityClass"),
+    ],
+)
+def test_what_else_an_export_of_a_cluster_holds_is_passed_over_without_a_word(
+    version: str, kinds: str
+) -> None:
+    values = [{"apiVersion": version, "kind": kind, "metadata": {"name": "x"}} for kind in kinds.split()]
+    result = read_values(values)
+    assert not result.objects
+    assert not [one for one in result.diagnostics if one.code == InputCode.UNKNOWN_KIND]
+    (elsewhere,) = read_values([{**values[0], "apiVersion": "v9"}]).diagnostics
+    assert elsewhere.code == InputCode.UNKNOWN_KIND
+
+
+@pytest.mark.parametrize("ending", [".json.gz", ".jsonl.gz"])
+def test_a_packed_file_is_what_its_name_says_without_the_packing(ending: str) -> None:
+    found: list[Diagnostic] = []
+    assert list(read_documents(f"a.yaml{ending}", b"kind: Pod\n", found)) == []
+    assert [one.code for one in found] == [InputCode.SYNTAX]
+    assert [one.value for one in read_documents("a.yaml.gz", b"kind: Pod\n", found)] == [{"kind": "Pod"}]
+
+
+@pytest.mark.parametrize(("size", "codes"), [(40, []), (41, [InputCode.TOO_LARGE])])
+def test_standard_input_is_read_whole_or_not_at_all(
+    monkeypatch: pytest.MonkeyPatch, size: int, codes: list[InputCode]
+) -> None:
+    monkeypatch.setattr(files, "MAX_BYTES", 40)
+    found: list[Diagnostic] = []
+    inputs = [len(one.data) for one in files.read_files(["-"], io.BytesIO(b"#" * size), found)]
+    assert (inputs, [one.code for one in found]) == ([40] if not codes else [], codes)
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [
+        (b'{"a": 1}\n{"a": \n{"a": 3}\n', ["x#1", "x#3"]),  # lines, one of which is broken
+        (b"{a: 1,\n  b: 2}\n", ["x#1"]),  # YAML in braces
+        (b'{"a": 1}\n---\n{"a": 2}\n', ["x#1", "x#2"]),  # YAML of JSON
+    ],
+)
+def test_json_lines_and_yaml_are_told_apart_by_the_first_line(data: bytes, lines: list[str]) -> None:
+    assert [one.where for one in read_documents("x", data, [])] == lines

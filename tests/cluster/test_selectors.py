@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 from kdsl.cluster.objects import NodeSelectorRequirement as Requirement
 from kdsl.cluster.objects import NodeSelectorSpec, NodeSelectorTerm
-from kdsl.cluster.selectors import NodeSelector, PreferredNodeTerm, read_term
+from kdsl.cluster.selectors import NodeRequirement, NodeSelector, NodeTerm, PreferredNodeTerm, read_term
 
 
 @dataclass
@@ -101,3 +101,16 @@ def test_node_names() -> None:
 
 def test_equal_selectors_are_equal_values() -> None:
     assert len({selector(label("a", "In", "x", "y")), selector(label("a", "In", "y", "x"))}) == 1
+
+
+def test_terms_that_rules_write_are_those_of_pods() -> None:
+    on_label = NodeRequirement.on_label("zone", "In", ["a", "b"])
+    on_field = NodeRequirement.on_field("metadata.name", "NotIn", ["n2"])
+    term = NodeTerm.of([on_label, on_field])
+    assert term.label_keys is None
+    assert NodeTerm.of([on_label]).label_keys == {"zone"}
+    assert term.matches(Node("n1", {"zone": "b"}))
+    assert not term.matches(Node("n1", {"zone": "c"}))
+    assert not term.matches(Node("n2", {"zone": "b"}))
+    assert not NodeTerm.of([]).matches(Node())
+    assert term.weighing(3).weight == 3

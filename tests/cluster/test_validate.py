@@ -148,6 +148,93 @@ def test_pod(path: str, value: object, place: str, title: str) -> None:
     assert not result.objects
 
 
+PORT = "spec.containers.0.ports.0"
+TOLERATION = "spec.tolerations.0"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (f"{PORT}.containerPort", 1),
+        (f"{PORT}.containerPort", 65535),
+        (f"{PORT}.hostPort", 0),
+        (f"{PORT}.hostPort", 65535),
+        (f"{PORT}.hostIP", "::1"),
+        ("spec.priority", 2**31 - 1),
+        ("spec.priority", -(2**31)),
+        (f"{PREFERRED}.weight", 1),
+        (f"{PREFERRED}.weight", 100),
+        (TOLERATION, {"operator": "Exists"}),
+        ("spec.volumes", [{"name": "a"}, {"name": "b", "persistentVolumeClaim": {"claimName": "c"}}]),
+        (
+            "spec.containers.0.ports",
+            [{"containerPort": 80, "hostPort": 80}, {"containerPort": 80, "hostPort": 81}],
+        ),
+        (
+            "spec.containers.0.ports",
+            [
+                {"containerPort": 80, "hostPort": 80},
+                {"containerPort": 80, "hostPort": 80, "protocol": "UDP"},
+                {"containerPort": 80, "hostPort": 80, "hostIP": "1.2.3.4"},
+            ],
+        ),
+        ("spec.containers.0.ports", [{"containerPort": 80}] * 2),
+    ],
+)
+def test_what_is_just_right(path: str, value: object) -> None:
+    result = read_values([changed(POD, path, value)])
+    assert not result.diagnostics
+    assert len(result.objects) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "place", "title"),
+    [
+        (f"{PORT}.containerPort", 65536, f"{PORT}.containerPort", "port 65536 is not between 1 and 65535"),
+        (f"{PORT}.containerPort", -1, f"{PORT}.containerPort", "port -1 is not"),
+        ("spec.priority", -(2**31) - 1, "spec.priority", "32-bit"),
+        (f"{PREFERRED}.weight", 0, f"{PREFERRED}.weight", "not between 1 and 100"),
+        (f"{TOLERATION}.operator", "Lt", f"{TOLERATION}.operator", "alpha"),
+        (f"{TOLERATION}.key", "a b", f"{TOLERATION}.key", "`a b` is not a taint key"),
+        (TOLERATION, {"operator": "Equal"}, f"{TOLERATION}.operator", "without a key"),
+        (
+            "spec.volumes",
+            [{"name": "a"}, {"name": "a"}],
+            "spec.volumes[1].name",
+            "a second volume is named `a`",
+        ),
+        ("spec.volumes", [{}], "spec.volumes[0].name", "a volume needs a name"),
+        (
+            "spec.volumes",
+            [{"name": "a", "persistentVolumeClaim": {}}],
+            "spec.volumes[0].persistentVolumeClaim.claimName",
+            "the name of a claim is needed",
+        ),
+        ("spec.preemptionPolicy", "never", "spec.preemptionPolicy", "unknown preemptionPolicy `never`"),
+        ("spec.containers.0.name", "C", "spec.containers[0].name", "`C` is not a name of a container"),
+        (
+            "spec.initContainers.0.restartPolicy",
+            "Sometimes",
+            "spec.initContainers[0].restartPolicy",
+            "unknown restartPolicy `Sometimes`",
+        ),
+    ],
+)
+def test_what_is_just_wrong(path: str, value: object, place: str, title: str) -> None:
+    result = read_values([changed(POD, path, value)])
+    (found,) = result.diagnostics
+    assert found.where == f"<values>#1: {place.replace('.0', '[0]')}"
+    assert title in found.title
+    assert found.is_error
+    assert not result.objects
+
+
+@pytest.mark.parametrize(("size", "is_good"), [(0, True), (2**63 - 1, True), (2**63, False)])
+def test_sizes_of_images(size: int, is_good: bool) -> None:
+    result = read_values([changed(NODE, "status.images.0.sizeBytes", size)])
+    assert bool(result.objects) is is_good is not bool(result.diagnostics)
+
+
 @pytest.mark.parametrize(
     ("name", "amount", "title"),
     [
@@ -163,6 +250,17 @@ def test_requests(name: str, amount: object, title: str) -> None:
     (found,) = read_values([changed(POD, "spec.containers.0.resources.requests", {name: amount})]).diagnostics
     assert title in found.title
     assert found.where.startswith("<values>#1: spec.containers[0].resources.requests")
+
+
+@pytest.mark.parametrize(("field", "least"), [("containerPort", 1), ("hostPort", 0)])
+def test_ports_end_at_65535(field: str, least: int) -> None:
+    place = f"spec.containers.0.ports.0.{field}"
+    for port in (least, 65534, 65535):
+        assert not read_values([changed(POD, place, port)]).diagnostics
+    for port in (least - 1, 65536, 65537):
+        (found,) = read_values([changed(POD, place, port)]).diagnostics
+        assert found.where == f"<values>#1: {place.replace('.0', '[0]')}"
+        assert found.title.endswith(f"port {port} is not between 1 and 65535")
 
 
 def test_host_network_ports_are_container_ports() -> None:
@@ -231,3 +329,20 @@ def test_a_term_that_cannot_be_read_is_a_warning(operator: str, value: str, titl
 def test_suggestions() -> None:
     (found,) = read_values([changed(NODE, "spec.taints.0.effect", "noschedule")]).diagnostics
     assert found.help == ("did you mean `NoSchedule`?",)
+
+
+@pytest.mark.parametrize(
+    ("name", "largest", "larger"),
+    [
+        ("cpu", "9007199254740", "9007199254741"),  # in millicpu hardly less than 2^53
+        ("memory", "9007199254740992", "9007199254740993"),
+    ],
+)
+def test_a_request_is_as_large_as_sums_can_hold(name: str, largest: str, larger: str) -> None:
+    for amount, titles in (
+        (largest, []),
+        (larger, [f"a request for `{larger}` of `{name}` is too large to be added up"]),
+    ):
+        pod = deepcopy(POD)
+        pod["spec"]["containers"][0]["resources"]["requests"][name] = amount
+        assert [one.title for one in read_values([pod]).diagnostics] == titles

@@ -7,6 +7,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kdsl.cluster import yaml_text
 from kdsl.cluster.yaml_text import MAX_ALIASED, MAX_DEPTH, MistakeKind, resolve_plain, yaml_documents
 
 
@@ -78,6 +79,37 @@ def test_anchors_and_merges() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a: <<\n", {"a": "<<"}),
+        ("[<<, {a: <<}]\n", ["<<", {"a": "<<"}]),
+        ("<<\n", "<<"),
+        ("'<<': 1\n", {"<<": 1}),
+        ("{&key <<: {x: 1}, y: *key}\n", {"<<": {"x": 1}, "y": "<<"}),
+        ("{a: 1, <<: {a: 2, b: 3}, b: 4}\n", {"a": 1, "b": 4}),
+    ],
+)
+def test_two_arrows_merge_only_where_they_are_a_key(text: str, value: object) -> None:
+    assert load(text) == [value]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("a: 1\nb: [\n", 3, "did not find expected node content"),
+        ("a: 1\nb: \x01\n", 1, "control characters are not allowed"),
+        ("a: 'b\n", 2, "found unexpected end of stream"),
+        ("a: b: c\n", 1, "mapping values are not allowed"),
+    ],
+)
+def test_what_is_no_yaml_is_told_in_the_words_of_the_parser(text: str, line: int, problem: str) -> None:
+    (mistake,) = [one for document in yaml_documents(text) for one in document.mistakes]
+    assert mistake.line == line
+    assert mistake.text.startswith("this is not YAML: ")
+    assert problem in mistake.text
+
+
 def test_duplicate_keys_are_reported_and_the_last_one_counts() -> None:
     assert mistakes("a: 1\nb:\n  c: 1\n  c: 2\na: 3\n") == [
         (4, MistakeKind.DUPLICATE_KEY),
@@ -147,3 +179,12 @@ def test_json_is_yaml(value: object) -> None:
 
     documents = list(yaml_documents(json.dumps(value)))
     assert [one.value for one in documents] == [value]
+
+
+@pytest.mark.parametrize(("most", "is_read"), [(13, True), (12, False)])
+def test_aliases_bring_all_that_is_in_them(monkeypatch: pytest.MonkeyPatch, most: int, is_read: bool) -> None:
+    """Three values twice, then all seven of the list that holds them."""
+    monkeypatch.setattr(yaml_text, "MAX_ALIASED", most)
+    (document,) = yaml_documents("a: &a [1, 2]\nb: &b [*a, *a]\nc: *b\n")
+    assert (document.value is not None) is is_read
+    assert bool(document.mistakes) is not is_read

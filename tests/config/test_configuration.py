@@ -18,7 +18,7 @@ from kdsl.config.configuration import (
 )
 from kdsl.cycle.decision import TieBreak
 from kdsl.hooks.specs import Backoff
-from kdsl.plan.scalar.meter import Steps
+from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.report.diagnostics import render
 
 HEAD = "apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\n"
@@ -98,17 +98,27 @@ def test_everything() -> None:
 
 
 def test_limits() -> None:
-    text = "limits: {ruleFiles: 9, ruleCost: 100, profileCost: 900, nodeSteps: 50, podSteps: 60}\n"
+    text = "limits: {ruleFiles: 9, ruleCost: 100, profileCost: 900, nodeSteps: 50, podSteps: 60, "
+    text += "ruleSteps: 70, profileSteps: 80, slowHook: 2s, hook: 1m}\n"
     configuration = read(text).configuration
     assert configuration is not None
-    assert configuration.limits == Limits(9, 100, 900, 50, 60)
-    assert configured(configuration).steps == Steps(node=50, pod=60)
+    assert configuration.limits == Limits(
+        rule_files=9,
+        rule_cost=100,
+        profile_cost=900,
+        node_steps=50,
+        pod_steps=60,
+        slow_hook=2 * 10**9,
+        hook=60 * 10**9,
+        rule_steps=70,
+        profile_steps=80,
+    )
+    assert configured(configuration).steps == Steps(node=50, pod=60, rule=70, profile=80)
     properties = configuration_schema()["properties"]["limits"]["properties"]
     defaults = Limits()
-    assert (properties["nodeSteps"]["default"], properties["podSteps"]["default"]) == (
-        defaults.node_steps,
-        defaults.pod_steps,
-    )
+    said = [properties[name]["default"] for name in ("nodeSteps", "podSteps", "ruleSteps", "profileSteps")]
+    assert said == [defaults.node_steps, defaults.pod_steps, defaults.rule_steps, defaults.profile_steps]
+    assert Steps(*said) == DEFAULT_STEPS
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from kdsl.app import check_text
+from kdsl.base.diagnostic import Severity
 from kdsl.base.span import Source
+from kdsl.config.codes import ConfigCode
 from kdsl.config.imports import import_configuration
 
 EVERYTHING = """
@@ -67,3 +69,53 @@ def test_mistakes_have_a_place(text: str) -> None:
     assert result.converted is None
     assert [each.title for each in result.diagnostics] == [MISTAKES[text]]
     assert all(each.span for each in result.diagnostics)
+
+
+OLD = """
+nvidia:
+  resourceCountName: nvidia.com/vgpu
+  deviceSplitCount: 10
+  deviceMemoryScaling: 1.5
+  knownMigGeometries:
+  - models: [ "A30" ]
+    allowedGeometries: [[{name: 1g.6gb, memory: 6144, count: 4}]]
+vnpus:
+- chipName: 910B3
+  commonWord: Ascend910B3
+  resourceName: huawei.com/Ascend910B
+  memoryAllocatable: 65536
+  memoryCapacity: 65536
+  aiCore: 20
+  topologyPairs: ["1,2,3"]
+  templates: [{name: vir05_1c_16g, memory: 16384, aiCore: 5, aiCPU: 1}]
+"""
+
+
+def test_a_configuration_of_an_older_version_is_converted() -> None:
+    result = import_configuration(Source("old.yaml", OLD))
+    assert result.converted is not None
+    text = " ".join(result.converted.text.split())
+    assert 'device Nvidia extends nvidia.Nvidia { set gpu = "nvidia.com/vgpu" }' in text
+    assert 'device Ascend910B3 extends ascend.Ascend910B3 { set npu = "huawei.com/Ascend910B"' in text
+    assert [(each.code, each.severity, each.title) for each in result.diagnostics] == [
+        (ConfigCode.OLD_KEY, Severity.WARNING, "`knownMigGeometries` is a key of older versions of HAMi"),
+        (ConfigCode.OLD_KEY, Severity.WARNING, "`topologyPairs` is a key of older versions of HAMi"),
+    ]
+    assert "migProfileAllowlist" in result.diagnostics[0].help[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("iluvatar: {resourceCountName: iluvatar.ai/vgpu}", "write `iluvatars`"),
+        ("nvidia: {defaultMem: 5000}", "write `defaultMemory`"),
+        ("enflame: {resourceCountName: enflame.com/vgcu}", "write `resourceNameGCU`"),
+        ("enflame: {resourcePercentageName: enflame.com/vgcu-percentage}", "write `resourceNameGCUMemory`"),
+    ],
+)
+def test_old_keys_whose_effect_would_be_lost_are_errors(text: str, instead: str) -> None:
+    result = import_configuration(Source("old.yaml", text))
+    assert result.converted is None
+    (found,) = result.diagnostics
+    assert (found.code, found.severity) == (ConfigCode.OLD_KEY, Severity.ERROR)
+    assert found.help[0].startswith(instead)

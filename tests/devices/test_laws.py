@@ -16,9 +16,40 @@ from kdsl.hooks.context import NO_ANNOTATIONS
 from kdsl.plan.devices.plugin import compile_devices
 from kdsl.plan.devices.stock import Stock
 
-from tests.devices.farm import MIG_PLACES, MIG_SIZES, Farm, node, pod, rules
+from tests.devices.farm import MIG_PLACES, MIG_SIZES, RECORD, Farm, node, pod, rules
 
 INSTANCES = "hami.io/vgpu-mig-allocations"
+
+AMOUNTS = st.one_of(
+    st.sampled_from(
+        [
+            "-9000",
+            "-1",
+            "2147483648",
+            "9223372036854775807",
+            "9223372036854775808",
+            str(10**23),
+            "+5",
+            "1_0",
+            "٣",
+            "",
+            " 1",
+            "1e3",
+        ]
+    ),
+    st.integers(0, 1200).map(str),
+    st.just("2147483647"),
+)
+FORGED = st.lists(
+    st.lists(
+        st.builds(
+            "{},NVIDIA,{},{}:".format, st.sampled_from(["x-g0", "x-g1", "y-g0", "none"]), AMOUNTS, AMOUNTS
+        ),
+        max_size=4,
+    ).map("".join),
+    max_size=3,
+).map(lambda containers: "".join(f"{each};" for each in containers))
+"""Records that anybody may have written, some of which can be read: with cards and containers twice, and any amounts."""
 
 STEPS = st.lists(
     st.one_of(
@@ -29,6 +60,7 @@ STEPS = st.lists(
         st.tuples(
             st.just("fail"), st.integers(1, 2), st.sampled_from([100, 700]), st.just(30), st.just(0), st.just(1)
         ),
+        st.tuples(st.just("forge"), st.sampled_from(["x", "y"]), FORGED),
         st.tuples(st.just("delete"), st.integers(0, 20)),
         st.tuples(st.just("restart")),
     ),
@@ -92,7 +124,7 @@ NODES = {
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_card_gives_more_than_it_has(found: RuleSet, steps: list[Any], profile: str, nodes: str) -> None:
     farm = Farm(found, profile, *NODES[nodes])
-    kept, names = stock_of(farm), list[str]()
+    kept, names, before = stock_of(farm), list[str](), dict[str, Card]()
     for number, (kind, *rest) in enumerate(steps):
         name = f"p{number}"
         if kind == "delete":
@@ -100,10 +132,13 @@ def test_no_card_gives_more_than_it_has(found: RuleSet, steps: list[Any], profil
         elif kind == "restart":
             farm.restart()
         elif kind == "fail":
-            before = cards_of(farm, kept)
+            was = cards_of(farm, kept)
             farm.fail(wanted(name, *rest))
             assert farm.cluster.pod(f"default/{name}") is None
-            assert cards_of(farm, kept) == before
+            assert cards_of(farm, kept) == was
+        elif kind == "forge":
+            farm.cluster.add_pod(forger(name, *rest))
+            names.append(name)
         else:
             farm.place(wanted(name, *rest))
             names.append(name)
@@ -111,11 +146,43 @@ def test_no_card_gives_more_than_it_has(found: RuleSet, steps: list[Any], profil
         assert cards == cards_of(farm, stock_of(farm))
         assert_instances_are_apart(farm)
         for card in (card for of_node in cards.values() for card in of_node):
-            assert card.used <= card.slots, card
-            assert card.used_memory <= card.memory, card
-            assert card.used_cores <= card.cores, card
-            assert card.used >= len(card.tenants)
-            assert card.used_memory == sum(tenant.memory for tenant in card.tenants)
+            assert_no_more_is_given(card, before.get(card.id), kind == "forge")
+            before[card.id] = card
+
+
+def assert_no_more_is_given(card: Card, before: Card | None, is_forged: bool) -> None:
+    """What is taken of a card is what its tenants say, none of it negative. No more is given than is left; only who
+    makes up a record claims more.
+    """
+    assert card.used >= len(card.tenants)
+    assert card.used_memory == sum(tenant.memory for tenant in card.tenants)
+    assert card.used_cores == sum(tenant.cores for tenant in card.tenants)
+    assert all(0 <= each.memory < 2**31 and 0 <= each.cores < 2**31 for each in card.tenants)
+    if not is_forged and (before is None or card.used > before.used):
+        assert card.used <= card.slots, card
+        assert card.used_memory <= card.memory, card
+        assert card.used_cores <= card.cores, card
+
+
+@given(record=FORGED)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_record_counts_as_it_is_written_or_for_nothing(found: RuleSet, record: str) -> None:
+    farm = Farm(found, "spread", *NODES["shared"])
+    farm.cluster.add_pod(forger("forger", "x", record))
+    decision = farm.place(pod("honest", memory=1, cores=0))
+    # The other node is left whatever one claims of its cards; an unreadable record is told.
+    assert decision.node
+    amounts = [piece.split(",")[2:] for piece in record.replace(";", ":").split(":") if piece]
+    is_readable = all(len(each) < 11 and each.isascii() and each.isdigit() and int(each) < 2**31
+                      for both in amounts for each in both)  # fmt: skip
+    if not is_readable:
+        assert [fault.message.startswith("pod default/forger: ") for fault in decision.faults] == [True]
+        cards = [card for of_node in cards_of(farm, stock_of(farm)).values() for card in of_node]
+        assert {tenant.name for card in cards for tenant in card.tenants} == {"honest"}
+
+
+def forger(name: str, where: str, record: str) -> PodInfo:
+    return pod(name, annotations={RECORD: record}).on(where)
 
 
 def test_pods_share_the_places_of_a_card(found: RuleSet) -> None:

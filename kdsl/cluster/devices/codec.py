@@ -2,16 +2,27 @@
 
     pod = { container ";" }    container = { card ":" }    card = id "," type "," memory "," cores
 
-Containers are in the order of `DevicePod.containers`; one without cards is empty.
+Containers are in the order of `DevicePod.containers`; one without cards is empty. Amounts are digits, within
+32 bits as all that HAMi counts. Anybody who may write annotations of pods may write a record: a text of
+another form is none, and one that is longer than an API server keeps is not looked at.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
-from kdsl.cluster.devices.cards import Grant
+from kdsl.cluster.devices.cards import INT32_MAX, Grant
 from kdsl.cluster.devices.pods import Phase
+
+SEPARATORS: Final = ",:;"
+"""No name of a card has one of these: nobody could read what is written of it."""
+MAX_LENGTH: Final = 256 * 1024
+"""What an API server keeps of all annotations of an object together."""
+_AMOUNT: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
+_SHOWN: Final = 60
 
 
 def encode(containers: Iterable[Iterable[Grant]]) -> str:
@@ -24,7 +35,9 @@ def _encode_one(grant: Grant) -> str:
 
 
 def decode(text: str) -> tuple[tuple[Grant, ...], ...]:
-    """Read what each container has; ValueError where a card has too few fields or no numbers."""
+    """Read what each container has; ValueError, which quotes what is wrong, for a text of another form."""
+    if len(text) > MAX_LENGTH:
+        raise ValueError(f"`{shown(text)}` is longer than {MAX_LENGTH:,} characters")
     pieces = text.split(";")
     if not pieces[-1]:
         pieces.pop()
@@ -34,11 +47,41 @@ def decode(text: str) -> tuple[tuple[Grant, ...], ...]:
 def _decode_one(text: str) -> Grant:
     fields = text.split(",")
     if len(fields) < 4:
-        raise ValueError(f"card `{text}` has fewer than four fields")
-    try:
-        return Grant(fields[0], fields[1], int(fields[2]), int(fields[3]))
-    except ValueError:
-        raise ValueError(f"card `{text}` has no whole numbers of memory and cores") from None
+        raise ValueError(f"card `{shown(text)}` has fewer than four fields")
+    memory, cores = (_amount(word) for word in fields[2:4])
+    if memory is None or cores is None:
+        raise ValueError(
+            f"memory and cores of card `{shown(text)}` are not whole numbers from 0 to {INT32_MAX}"
+        )
+    return Grant(fields[0], fields[1], memory, cores)
+
+
+def _amount(text: str) -> int | None:
+    if not _AMOUNT.fullmatch(text) or int(text) > INT32_MAX:
+        return None
+    return int(text)
+
+
+def shown(text: str) -> str:
+    """Return the beginning of a text that anybody may have written, without what a terminal would act on."""
+    shown = repr(text[:_SHOWN])[1:-1]
+    return f"{shown}…" if len(text) > _SHOWN else shown
+
+
+def held(text: str, phases: Sequence[Phase]) -> tuple[Grant, ...]:
+    """Return what a pod has of each card by its record; ValueError as in `decode`, also for sums too large.
+
+    Containers that the pod does not tell of are taken to run with the others.
+    """
+    containers = decode(text)
+    grants = collapse(containers, (*phases, *[Phase.APP] * (len(containers) - len(phases))))
+    for grant in grants:
+        if max(grant.memory, grant.cores) > INT32_MAX:
+            raise ValueError(
+                f"the containers together have {grant.memory} of memory and {grant.cores} of cores of card "
+                f"`{shown(grant.id)}`, beyond {INT32_MAX}"
+            )
+    return grants
 
 
 def collapse(containers: Sequence[Sequence[Grant]], phases: Sequence[Phase]) -> tuple[Grant, ...]:

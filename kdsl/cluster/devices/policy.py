@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kdsl.cluster.devices.codec import shown
+
 NODE_POLICY: Final = "hami.io/node-scheduler-policy"
 CARD_POLICY: Final = "hami.io/gpu-scheduler-policy"
 WEIGHTS: Final = "hami.io/device-scoring-weights"
@@ -14,7 +16,8 @@ NUMA_BIND: Final = "nvidia.com/numa-bind"
 
 SPREAD: Final = "spread"
 _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
-_WEIGHT: Final = re.compile(r"[0-9]+", re.ASCII)
+_WEIGHT: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
+"""Larger ones would not do for an int64."""
 _DIMENSIONS: Final = ("slot", "core", "memory")
 
 
@@ -57,8 +60,8 @@ def read_weights(text: str) -> Weights:
     for entry in text.split(","):
         name, _, number = (part.strip() for part in entry.partition("="))
         if name not in _DIMENSIONS or name in found or not _WEIGHT.fullmatch(number):
-            raise ValueError(f"annotation {WEIGHTS}: `{text}` is not like `slot=1,core=1,memory=1`")
+            raise ValueError(f"annotation {WEIGHTS}: `{shown(text)}` is not like `slot=1,core=1,memory=1`")
         found[name] = int(number)
     if len(found) < len(_DIMENSIONS) or not any(found.values()):
-        raise ValueError(f"annotation {WEIGHTS}: `{text}` needs slot, core and memory, not all zero")
+        raise ValueError(f"annotation {WEIGHTS}: `{shown(text)}` needs slot, core and memory, not all zero")
     return Weights(**found)

@@ -38,3 +38,11 @@ def test_only_one_word_spreads(word: str, spreads: bool) -> None:
 def test_weights_that_are_none(text: str) -> None:
     with pytest.raises(ValueError, match="device-scoring-weights"):
         read_weights(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["1", "t", "T", "true", "TRUE", "True", "0", "f", "false", "tRUE", "yes", ""]
+)
+def test_what_go_reads_as_true_binds_cards_to_one_numa_node(text: str) -> None:
+    is_bound = text in ("1", "t", "T", "true", "TRUE", "True")
+    assert Policy().of({"nvidia.com/numa-bind": text}).numa_bind is is_bound
