@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -12,33 +12,49 @@ from kdsl.check.model import RuleSet
 from kdsl.check.typed import CallOf, Const, Typed, TypedExpr
 from kdsl.check.walk import walk
 from kdsl.plan.expression import compile_expression
-from kdsl.plan.regex import RegexError, compile_regex
+from kdsl.plan.patterns import PatternError, compile_pattern
+from kdsl.plan.scalar.searches import constant_pattern
 from kdsl.plan.values import EvalError
 
-_WITH_PATTERN = frozenset(("matches", "find", "findAll"))
+MAX_PATTERNS = 500
+"""The different constant patterns that rules may have together: they are kept as long as the rules are."""
+
 _CONVERSIONS = frozenset(("bool", "cidr", "double", "duration", "int", "ip", "timestamp", "uint", "url"))
 _FORMS = {"duration": "`1h30m`, `90s` or `500ms`", "timestamp": "`2024-01-31T12:00:00Z`"}
 
 
 def check_constants(rules: RuleSet) -> tuple[Diagnostic, ...]:
     """Report the constant patterns and texts of all rules, functions and devices that their use refuses."""
-    parts = (rules.written, rules.fns, rules.devices, rules.teams)
-    found = (problem for expr in _expressions(parts) for part in walk(expr) for problem in _problems(part))
+    exprs = _expressions((rules.written, rules.fns, rules.devices, rules.teams))
+    parts = [part for expr in exprs for part in walk(expr)]
+    found = [*_problems_of_patterns(parts), *(each for part in parts for each in _problems_of_text(part))]
     # What is inherited stands in several rules.
     return tuple({(str(problem.span), problem.title): problem for problem in found}.values())
 
 
-def _problems(part: TypedExpr) -> Iterator[Diagnostic]:
+def _problems_of_patterns(parts: Iterable[TypedExpr]) -> Iterator[Diagnostic]:
+    places: dict[str, list[Const]] = {}
+    for part in parts:
+        constant = constant_pattern(part)
+        if constant is not None:
+            places.setdefault(str(constant.value), []).append(constant)
+    for at, (pattern, uses) in enumerate(places.items()):
+        if at == MAX_PATTERNS:
+            title = f"the rules have more than {MAX_PATTERNS} different patterns"
+            help_ = ("compare texts with `==`, `in` or `startsWith` where that is enough",)
+            yield Diagnostic(CheckCode.BAD_TEXT, title, uses[0].span, "one too many", help=help_)
+            return
+        try:
+            compile_pattern(pattern)
+        except PatternError as error:
+            title = f"this is no regular expression: {error}"
+            help_ = ("patterns are those of RE2: no look-around, no back-references, and not too large",)
+            for use in uses:
+                yield Diagnostic(CheckCode.BAD_TEXT, title, use.span, "not a pattern", help=help_)
+
+
+def _problems_of_text(part: TypedExpr) -> Iterator[Diagnostic]:
     match part:
-        case CallOf(function=function, args=(_, Const(value=str(pattern)) as text, *_)) if (
-            function in _WITH_PATTERN
-        ):
-            try:
-                compile_regex(pattern)
-            except RegexError as error:
-                title = f"this is no regular expression: {error}"
-                help_ = ("patterns are those of RE2: no look-around, no back-references",)
-                yield Diagnostic(CheckCode.BAD_TEXT, title, text.span, "not a pattern", help=help_)
         case CallOf(function=function, args=(Const(value=str()) as text,)) if function in _CONVERSIONS:
             try:
                 compile_expression(part)(())

@@ -18,6 +18,7 @@ from kdsl.cluster.events import ClusterEvent
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Backoff, Narrowed, QueuedPod, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
@@ -147,6 +148,14 @@ class PredicatePlugin:
         """Tell whether the conditions of `applies when` that do not depend on nodes hold for a pod."""
         return self._program.is_for(self._program.begin(pod, view))
 
+    def faults_of_pod(self, pod: PodInfo, snapshot: Snapshot) -> tuple[Fault, ...]:
+        """Return what went wrong at PreFilter and is not in the answer."""
+        return self._program.faults_of_pod(self._program.begin(pod, ClusterView(snapshot)))
+
+    def faults_at(self, pod: PodInfo, nodes: NodeSet) -> tuple[Fault, ...]:
+        """Return what went wrong at nodes and is not in the answers."""
+        return self._program.faults_at(self._program.begin(pod, ClusterView(nodes.snapshot)), nodes.nodes())
+
     def verdicts_of(self, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
         """Return the number in `verdicts` of the status of each node, for a pod that PreFilter let pass."""
         program = self._program_for(pod, nodes.snapshot)
@@ -258,6 +267,11 @@ class ScorePlugin:
         scoring = self._begin(pod, nodes)
         return scoring.program.normalized(scoring.frame, raw, self._program.missing(raw))
 
+    def faults_at(self, pod: PodInfo, nodes: NodeSet) -> tuple[Fault, ...]:
+        """Return what goes wrong where nodes are scored."""
+        frame = self._program.begin(pod, ClusterView(nodes.snapshot), nodes)
+        return self._program.faults(frame, nodes)
+
     def _begin(self, pod: PodInfo, nodes: NodeSet) -> _Scoring:
         program = self._residuals.of(pod, nodes.snapshot) or self._program
         frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
@@ -278,6 +292,7 @@ class QueuePlugin:
         self.key = key
         self.name = rule.name
         self.site = rule.span.site
+        self.qualified = rule.qualified
         self._program = QueueProgram(rule, functions)
         self._cures = queue_cures(rule, functions.fns)
 
@@ -288,6 +303,10 @@ class QueuePlugin:
     @hookimpl
     def queue_sort(self, queued: QueuedPod) -> Any:
         return self._program.sort_key(queued)
+
+    def faults_of_pod(self, pod: PodInfo) -> tuple[Fault, ...]:
+        """Return what goes wrong where a pod is sorted."""
+        return self._program.faults_of(pod)
 
     @hookimpl
     def backoff(self) -> Backoff:
@@ -308,6 +327,8 @@ class CompiledProfile:
     scores: tuple[ScorePlugin, ...]
     queue: QueuePlugin
     preemption: PreemptionPlugin | None
+    erred: set[str]
+    """The rules that ever passed over an error; see `Functions`."""
 
 
 def compile_profile(
@@ -339,6 +360,7 @@ def compile_profile(
         ),
         QueuePlugin(profile.queue, f"{place}/queue/{profile.queue.qualified}", functions),
         None if preemption is None else PreemptionPlugin(preemption, f"{place}/preemption", functions),
+        functions.erred,
     )
 
 

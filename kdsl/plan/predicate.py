@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from kdsl.check.model import (
     CheckedPredicate,
 )
 from kdsl.cluster.nodeset import NodeSet
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
 from kdsl.lang.tree import Code as RuleCode
@@ -23,14 +25,16 @@ from kdsl.plan.columns.rule import Note
 from kdsl.plan.columns.tape import TapeSlots
 from kdsl.plan.early import narrows_early, split_body
 from kdsl.plan.frames import Frames
+from kdsl.plan.noting import Noted
 from kdsl.plan.passes import PASSES, Pass
 from kdsl.plan.scalar import Frame
 from kdsl.plan.scalar.meter import Meter
-from kdsl.plan.scope import Functions, RuleScope, holds
+from kdsl.plan.scope import Conditions, Functions, RuleScope
 from kdsl.plan.statements import CODES, Block, Step
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError, Optional, Value
 from kdsl.plan.verdicts import Failure, Verdicts, compile_on_error, status_of
+from kdsl.plan.views import ClusterView
 
 SKIP = Status(Code.SKIP)
 
@@ -45,16 +49,25 @@ class PredicateProgram:
 
     def __init__(self, rule: CheckedPredicate, functions: Functions, passes: Sequence[Pass] = PASSES) -> None:
         self.rule = rule
-        self._steps = functions.steps
-        scope = RuleScope(rule.scope, rule.params, rule.slots, functions, passes)
+        scope = RuleScope(
+            rule.scope, rule.params, rule.slots, functions, passes, (type(rule), rule.qualified)
+        )
+        self._share = scope.share
         self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
         self._block = Block(scope, rule.report_all)
         # `let`s are lazy, and whatever stands before the first `require` may use them.
         for statement in rule.body:
             if isinstance(statement, CheckedLet):
                 self._block.let(statement)
-        self._applies = [scope.compile(each) for each in rule.applies if each.time.is_lasting]
-        self._node_applies = [scope.compile(each) for each in rule.applies if not each.time.is_lasting]
+        self._applies, self._node_applies = (
+            Conditions(
+                [each for each in rule.applies if each.time.is_lasting is lasts],
+                scope,
+                rule.qualified,
+                functions.erred,
+            )
+            for lasts in (True, False)
+        )
         self._on_error = compile_on_error(rule.name, rule.on_error, scope)
         self._narrow = None if rule.narrow is None else _Narrow(rule.narrow, scope)
         self._narrows_early = narrows_early(rule)
@@ -68,7 +81,7 @@ class PredicateProgram:
         self.notes: list[Note] = []
         self._tapes: TapeSlots | None = None
         self.columns = self._over_columns(scope, functions)
-        self.frames = Frames(scope, self._block.resets, self._steps.pod)
+        self.frames = Frames(scope, self._block.resets, functions.steps.pod)
 
     def _over_columns(
         self, scope: RuleScope, functions: Functions
@@ -85,6 +98,11 @@ class PredicateProgram:
     def applies_by_node(self) -> bool:
         """Tell whether some condition of `applies when` reads the node."""
         return bool(self._node_applies)
+
+    def _node_meter(self, frame: Frame) -> Meter:
+        """Return the meter of one node; it is filled again for each."""
+        cluster = frame[self._cluster]
+        return self._share.node_meter(len(cluster.snapshot) if cluster.__class__ is ClusterView else 1)
 
     def begin(self, pod: Value, cluster: Value) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views."""
@@ -107,9 +125,26 @@ class PredicateProgram:
             return None
         return Narrowed(names) if names else status_of((self._narrow.failure(frame),))
 
-    def is_for(self, frame: Frame) -> bool:
+    def is_for(self, frame: Frame, noted: Noted | None = None) -> bool:
         """Tell whether all conditions of `applies when` hold that do not depend on nodes."""
-        return all(holds(condition, frame) for condition in self._applies)
+        return self._applies.hold(frame, None if noted is None else noted.add)
+
+    def faults_of_pod(self, frame: Frame) -> tuple[Fault, ...]:
+        """Return which conditions of `applies when` fail that do not depend on nodes."""
+        noted = Noted(self.rule.name)
+        self.is_for(frame, noted)
+        return noted.take()
+
+    def faults_at(self, frame: Frame, nodes: Iterable[Value]) -> tuple[Fault, ...]:
+        """Return which conditions of `applies when` fail that depend on nodes; the answers tell the rest."""
+        noted = Noted(self.rule.name)
+        if self._node_applies and self.is_for(frame):
+            meter = frame[-1] = self._node_meter(frame)
+            for node in nodes:
+                frame[self._node], meter.left = node, meter.limit
+                self._block.reset(frame)
+                self._node_applies.hold(frame, partial(noted.add, node=node.name))
+        return noted.take()
 
     def outside(self, frame: Frame) -> Status:
         """Return the status of nodes that `narrow to` does not name; the rule must have one."""
@@ -125,18 +160,18 @@ class PredicateProgram:
         has_tapes = len(nodes) < MIN_ROWS and self._tapes is not None and self._tapes.are_known(frame)
         if self.columns is None or not is_worth_columns(nodes, has_tapes):
             return np.fromiter(self.judge(frame, nodes.nodes(), verdicts), np.int32, len(nodes))
-        frame[-1] = Meter(self._steps.node)
+        frame[-1] = self._node_meter(frame)
         return self.columns.judge(batch_of(nodes, frame), verdicts, scalar)
 
     def judge(self, frame: Frame, nodes: Iterable[Value], verdicts: Verdicts) -> Iterator[int]:
         """Yield the number in `verdicts` of the status of each node. `frame` must not be in use elsewhere."""
         failures: list[Failure] = []
         block, node_slot = self._block, self._node
-        meter = frame[-1] = Meter(self._steps.node)
+        meter = frame[-1] = self._node_meter(frame)
         for node in nodes:
-            frame[node_slot], meter.left = node, self._steps.node
+            frame[node_slot], meter.left = node, meter.limit
             block.reset(frame)
-            if self._node_applies and not all(holds(condition, frame) for condition in self._node_applies):
+            if self._node_applies and not self._node_applies.hold(frame):
                 yield 0
             elif block.run(frame, failures):
                 yield verdicts.id_of(tuple(dict.fromkeys(failures)))

@@ -6,12 +6,14 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
+from kdsl.base.span import Span
 from kdsl.check.model import CheckedPreemption
 from kdsl.check.typed import FieldOf, TypedExpr, Var
 from kdsl.check.walk import children
 from kdsl.cluster.pod import PodInfo
 from kdsl.hooks.specs import Candidate, hookimpl
 from kdsl.hooks.status import Code, Status
+from kdsl.plan.noting import Noted
 from kdsl.plan.scalar import UNSET, Closure, Frame
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scope import Functions, RuleScope
@@ -31,14 +33,17 @@ class PreemptionPlugin:
 
     `looks_at` are the attributes of pods in which those are equal that `victim when` cannot tell apart.
 
-    Where the rule fails it removes nobody: an error makes a pod not eligible, or no victim.
+    Where the rule fails it removes nobody: an error makes a pod not eligible, or no victim. `noted` has the
+    errors until a decision takes them.
     """
 
     def __init__(self, rule: CheckedPreemption, key: str, functions: Functions) -> None:
         self.key = key
         self.name = rule.name
         self.site = rule.span.site
-        scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
+        scope = RuleScope(rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified))
+        self.noted = Noted(rule.name)
+        self._qualified, self._erred = rule.qualified, functions.erred
         self._steps = functions.steps
         self._slots = {name: scope.slot_of(name) for name in rule.scope}
         self._resets = [slot for slot in map(scope.let, rule.lets) if slot is not None]
@@ -46,7 +51,7 @@ class PreemptionPlugin:
             (scope.compile(each.condition), compile_template(each.reason, scope), each)
             for each in rule.eligible
         ]
-        self._victim = scope.compile(rule.victim)
+        self._victim, self._victim_span = scope.compile(rule.victim), rule.victim.span
         self.looks_at = _fields_of_victims(rule)
         self._look: Callable[[PodInfo], Hashable] | None = (
             attrgetter(*self.looks_at) if self.looks_at else None
@@ -55,6 +60,7 @@ class PreemptionPlugin:
         self._known: tuple[PodInfo | None, dict[Hashable, bool]] = (None, {})
         self._importance = SortKeys(rule.order, scope)
         self._count: Closure | None = None if rule.candidates is None else scope.compile(rule.candidates)
+        self._count_span = rule.span if rule.candidates is None else rule.candidates.span
         self._rank = SortKeys(rule.choose, scope)
         self._blank = scope.new_frame()
 
@@ -68,6 +74,7 @@ class PreemptionPlugin:
                     continue
                 text = text_in(reason, frame)
             except EvalError as error:
+                self._note(error, eligible.condition.span)
                 text = error_text(self.name, error, eligible.condition.span)
             return Status(Code.UNSCHEDULABLE, (text,), sites=(eligible.span.site,))
         return None
@@ -85,12 +92,13 @@ class PreemptionPlugin:
             goes = None if seen is None else known.get(seen)
             if goes is None:
                 goes = self._goes(pod, victim)
-                if seen is not None:
+                # What failed is asked again: the next attempt has to tell of it as well.
+                if seen is not None and goes is not None:
                     known[seen] = goes
             if goes:
                 found.append(victim)
         if len(found) > 1:
-            keys = [self._importance.values(self._frame(pod, victim=victim)) for victim in found]
+            keys = [self._importance.values(self._frame(pod, victim=victim), self._note) for victim in found]
             found = [found[at] for at in sorted(range(len(found)), key=keys.__getitem__)]
         return found
 
@@ -101,20 +109,26 @@ class PreemptionPlugin:
             return potential_nodes
         try:
             return max(1, int(self._count(self._frame(pod, potentialNodes=potential_nodes))))
-        except EvalError:
+        except EvalError as error:
+            self._note(error, self._count_span)
             return potential_nodes
 
     @hookimpl
     def rank_candidate(self, pod: PodInfo, candidate: Candidate) -> Any:
         """Return the keys of `choose by`."""
-        return self._rank.values(self._frame(pod, candidate=candidate))
+        return self._rank.values(self._frame(pod, candidate=candidate), self._note)
 
-    def _goes(self, pod: PodInfo, victim: PodInfo) -> bool:
-        """Tell whether a pod may be removed."""
+    def _note(self, error: EvalError, span: Span) -> None:
+        self._erred.add(self._qualified)
+        self.noted.add(error, span)
+
+    def _goes(self, pod: PodInfo, victim: PodInfo) -> bool | None:
+        """Tell whether a pod may be removed; None where that fails, so that it may not."""
         try:
             return bool(self._victim(self._frame(pod, victim=victim)))
-        except EvalError:
-            return False
+        except EvalError as error:
+            self._note(error, self._victim_span)
+            return None
 
     def _frame(self, pod: PodInfo, **values: Value) -> Frame:
         frame = self._blank.copy()

@@ -8,11 +8,14 @@ from operator import attrgetter, mul
 from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.span import Span
 from kdsl.check.model import CheckedQueue, CheckedSortKey, RuleSet
 from kdsl.check.typed import FieldOf, Var
 from kdsl.check.types import INT, TIMESTAMP
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Backoff, QueuedPod
 from kdsl.hooks.status import Code, Status
+from kdsl.plan.noting import Noted
 from kdsl.plan.scalar import UNSET, Frame
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scope import Functions, RuleScope
@@ -20,7 +23,7 @@ from kdsl.plan.sort_keys import SortKeys
 from kdsl.plan.standing.dependencies import Dependencies, reads_of
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError, Value
-from kdsl.plan.verdicts import error_text
+from kdsl.plan.verdicts import error_text, fault_of
 from kdsl.plan.views import attribute_of
 
 BAD_BACKOFF = "K0217"
@@ -50,7 +53,8 @@ class QueueProgram:
     def __init__(self, rule: CheckedQueue, functions: Functions) -> None:
         self.rule = rule
         self._steps = functions.steps
-        scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
+        self._erred = functions.erred
+        scope = RuleScope(rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified))
         self._pod = scope.slot_of("pod")
         self._resets = [slot for slot in map(scope.let, rule.lets) if slot is not None]
         self._admit = [
@@ -97,7 +101,10 @@ class QueueProgram:
                     continue
                 text = text_in(reason, frame)
             except EvalError as error:
-                text = error_text(self.rule.name, error, admit.condition.span)
+                span = admit.condition.span
+                fault = fault_of(self.rule.name, error, span)
+                text = error_text(self.rule.name, error, span)
+                return Status(Code.UNRESOLVABLE, (text,), sites=(admit.span.site,), faults=(fault,))
             return Status(Code.UNRESOLVABLE, (text,), sites=(admit.span.site,))
         return None
 
@@ -130,7 +137,16 @@ class QueueProgram:
         if self._read_key is not None:
             return self._read_key(queued)
         frame = self._frame(queued.pod, queued.queued_at)
-        return (*self._keys.values(frame), queued.sequence)
+        return (*self._keys.values(frame, self._note), queued.sequence)
+
+    def faults_of(self, pod: Value) -> tuple[Fault, ...]:
+        """Return which sort keys of a pod go beyond what rules may cost."""
+        noted = Noted(self.rule.name)
+        self._keys.values(self._frame(pod, 0), noted.add)
+        return noted.take()
+
+    def _note(self, error: EvalError, span: Span) -> None:
+        self._erred.add(self.rule.qualified)
 
 
 def _reader_of_numbers(keys: Iterable[CheckedSortKey], pod: int) -> SortKey | None:

@@ -10,8 +10,10 @@ from collections.abc import Callable, Hashable, Iterable
 
 from kdsl.check.model import CheckedProfile, CheckedTeam, RuleSet
 from kdsl.cluster.pod import PodInfo
+from kdsl.hooks.faults import Fault
+from kdsl.plan.noting import Noted
 from kdsl.plan.scalar.meter import POD_STEPS, Meter
-from kdsl.plan.scope import Functions, RuleScope
+from kdsl.plan.scope import Functions, Note, RuleScope
 from kdsl.plan.standing.dependencies import Dependencies
 from kdsl.plan.values import EvalError
 
@@ -21,7 +23,8 @@ DEFAULT_SCHEDULER = "default-scheduler"
 CACHED_OWNERS = 65_536
 """How many signatures of pods are remembered with their owner; those used longest ago go first."""
 
-Owns = Callable[[PodInfo], bool]
+Owns = Callable[[PodInfo, Note], bool]
+"""Tells whether a pod is a team's; what fails on it is noted."""
 
 
 def compile_owns(team: CheckedTeam, functions: Functions) -> Owns:
@@ -31,12 +34,13 @@ def compile_owns(team: CheckedTeam, functions: Functions) -> Owns:
     condition = scope.compile(team.owns)
     blank = scope.new_frame()
 
-    def owns(pod: PodInfo) -> bool:
+    def owns(pod: PodInfo, note: Note) -> bool:
         frame = blank.copy()
         frame[slot], frame[-1] = pod, Meter(POD_STEPS)
         try:
             return bool(condition(frame))
-        except EvalError:
+        except EvalError as error:
+            note(error, team.owns.span)
             return False
 
     return owns
@@ -61,7 +65,8 @@ class ProfileRouter:
         # INVARIANT: the checker lets `owns` read nothing else than fields of the pod that others may share.
         assert dependencies is not None
         self._signature = dependencies.signature
-        self._owners: OrderedDict[Hashable, str] = OrderedDict()
+        self._owners: OrderedDict[Hashable, tuple[str, tuple[Fault, ...]]] = OrderedDict()
+        self._has_erred = False
         self._choices = _choices(rules, frozenset(profiles))
 
     def profile_of(self, pod: PodInfo) -> str | None:
@@ -73,18 +78,33 @@ class ProfileRouter:
 
     def owner_of(self, pod: PodInfo) -> str:
         """Return the name of the team that owns the pod, "" where none does."""
-        if not self._teams:
-            return ""
+        return self._owner(pod)[0] if self._teams else ""
+
+    def faults_of(self, pod: PodInfo) -> tuple[Fault, ...]:
+        """Return which teams it is not known of whether they own the pod."""
+        return self._owner(pod)[1] if self._has_erred else ()
+
+    def _owner(self, pod: PodInfo) -> tuple[str, tuple[Fault, ...]]:
         signature = self._signature(pod)
         owner = self._owners.get(signature)
         if owner is None:
-            owner = next((name for name, owns in self._teams if owns(pod)), "")
-            self._owners[signature] = owner
+            owner = self._owners[signature] = self._find_owner(pod)
+            self._has_erred = self._has_erred or bool(owner[1])
             if len(self._owners) > CACHED_OWNERS:
                 self._owners.popitem(last=False)
         else:
             self._owners.move_to_end(signature)
         return owner
+
+    def _find_owner(self, pod: PodInfo) -> tuple[str, tuple[Fault, ...]]:
+        faults: list[Fault] = []
+        for name, owns in self._teams:
+            noted = Noted(name)
+            is_owner = owns(pod, noted.add)
+            faults += noted.take()
+            if is_owner:
+                return name, tuple(faults)
+        return "", tuple(faults)
 
 
 class ForcedProfile:
@@ -96,6 +116,10 @@ class ForcedProfile:
     def profile_of(self, pod: PodInfo) -> str | None:
         """Return the profile."""
         return self._profile
+
+    def faults_of(self, pod: PodInfo) -> tuple[Fault, ...]:
+        """Return nothing: there is nothing to find out."""
+        return ()
 
 
 def _choices(rules: RuleSet, running: frozenset[str]) -> dict[str, dict[str, str | None]]:

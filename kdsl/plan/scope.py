@@ -6,14 +6,17 @@ the snapshot it began with; other `let`s as long as the node or the loop item th
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from math import prod
 from typing import Protocol
 
+from kdsl.base.span import Span
 from kdsl.check.model import CheckedFn, CheckedLet, CheckedParam, ExternalFn
 from kdsl.check.typed import Aggregate, Comprehension, Const, TypedExpr, Var
 from kdsl.check.walk import walk
+from kdsl.plan.budget import Budget
 from kdsl.plan.ir import free_slots, map_children, shape
 from kdsl.plan.passes import PASSES, Pass
 from kdsl.plan.passes.hoist import hoist_lasting, is_cheap
@@ -25,6 +28,9 @@ from kdsl.plan.scalar.over_nodes import AtOnce, Needs
 from kdsl.plan.scalar.probe import Probe, ProbedCompiler
 from kdsl.plan.steady import is_count, is_steady
 from kdsl.plan.values import EvalError, Value
+
+Note = Callable[[EvalError, Span], None]
+"""Is told of an error that was passed over, and of its expression."""
 
 
 class LowerMacro(Protocol):
@@ -40,8 +46,11 @@ class Functions:
     """The functions of one rule set and their compiled bodies, shared by all of its rules.
 
     `asked` are the questions that they ask of the cluster: rules that ask the same share the count. A `probe`
-    watches the expressions of those rules; `steps` are what they may spend; `lower` makes macros that look
-    at many nodes at once. After so many attempts `rewrite_after` rules are rewritten for a kind of pod.
+    watches the expressions of those rules; `steps` are what they may spend, shared out by `budget`; `lower`
+    makes macros that look at many nodes at once. After so many attempts `rewrite_after` rules are rewritten
+    for a kind of pod.
+    `erred` are the rules that ever passed over an error, by qualified name: they are asked again what went
+    wrong, so that a kept answer tells of its errors as a fresh one does.
     """
 
     fns: Mapping[str, CheckedFn | ExternalFn]
@@ -51,6 +60,8 @@ class Functions:
     steps: Steps = DEFAULT_STEPS
     lower: LowerMacro | None = None
     rewrite_after: int = AFTER
+    budget: Budget = field(default_factory=partial(Budget, DEFAULT_STEPS))
+    erred: set[str] = field(default_factory=set)
 
     @classmethod
     def of(
@@ -61,7 +72,7 @@ class Functions:
         lower: LowerMacro | None = None,
         rewrite_after: int = AFTER,
     ) -> Functions:
-        return cls(fns, {}, {}, probe, steps, lower, rewrite_after)
+        return cls(fns, {}, {}, probe, steps, lower, rewrite_after, Budget(steps))
 
     def compiler(self) -> Compiler:
         """Return a compiler for one rule."""
@@ -71,6 +82,14 @@ class Functions:
         return Compiler(self.fns, self.bodies, lower, self.asked)
 
 
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The list that a loop variable ranges over, or what a variable is made of that follows from some."""
+
+    expr: TypedExpr
+    is_ranged: bool
+
+
 class RuleScope:
     """Compiles the expressions of one rule, one after the other, in the order in which their variables are
     declared.
@@ -78,7 +97,8 @@ class RuleScope:
     `known` maps slots to constants; `lasting` are the slots that keep their value for all nodes of a pod,
     `items` those of variables that range over the same items for each node and what follows from them;
     `definitions` are the optimised values of the `let`s that do not. `passing` are lasting slots that hold
-    something else in the next attempt of a pod of the same kind.
+    something else in the next attempt of a pod of the same kind. `rule` tells rules of a profile apart that
+    share a budget.
     """
 
     def __init__(
@@ -88,7 +108,9 @@ class RuleScope:
         slots: int,
         functions: Functions,
         passes: Sequence[Pass] = PASSES,
+        rule: Hashable = None,
     ) -> None:
+        self.share, self._is_first = functions.budget.share(rule)
         self._compiler = functions.compiler()
         self._passes = passes
         self._unhoisted = tuple([each for each in passes if each is not hoist_lasting])
@@ -99,6 +121,8 @@ class RuleScope:
         self.definitions: dict[int, TypedExpr] = {}
         self.lasting = {variable.slot for variable in variables.values() if variable.time.is_lasting}
         self.items: set[int] = set()
+        self._sources: dict[int, _Source] = {}
+        self._lists: dict[int, TypedExpr] = {}
         self.passing: list[int] = []
         # What counts the same is one variable, however often it is written.
         self._counts: dict[Hashable, Var] = {}
@@ -159,16 +183,53 @@ class RuleScope:
         found = {part.slot: part for part in walk(expr) if isinstance(part, Var)}
         self._compiler.follows[slot] = self.needs(expr) & self.items
         items = [self._compiler.compile(found[each]) for each in sorted(free_slots(expr) & self.items)]
-        self._compiler.by_item[slot] = item_reader(slot, items, self._lasting(expr))
+        self._compiler.by_item[slot] = item_reader(slot, items, self._lasting(expr, self._combinations(expr)))
         self._note_passing(slot, expr)
         return variable
 
-    def _lasting(self, expr: TypedExpr) -> Closure:
+    def _lasting(self, expr: TypedExpr, parts: Closure | None = None) -> Closure:
         """Compile what is computed once for a pod, or for a pod and each combination of loop items."""
         expr = expr if is_steady(expr) else self._with_standing(expr)
         compute = self._compiler.compile(expr)
         # Reading a variable takes no steps, and one that lasts is computed with steps of its own.
-        return compute if isinstance(expr, Var) else lasting(compute, self._steps.pod)
+        return compute if isinstance(expr, Var) else self._measured(compute, parts)
+
+    def _measured(self, compute: Closure, parts: Closure | None = None) -> Closure:
+        """Return what computes a value that lasts, with steps of its own; see `lasting`."""
+        if self._is_first:
+            self.share.add_value()
+        return lasting(compute, self.share.value_meter, parts)
+
+    def _combinations(self, expr: TypedExpr) -> Closure | None:
+        """Return what tells for how many combinations of loop items an expression is computed, if for any."""
+        lists: dict[int, Closure] = {}
+        pending, seen = list(free_slots(expr) & self.items), set[int]()
+        while pending:
+            slot = pending.pop()
+            if slot in seen:
+                continue
+            seen.add(slot)
+            source = self._sources.get(slot)
+            if source is None:
+                continue
+            pending += free_slots(source.expr) & self.items
+            if source.is_ranged:
+                lists.setdefault(id(source.expr), self._compiler.compile(self._listed(source.expr)))
+        match list(lists.values()):
+            case []:
+                return None
+            case [only]:
+                return lambda frame: len(only(frame))
+            case found:
+                return lambda frame: prod([len(each(frame)) for each in found])
+
+    def _listed(self, iterable: TypedExpr) -> TypedExpr:
+        """Return a list that loops range over as it is computed once for a pod, where it is."""
+        known = self._lists.get(id(iterable))
+        if known is None:
+            is_same = is_cheap(iterable) or not self.is_lasting(iterable)
+            known = self._lists[id(iterable)] = iterable if is_same else self.hoist(iterable)
+        return known
 
     def _with_standing(self, expr: TypedExpr) -> TypedExpr:
         """Replace counts in an expression by variables that later attempts bring up to date, and parts that
@@ -185,7 +246,7 @@ class RuleScope:
             items = [self._compiler.compile(found[each]) for each in sorted(free - self.lasting)]
             self._compiler.follows[variable.slot] = self.needs(expr) - self.lasting
             count = renewing(variable.slot, items, self._compiler.compile(expr))
-            self._compiler.by_item[variable.slot] = lasting(count, self._steps.pod)
+            self._compiler.by_item[variable.slot] = self._measured(count, self._combinations(expr))
             return variable
         if is_steady(expr) and not is_cheap(expr) and free_slots(expr) <= self.lasting:
             return self.hoist(expr)
@@ -214,7 +275,7 @@ class RuleScope:
         """Return a closure that computes at its first use in an attempt only, from the expressions given."""
         slot = self._new_slot()
         self._note_passing(slot, *exprs)
-        return lazy_reader(slot, lasting(compute, self._steps.pod))
+        return lazy_reader(slot, self._measured(compute))
 
     def is_lasting(self, *exprs: TypedExpr | None, bound: Iterable[int] = ()) -> bool:
         """Tell whether expressions, inside a loop over the slots `bound`, are the same for all nodes of a
@@ -235,7 +296,9 @@ class RuleScope:
     def ranges(self, iterable: TypedExpr, variables: Iterable[Var]) -> None:
         """Note that variables range over `iterable`."""
         if self.is_of_items(iterable):
-            self.items.update(variable.slot for variable in variables)
+            for variable in variables:
+                self.items.add(variable.slot)
+                self._sources[variable.slot] = _Source(iterable, is_ranged=True)
 
     def let(self, let: CheckedLet) -> int | None:
         """Declare a `let`. Return its slot if it must be set to `UNSET` for every node or loop item, else
@@ -245,6 +308,7 @@ class RuleScope:
         is_lasting = self.is_lasting(let.value)
         if not is_lasting and self.is_of_items(let.value):
             self.items.add(slot)
+            self._sources[slot] = _Source(let.value, is_ranged=False)
         # A `let` that lasts is a variable of its own: hoisting would make another one.
         value = self._through(self._unhoisted, let.value) if is_lasting else self.optimised(let.value)
         if not is_lasting:
@@ -272,11 +336,27 @@ class RuleScope:
         return [*[UNSET] * self._slots, Meter(self._steps.pod)]
 
 
-def holds(condition: Closure, frame: Frame) -> bool:
-    """Tell whether an `applies when` condition holds; one that fails counts as holding, so that the rule is
-    not lost.
+class Conditions:
+    """The conditions `applies when` of one rule, compiled; one that fails counts as holding, so that the rule
+    is not lost. `erred` gets the rule's name then.
     """
-    try:
-        return bool(condition(frame))
-    except EvalError:
+
+    def __init__(self, exprs: Iterable[TypedExpr], scope: RuleScope, rule: str, erred: set[str]) -> None:
+        self._conditions = [(scope.compile(each), each.span) for each in exprs]
+        self._rule = rule
+        self._erred = erred
+
+    def __bool__(self) -> bool:
+        return bool(self._conditions)
+
+    def hold(self, frame: Frame, note: Note | None = None) -> bool:
+        """Tell whether all hold; `note` is told of those that fail."""
+        for condition, span in self._conditions:
+            try:
+                if not condition(frame):
+                    return False
+            except EvalError as error:
+                self._erred.add(self._rule)
+                if note is not None:
+                    note(error, span)
         return True

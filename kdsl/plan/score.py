@@ -14,6 +14,7 @@ from kdsl.base.span import Span
 from kdsl.check.model import CheckedScore
 from kdsl.check.types import DOUBLE
 from kdsl.cluster.nodeset import NodeSet
+from kdsl.hooks.faults import MOST_NAMED, Fault
 from kdsl.lang.tree import ErrorAction
 from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.column import Column, encoded
@@ -27,12 +28,14 @@ from kdsl.plan.columns.tape import TapeSlots
 from kdsl.plan.frames import Frames
 from kdsl.plan.nodelist import NodeList
 from kdsl.plan.normalize import Scores, normalize, normalize_few, whole
+from kdsl.plan.noting import Noted
 from kdsl.plan.passes import PASSES, Pass
 from kdsl.plan.scalar import UNSET, Frame
 from kdsl.plan.scalar.meter import Meter
-from kdsl.plan.scope import Functions, RuleScope, holds
-from kdsl.plan.values import INT_MIN, EvalError, Value
-from kdsl.plan.verdicts import error_text
+from kdsl.plan.scope import Conditions, Functions, RuleScope
+from kdsl.plan.values import INT_MIN, BudgetError, EvalError, Value
+from kdsl.plan.verdicts import error_text, fault_of
+from kdsl.plan.views import ClusterView
 
 NO_SCORE_INT = INT_MIN
 """What stands among ints for a node without a score, as it failed or is ignored; among doubles it is NaN."""
@@ -44,33 +47,40 @@ _CLOSE: Final = 4096
 class ScoreError(KdslError):
     """A score with `on error abort` failed: the attempt ends."""
 
+    def __init__(self, message: str, fault: Fault) -> None:
+        super().__init__(message)
+        self.fault = fault
+
 
 class ScoreProgram:
     """A compiled score. `dtype` is that of its raw scores, int64 or float64."""
 
     def __init__(self, rule: CheckedScore, functions: Functions, passes: Sequence[Pass] = PASSES) -> None:
         self.rule = rule
-        self._steps = functions.steps
+        self._erred = functions.erred
         self._is_double = rule.value.type == DOUBLE
         self.dtype: np.dtype[np.int64 | np.float64] = np.dtype(np.float64 if self._is_double else np.int64)
         self._nothing: int | float = math.nan if self._is_double else NO_SCORE_INT
         self._aborts = rule.on_error is not None and rule.on_error.action is ErrorAction.ABORT
-        scope = RuleScope(rule.scope, rule.params, rule.slots, functions, passes)
+        scope = RuleScope(
+            rule.scope, rule.params, rule.slots, functions, passes, (type(rule), rule.qualified)
+        )
+        self._share = scope.share
         self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
         self._feasible = scope.slot_of("feasible")
         self._reads_feasible = "feasible" in rule.reads
         self._applies_to_feasible = any("feasible" in each.reads for each in rule.applies)
         self._range = tuple(map(scope.slot_of, ("value", "min", "max")))
         self._resets = [slot for slot in map(scope.let, rule.lets) if slot is not None]
-        self._applies = [scope.compile(condition) for condition in rule.applies]
-        self._ignores = [scope.compile(condition) for condition in rule.ignores]
+        self._applies = Conditions(rule.applies, scope, rule.qualified, functions.erred)
+        self._ignores = [(scope.compile(condition), condition.span) for condition in rule.ignores]
         self._value = scope.compile(rule.value)
         self._by = None if rule.normalize.by is None else scope.compile(rule.normalize.by)
         self.notes: list[Note] = []
         self._tapes: TapeSlots | None = None
         self._kinds: Kinds | None = None
         self._columns = None if functions.probe is not None else self._over_columns(scope, functions)
-        self.frames = Frames(scope, (*self._resets, self._feasible), self._steps.pod)
+        self.frames = Frames(scope, (*self._resets, self._feasible), functions.steps.pod)
 
     def _over_columns(self, scope: RuleScope, functions: Functions) -> ColumnScore:
         compiler = ColumnCompiler(scope, functions, self._node, self._resets)
@@ -80,6 +90,11 @@ class ScoreProgram:
         self._kinds = watcher.of_rule((*ignores, value), (), lambda expr: expr, scope.passing_slot)
         return ColumnScore(compiler.compile(value), list(map(compiler.compile, ignores)), self._nothing)
 
+    def _node_meter(self, frame: Frame) -> Meter:
+        """Return the meter of one node; it is filled again for each."""
+        cluster = frame[self._cluster]
+        return self._share.node_meter(len(cluster.snapshot) if cluster.__class__ is ClusterView else 1)
+
     def begin(self, pod: Value, cluster: Value, feasible: NodeSet) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views."""
         frame = self.frames.begin(pod, cluster)
@@ -87,9 +102,9 @@ class ScoreProgram:
             self.fill(frame, feasible)
         return frame
 
-    def is_for(self, frame: Frame) -> bool:
+    def is_for(self, frame: Frame, noted: Noted | None = None) -> bool:
         """Tell whether all conditions of `applies when` hold that do not depend on nodes."""
-        return all(holds(condition, frame) for condition in self._applies)
+        return self._applies.hold(frame, None if noted is None else noted.add)
 
     def fill(self, frame: Frame, feasible: NodeSet) -> None:
         """Let the frame know the feasible nodes, if the score reads them."""
@@ -125,24 +140,49 @@ class ScoreProgram:
         has_tapes = len(nodes) < MIN_ROWS and self._tapes is not None and self._tapes.are_known(frame)
         if self._columns is None or not is_worth_columns(nodes, has_tapes):
             return np.fromiter(self.judge(frame, nodes.nodes()), self.dtype, len(nodes))
-        frame[-1] = Meter(self._steps.node)
+        frame[-1] = self._node_meter(frame)
         batch = batch_of(nodes, frame)
         groups = None if self._kinds is None else self._kinds.groups(batch)
         if groups is None:
             return self._columns.judge(batch, scalar)
         return Grouped(list(self.judge(frame, batch.nodes_at(groups.firsts))), groups)
 
-    def judge(self, frame: Frame, nodes: Iterable[Value]) -> Iterator[int | float]:
+    def faults(self, frame: Frame, nodes: NodeSet) -> tuple[Fault, ...]:
+        """Return what goes wrong where these nodes are scored. `nodes` is what the frame was begun with."""
+        noted = Noted(self.rule.name)
+        if not self.is_for(frame, noted):
+            return noted.take()
+        self.fill(frame, nodes)
+        if self._ignores:
+            raw = np.fromiter(self.judge(frame, nodes.nodes(), noted), self.dtype, len(nodes))
+            missing = self.missing(raw)
+        else:
+            # One expression fails on all nodes without a score: the first of them tells why.
+            raw = self.judge_nodes(frame, nodes)
+            missing = self.missing(raw)
+            failed = missing.nonzero()[0]
+            for at in failed[:MOST_NAMED].tolist():
+                more = len(failed) - MOST_NAMED if at == failed[0] and len(failed) > MOST_NAMED else 0
+                list(self.judge(frame, nodes.take(np.array([at])).nodes(), noted, 1 + more))
+        if self._by is not None and not missing.all():
+            left = nodes.take(~missing)
+            values = raw[~missing].tolist()
+            self._normalized_by(frame, values, min(values), max(values), noted, left.names())
+        return noted.take()
+
+    def judge(
+        self, frame: Frame, nodes: Iterable[Value], noted: Noted | None = None, count: int = 1
+    ) -> Iterator[int | float]:
         """Yield the raw score of each node, `NO_SCORE_INT` or NaN where it failed or the node is ignored.
-        ScoreError under `on error abort`.
+        ScoreError under `on error abort`. `noted` is told of errors, each of which counts for `count` nodes.
         """
         value, resets, node_slot = self._value, self._resets, self._node
-        meter = frame[-1] = Meter(self._steps.node)
+        meter = frame[-1] = self._node_meter(frame)
         for node in nodes:
-            frame[node_slot], meter.left = node, self._steps.node
+            frame[node_slot], meter.left = node, meter.limit
             for slot in resets:
                 frame[slot] = UNSET
-            if self._ignores and self._is_ignored(frame):
+            if self._ignores and self._is_ignored(frame, noted):
                 yield self._nothing
                 continue
             try:
@@ -151,16 +191,20 @@ class ScoreProgram:
                     raise EvalError(f"the score is {raw}")
                 yield raw
             except EvalError as error:
-                yield self._failed(error, self.rule.value.span)
+                yield self._failed(error, self.rule.value.span, noted, node.name, count)
 
-    def _is_ignored(self, frame: Frame) -> bool:
+    def _is_ignored(self, frame: Frame, noted: Noted | None) -> bool:
         """Tell whether some `ignore when` holds; one that fails does not."""
-        for condition in self._ignores:
+        for condition, span in self._ignores:
             try:
                 if condition(frame):
                     return True
-            except EvalError:
-                continue
+            except BudgetError as error:
+                self._failed(error, span, noted, "")
+            except EvalError as error:
+                self._erred.add(self.rule.qualified)
+                if noted is not None:
+                    noted.add(error, span, frame[self._node].name)
         return False
 
     def missing(self, raw: Scores) -> NDArray[np.bool_]:
@@ -200,30 +244,47 @@ class ScoreProgram:
         return [known.get(score, 0) for score in raw]
 
     def _normalized_by(
-        self, frame: Frame, values: Iterable[Value], least: Value, largest: Value
+        self,
+        frame: Frame,
+        values: Sequence[Value],
+        least: Value,
+        largest: Value,
+        noted: Noted | None = None,
+        names: Sequence[str] = (),
     ) -> list[int]:
-        """Normalise scores by the rule's own formula; they lie between `least` and `largest`."""
+        """Normalise scores by the rule's own formula; they lie between `least` and `largest`.
+
+        `noted` is told of errors, and on which of the nodes `names` they happen.
+        """
         assert self._by is not None and self.rule.normalize.by is not None
         by_span = self.rule.normalize.by.span
         value_slot, min_slot, max_slot = self._range
         frame[min_slot], frame[max_slot] = least, largest
-        meter = frame[-1] = Meter(self._steps.node)
+        meter = frame[-1] = self._node_meter(frame)
         found: list[int] = []
-        for value in values:
-            frame[value_slot], meter.left = value, self._steps.node
+        for at, value in enumerate(values):
+            frame[value_slot], meter.left = value, meter.limit
             try:
                 result = self._by(frame)
                 if not math.isfinite(result):
                     raise EvalError(f"the normalised score is {result}")
                 found.append(whole(float(result)))
             except EvalError as error:
-                self._failed(error, by_span)
+                self._failed(error, by_span, noted, names[at] if names else "")
                 found.append(0)
         return found
 
-    def _failed(self, error: EvalError, span: Span) -> int | float:
-        if self._aborts:
-            raise ScoreError(error_text(self.rule.name, error, span))
+    def _failed(
+        self, error: EvalError, span: Span, noted: Noted | None, node: str, count: int = 1
+    ) -> int | float:
+        """Return what stands for no score; tell `noted` of the error, and remember that there was one."""
+        if self._aborts or isinstance(error, BudgetError):
+            rule = self.rule.name
+            fault = fault_of(rule, error, span)
+            raise ScoreError(error_text(rule, error, span), fault.on([node]) if node else fault)
+        self._erred.add(self.rule.qualified)
+        if noted is not None:
+            noted.add(error, span, node, count)
         return self._nothing
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from kdsl.check.model import CheckedSortKey
 from kdsl.check.types import DURATION, INT, TIMESTAMP, Type
 from kdsl.plan.scalar import Closure, Frame
-from kdsl.plan.scope import RuleScope
+from kdsl.plan.scope import Note, RuleScope
 from kdsl.plan.values import EvalError, Value
 
 _TIMES: Final = (TIMESTAMP, DURATION)
@@ -45,21 +45,27 @@ class SortKeys:
 
     def __init__(self, keys: Iterable[CheckedSortKey], scope: RuleScope) -> None:
         self._keys = [
-            (_sortable(scope.compile(key.value), key.value.type), _reverse(key) if key.descending else None)
+            (
+                _sortable(scope.compile(key.value), key.value.type),
+                _reverse(key) if key.descending else None,
+                key.value.span,
+            )
             for key in keys
         ]
 
-    def values(self, frame: Frame) -> tuple[Value, ...]:
-        """Return what to sort by; a key that fails is `LAST`."""
-        return tuple([_value_of(key, reverse, frame) for key, reverse in self._keys])
-
-
-def _value_of(key: Closure, reverse: Callable[[Value], Value] | None, frame: Frame) -> Value:
-    try:
-        value = key(frame)
-    except EvalError:
-        return LAST
-    return value if reverse is None else reverse(value)
+    def values(self, frame: Frame, note: Note) -> tuple[Value, ...]:
+        """Return what to sort by; a key that fails is `LAST`, and `note` is told why."""
+        found: list[Value] = []
+        for key, reverse, span in self._keys:
+            try:
+                value = key(frame)
+            except EvalError as error:
+                note(error, span)
+                value = LAST
+            else:
+                value = value if reverse is None else reverse(value)
+            found.append(value)
+        return tuple(found)
 
 
 def _sortable(compute: Closure, type_: Type) -> Closure:

@@ -13,7 +13,7 @@ from kdsl.plan.scalar.meter import spend
 from kdsl.plan.scope import RuleScope
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError, Value
-from kdsl.plan.verdicts import Failure, OnError
+from kdsl.plan.verdicts import FURTHER, MAX_FAILURES, Failure, OnError
 
 Step = Callable[[Frame, list[Failure]], bool]
 """Runs one statement; appends what failed and tells whether anything did."""
@@ -87,7 +87,8 @@ class Block:
             except EvalError as error:
                 failures.append(on_error(error, statement.condition.span, frame))
                 return True
-            failures.append(fixed or Failure(code, text_in(reason, frame), span.site))
+            text = text_in(reason, frame) if len(failures) < MAX_FAILURES else FURTHER
+            failures.append(fixed or Failure(code, text, span.site))
             return True
 
         return step

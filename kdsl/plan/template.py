@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kdsl.base.reasons import shortened
 from kdsl.check.model import CheckedTemplate
 from kdsl.plan.functions.conversions import text_of
 from kdsl.plan.scalar import Closure, Frame
@@ -17,12 +18,16 @@ def compile_template(template: CheckedTemplate, scope: RuleScope) -> str | Text:
     """Return the text itself where it has no holes, else a function that fills them.
 
     A hole shows its value as `string(value)` does. A hole that fails shows its error in angle brackets: the
-    reason is wanted all the same.
+    reason is wanted all the same. What is longer than a reason may be is cut.
     """
     parts = [part if isinstance(part, str) else scope.compile(part) for part in template.parts]
     if all(isinstance(part, str) for part in parts):
-        return "".join(part for part in parts if isinstance(part, str))
-    return lambda frame: "".join(part if isinstance(part, str) else _shown(part, frame) for part in parts)
+        return shortened("".join(part for part in parts if isinstance(part, str)))
+
+    def fill(frame: Frame) -> str:
+        return shortened("".join([part if isinstance(part, str) else _shown(part, frame) for part in parts]))
+
+    return fill
 
 
 def text_in(text: str | Text, frame: Frame) -> str:
@@ -32,6 +37,6 @@ def text_in(text: str | Text, frame: Frame) -> str:
 
 def _shown(hole: Closure, frame: Frame) -> str:
     try:
-        return text_of(hole(frame))
+        return shortened(text_of(hole(frame)))
     except EvalError as error:
         return f"<{error.message}>"

@@ -26,6 +26,7 @@ from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from typing import Any, TypeVar
 
 from kdsl.base.quantity import Quantity
+from kdsl.base.reasons import shortened
 from kdsl.base.resources import Resources
 from kdsl.base.semver import Semver
 from kdsl.check.types import Type
@@ -47,11 +48,23 @@ MAX_ITEMS = 1 << 20
 
 
 class EvalError(Exception):
-    """An expression has no value. The message is lower case and names the cause."""
+    """An expression has no value. The message is lower case and names the cause; it is no longer
+    than a reason, whatever texts it quotes.
+
+    `code` are the lines of Python that were running in a plugin's function which raised.
+    """
+
+    def __init__(self, message: str, code: tuple[tuple[str, int, str], ...] = ()) -> None:
+        super().__init__(message)
+        self.code = code
 
     @property
     def message(self) -> str:
-        return str(self)
+        return shortened(str(self))
+
+
+class BudgetError(EvalError):
+    """A rule took more than its share of what all rules may take for a pod: the attempt ends."""
 
 
 class UInt(int):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from kdsl.base.resources import Resources
@@ -57,8 +58,13 @@ def rules(text: str) -> RuleSet:
 
 def compile_rules(text: str) -> CompiledProfile:
     """Compile the profile `p` of rule text."""
+    return compiler(text)()
+
+
+def compiler(text: str) -> Callable[[], CompiledProfile]:
+    """Check rule text once: each call compiles its profile `p` anew, so that it knows of no pod yet."""
     found = rules(text)
-    return compile_profile(found, found.profiles["t.p"])
+    return partial(compile_profile, found, found.profiles["t.p"])
 
 
 def predicate(body: str) -> PredicatePlugin:

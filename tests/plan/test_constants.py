@@ -23,6 +23,11 @@ PREDICATE = 'predicate P {\n  require %s else "no"\n}'
         ('timestamp("yesterday") == timestamp("2024-01-31T12:00:00Z")', "cannot convert", "2024"),
         ('int("x") == 1', "cannot convert 'x' to int", ""),
         ('ip("1.2.3") == ip("1.2.3.4")', "not an IP address", ""),
+        ('cidr("1.2.3.4") == cidr("1.2.3.4/8")', "not a CIDR range", ""),
+        ('bool("maybe")', "cannot convert 'maybe' to bool", ""),
+        ('double("x") > double("1.5")', "cannot convert 'x' to double", ""),
+        ('uint("-1") > uint("1")', "cannot convert '-1' to uint", ""),
+        ('url("../a") == url("https://a/")', "not a URL", ""),
     ],
 )
 def test_what_its_use_refuses(text: str, title: str, help_: str) -> None:

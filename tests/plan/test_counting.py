@@ -38,6 +38,12 @@ def rejected(body: str, pod: PodInfo = POD, nodes: NodeSet = NODES) -> dict[str,
         (f'topology("none"){MINE}.least(3) % 10', "7777"),
         (f'topology("zone"){MINE}.total() + topology("zone"){MINE}.domains()', "7777"),
         ('topology("host").sum(p, p.labels[?"app"].orValue("") == "x" ? 3 : -1).here(node)', "2622"),
+        # Questions that differ in a constant only are two.
+        (
+            'topology("none").count(p, p.priority in [0, 1]).total() + topology("zone").count(p, p.priority in [0]).total()'
+            ' - topology("zone").count(p, p.priority in [1 + 1, 3]).total()',
+            "8888",
+        ),
         ("cluster.pods.filter(p, p.nodeName == node.name).size() + node.pods.size()", "4444"),
         ("cluster.nodes.size()", "4444"),
         ('["zone", "host"].map(k, topology(k).count(p, true).here(node)).sum()', "6666"),

@@ -5,6 +5,7 @@ from kdsl.base.resources import Resources
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.selectors import NodeSelector
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
@@ -170,6 +171,7 @@ def test_an_error_rejects_the_node_and_names_the_place() -> None:
         Code.UNRESOLVABLE,
         ("rule P failed: division by zero (t.kdsl:4:9)",),
         sites=("t.kdsl:4",),
+        faults=(Fault("P", "division by zero", "t.kdsl:4:9"),),
     )
 
 

@@ -25,6 +25,7 @@ _TEAMS = {
     """,
     "platform/profiles.kdsl": PLATFORM,
     "teams/ml/ml.kdsl": 'profile ml extends platform.base {} profile big extends platform.base { scheduler "big" }',
+    "teams/idle/idle.kdsl": "",
     "teams/web/web.kdsl": 'profile shop extends platform.base { scheduler "shop" }',
 }
 
@@ -96,7 +97,7 @@ def test_owners_are_looked_up_once_per_signature(monkeypatch: MonkeyPatch) -> No
 
     def counting(*args: object) -> module.Owns:
         owns = compile_owns(*args)
-        return lambda pod: asked.append(pod.name) or owns(pod)
+        return lambda pod, note: asked.append(pod.name) or owns(pod, note)
 
     monkeypatch.setattr(module, "compile_owns", counting)
     monkeypatch.setattr(module, "CACHED_OWNERS", 2)

@@ -47,7 +47,7 @@ def _passing(plugin: TightenedPlugin | PredicatePlugin, pod: PodInfo) -> set[str
 
 def test_both_must_hold_and_the_predicate_answers_first() -> None:
     plugin = _tightened(_require('node.name != "n0"', "base"), _require('node.name > "n1"', "more"))
-    assert plugin.name == "P"
+    assert (plugin.name, plugin.site) == ("P", "t.kdsl:3")
     found = statuses(plugin, PodInfo("p"), _NODES)
     assert {name: status.reasons for name, status in found.items()} == {"n0": ("base",), "n1": ("more",)}
     assert [found[name].sites for name in ("n0", "n1")] == [("t.kdsl:4",), ("t.kdsl:9",)]

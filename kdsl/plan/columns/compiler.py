@@ -57,6 +57,7 @@ from kdsl.plan.columns.tape import recorded
 from kdsl.plan.functions import IMPLEMENTATIONS
 from kdsl.plan.ir import EAGER, free_slots, operands
 from kdsl.plan.scalar import UNSET, Closure
+from kdsl.plan.scalar.meter import may_be_large
 from kdsl.plan.values import EvalError, UInt
 from kdsl.plan.views import attribute_of, method_of, wrapper_of
 
@@ -201,7 +202,7 @@ class Lowering:
                 return self._fn_call(expr)
             case Comprehension():
                 return self._comprehension(expr)
-            case ListOf() if not any(item.optional for item in expr.items):
+            case ListOf() if not any(item.optional or may_be_large(item.value.type) for item in expr.items):
                 return listed.list_of([self.lower(item.value) for item in expr.items])
             case Bind(macro=macro) if macro in ("bind", EAGER):
                 return self._bind(expr)
@@ -304,6 +305,8 @@ class Lowering:
         inner = self._within(variable.slot for variable in expr.variables)
         if expr.macro not in (Macro.MAP, Macro.TRANSFORM_LIST, Macro.TRANSFORM_MAP):
             _only_bools([expr.body])
+        elif may_be_large(expr.body.type):
+            raise NotColumnar  # it pays for what it holds
         if expr.where is not None:
             _only_bools([expr.where])
         body = inner.lower(expr.body)

@@ -245,9 +245,8 @@ def _merge(rows: int, parts: list[Part]) -> ColumnValue:
 
 def _merge_plain(rows: int, parts: list[Part], bad: Bad) -> ColumnValue:
     arrays = [(index, spread(value, len(index), None)[0]) for index, value in parts if value is not None]
+    # INVARIANT: both branches are of one type; where that is open, nothing over columns reads the value.
     merged = np.zeros(rows, dtype=arrays[0][1].dtype)
-    if any(array.dtype != merged.dtype for _, array in arrays):
-        raise NotColumnar
     for index, array in arrays:
         merged[index] = array
     return Column(merged, bad)

@@ -15,7 +15,7 @@ from kdsl.check.model import CheckedForEach, CheckedLet, CheckedRequire, Checked
 from kdsl.check.typed import TypedExpr
 from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
-from kdsl.plan.columns.column import AllBad, Bad, Mask, Same, spread
+from kdsl.plan.columns.column import AllBad, Bad, Mask, OutOfSteps, Same, spread
 from kdsl.plan.columns.compiler import ColumnCompiler, Note
 from kdsl.plan.columns.distinct import Spending, fact_digits, show_node
 from kdsl.plan.columns.groups import grouped
@@ -27,7 +27,7 @@ from kdsl.plan.scope import RuleScope
 from kdsl.plan.statements import CODES, Block
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError
-from kdsl.plan.verdicts import Failure, OnError
+from kdsl.plan.verdicts import MAX_FAILURES, Failure, OnError
 
 Step = Callable[[Batch, Rejections], None]
 """Runs one statement for the open rows of a batch and closes those that it rejects."""
@@ -162,6 +162,8 @@ class ColumnBlock:
                                 break
                     if report_all:
                         found.reopen(before)
+                    if len(found.failures) >= MAX_FAILURES:
+                        raise OutOfSteps  # of which rows they are, the scalar back end tells
                     if found.is_over:
                         return
             except EvalError as error:

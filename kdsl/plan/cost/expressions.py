@@ -32,10 +32,12 @@ from kdsl.check.types import INT, RESOURCES, STRING
 from kdsl.check.views import Views
 from kdsl.plan.cost.formula import ONE, UNBOUNDED, ZERO, Formula, total
 from kdsl.plan.cost.results import shape_of_result
+from kdsl.plan.cost.searches import cost_of_search
 from kdsl.plan.cost.shapes import SCALAR, Shape, is_text, largest, shape_of_field, shape_of_value, shape_up_to
 from kdsl.plan.ir import free_slots
 from kdsl.plan.scalar.logic import LAZY
 from kdsl.plan.scalar.meter import has_weight
+from kdsl.plan.scalar.searches import SEARCHES
 
 Measured = tuple[Formula, Shape]
 """What an expression takes, and the shape of its value."""
@@ -106,12 +108,13 @@ class Estimator:
                 return self._call_fn(expr)
             case ListOf(items=items):
                 cost, shapes = self._all([item.value for item in items])
-                return cost + len(items), Shape(Formula.of(len(items)), largest(shapes))
+                cost += total(shape.weight for shape in shapes) + len(items)
+                return cost, Shape(Formula.of(len(items)), largest(shapes))
             case MapOf(entries=entries):
                 key_cost, keys = self._all([entry.key for entry in entries])
                 cost, values = self._all([entry.value for entry in entries])
-                size = Formula.of(len(entries))
-                return key_cost + cost + len(entries), Shape(size, largest(values), largest(keys))
+                cost += total(shape.weight for shape in values) + len(entries)
+                return key_cost + cost, Shape(Formula.of(len(entries)), largest(values), largest(keys))
             case Comprehension():
                 return self._comprehension(expr)
             case Aggregate():
@@ -145,6 +148,8 @@ class Estimator:
             cost += total(shape.weight for shape in shapes)
             if is_text(expr.type) or expr.type.name in ("list", "dyn"):
                 cost += result.size
+        if expr.function in SEARCHES:
+            cost += cost_of_search(expr, shapes)
         return cost, result
 
     def _own_cost(self, function: str) -> Formula:
@@ -176,12 +181,14 @@ class Estimator:
                 return cost, SCALAR
             case Macro.FILTER:
                 return cost, Shape(ranged.size, ranged.keys)
-            case Macro.TRANSFORM_MAP:
-                return cost, Shape(ranged.size, body, self.shapes[expr.variables[0].slot])
             case Macro.TRANSFORM_MAP_ENTRY:
-                size = ranged.size * body.size
-                return cost + size, Shape(size, body.item, body.key)
-        return cost, Shape(ranged.size, body)
+                result = Shape(ranged.size * body.size, body.item, body.key)
+            case Macro.TRANSFORM_MAP:
+                result = Shape(ranged.size, body, self.shapes[expr.variables[0].slot])
+            case _:
+                result = Shape(ranged.size, body)
+        # It pays for all that it holds.
+        return cost + result.weight, result
 
     def bind(self, variables: Sequence[Var], ranged: Shape) -> None:
         """Give the variables of a macro or `for` the shapes of what they range over."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kdsl.check.typed import CallOf
 from kdsl.plan.cost.formula import ONE, Formula, total
 from kdsl.plan.cost.shapes import SCALAR, Shape, largest, shape_up_to
+from kdsl.plan.functions.collections import LONGEST_RANGE
 from kdsl.plan.functions.formatting import MAX_PRECISION
 from kdsl.plan.scalar.meter import CHARACTERS
 
@@ -44,6 +45,8 @@ def shape_of_result(expr: CallOf, args: Sequence[Shape]) -> Shape:
             # Two texts that are each a step short of one more are one more together.
             joined = args[0].joined(args[1])
             return Shape(joined.size + 1) if expr.type.name in ("string", "bytes") else joined
+        case "lists.range":
+            return Shape(Formula.of(LONGEST_RANGE))
         case "replace":
             return Shape((first.size + 1) * (args[2].size + 1) * (CHARACTERS + 1))
         case "split" | "findAll":

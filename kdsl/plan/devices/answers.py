@@ -13,10 +13,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.check.devices.sharing import DEVICES
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Rows, Snapshot
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.known import KnownCards
@@ -147,7 +149,7 @@ class Answers:
         for asked in demand.requests:
             for kind in asked:
                 if kind in inventory.faults:
-                    return Status(Code.UNRESOLVABLE, (f"{kind}: {inventory.faults[kind]}",)), True
+                    return _went_wrong(Code.UNRESOLVABLE, f"{kind}: {inventory.faults[kind]}"), True
         if not inventory.cards:
             return Status(Code.UNRESOLVABLE, (UNREGISTERED,)), True
         at = stock.at(node) if cards is None else NodeCards(device_node(node.facts), cards)
@@ -160,6 +162,8 @@ class Answers:
             is_shared = is_shared and is_same
             if is_curable:
                 code = Code.UNSCHEDULABLE
+        if found.is_error:
+            return _went_wrong(code, found.reason), is_shared
         return Status(code, (found.reason,)), is_shared
 
     def _would_do(self, demand: Demand, inventory: Inventory, like: _Like | None) -> tuple[bool, bool]:
@@ -188,7 +192,7 @@ class Answers:
                 own=None if like is None else like.own,
             )
         except EvalError as error:
-            return Unplaced(error.message, is_shared=False)
+            return Unplaced(error.message, is_shared=False, is_error=True)
 
     def _known(self, demand: Demand, live: LiveSnapshot, rows: Rows) -> tuple[_Kind, NDArray[np.int32]]:
         """Return the numbers of the outcomes of some rows."""
@@ -223,3 +227,8 @@ class Answers:
                     kind.shared[key] = number
             numbers.append(number)
         return np.array(numbers, np.int32)
+
+
+def _went_wrong(code: Code, reason: str) -> Status:
+    """Return the rejection of a node of which a device cannot say whether it has cards."""
+    return Status(code, (reason,), faults=(Fault(DEVICES, reason),))

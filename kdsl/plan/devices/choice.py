@@ -40,13 +40,17 @@ Read = Callable[..., Value]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a chooser chooses from: `fitting` are in the order of trying, `cards` are all that were tried."""
+    """What a chooser chooses from: `fitting` are in the order of trying, `cards` are all that were tried.
+
+    `candidate` gives what a card would be charged by its place, also of one that does not fit.
+    """
 
     count: int
     fitting: Sequence[Candidate]
     cards: Sequence[Card]
     read: Read
     rejected: Mapping[str, int]
+    candidate: Callable[[int], Candidate]
 
 
 Chosen = Sequence[Candidate]

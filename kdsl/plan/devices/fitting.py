@@ -9,12 +9,12 @@ from typing import Final
 from kdsl.check.devices.forms import CHOOSERS as CHOOSER_FORMS
 from kdsl.check.devices.model import CheckedChooser, CheckedDevice
 from kdsl.cluster.devices.cards import Card, Grant
-from kdsl.plan.devices.choice import Choice, Refusal
+from kdsl.plan.devices.choice import Candidate, Choice, Refusal
 from kdsl.plan.devices.choosers import CHOOSERS, GREEDY
 from kdsl.plan.devices.section import FieldsProgram, Section
 from kdsl.plan.devices.situation import Listener, Situation
 from kdsl.plan.devices.telling import tells
-from kdsl.plan.devices.trying import CardTests, Verdicts, Walk, granted
+from kdsl.plan.devices.trying import CardTests, Verdicts, Walk, candidate, granted
 from kdsl.plan.scalar import Frame
 from kdsl.plan.scope import Functions
 from kdsl.plan.template import Text, text_in
@@ -28,11 +28,12 @@ class Fitted:
     """What a container gets, or why the node does not do.
 
     `is_shared` tells that no more was looked at than what nodes have in common whose cards have equal numbers
-    and equal answers of own tests.
+    and equal answers of own tests. `is_error` tells that an expression of the device failed.
     """
 
     found: tuple[Grant, ...] | str
     is_shared: bool = True
+    is_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class FitProgram:
             is_shared = is_shared and chooser.is_shared
             return Fitted(self._choose(s, about, chooser, walk), is_shared)
         except EvalError as error:
-            return Fitted(f"{self._kind}: {error.message}", is_shared)
+            return Fitted(f"{self._kind}: {error.message}", is_shared, is_error=True)
 
     def _choose(
         self, s: Situation, about: Mapping[str, Value], chooser: _Chooser, walk: Walk
@@ -107,7 +108,10 @@ class FitProgram:
             frame = chooser.fields.section.frame(**about, device=device, other=other, allocated=s.allocated)
             return chooser.fields.value(name, frame, None)
 
-        choice = Choice(s.request.count, walk.taken, s.cards, read, walk.rejected)
+        def charged(place: int) -> Candidate:
+            return candidate(s.cards[place], place, walk.charges[place])
+
+        choice = Choice(s.request.count, walk.taken, s.cards, read, walk.rejected, charged)
         chosen = CHOOSERS[chooser.name](choice)
         if not isinstance(chosen, Refusal):
             return tuple(map(granted, chosen))

@@ -49,6 +49,8 @@ class Handshake:
         value = node.annotations.get(self.key, "")
         if _REQUESTING in value:
             asked = _time_of(value)
+            if asked is not None and asked - now > self.seconds * _SECOND:
+                return _stamped(_REQUESTING, now)  # nobody would ever be late
             is_late = asked is not None and now - asked >= self.seconds * _SECOND
             return _stamped(_DELETED, now) if is_late and not self._count(node) else None
         return None if self.is_gone(node) else _stamped(_REQUESTING, now)

@@ -5,6 +5,7 @@ A card with profiles is cut into parts; one without is taken whole, as `first` w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -36,30 +37,37 @@ def intervals(choice: Choice) -> Chosen | Refusal:
     A part is of the profile with the least `memory`, then the fewest `slices`, that holds what the card would
     give and has a place free of `busy` parts. Places are tried in rising order, in falling order for profiles
     whose name begins as `fromEnd` says. A card on which some part finds no place counts for `infeasible`, and
-    the parts found for the chooser's own reason where they are too few.
+    the parts found for the chooser's own reason where they are too few. A card whose `busy` parts cannot be
+    read counts with why: pods say them, and what one says must not hold up the other cards.
     """
     taken: list[Candidate] = []
+    unknown: Counter[str] = Counter()
     infeasible = 0
     for candidate in choice.fitting:
         profiles = _profiles(choice, candidate)
         if not profiles:
             taken.append(candidate)
         else:
-            parts = _parts(choice, candidate, profiles)
+            try:
+                busy = [_interval(each) for each in choice.read("busy", candidate.card)]
+            except EvalError as error:
+                unknown[error.message] += 1
+                continue
+            parts = _parts(candidate, profiles, busy)
             taken += (part for part, _ in zip(parts, range(choice.count - len(taken)), strict=False))
             infeasible += len(taken) < choice.count
         if len(taken) >= choice.count:
             return taken
     counts = {**choice.rejected}
+    reason = choice.read("infeasible") if infeasible or unknown else ""
     if infeasible:
-        reason = choice.read("infeasible")
         counts[reason] = counts.get(reason, 0) + infeasible
+    counts |= {f"{reason} ({why})": count for why, count in unknown.items()}
     return Refusal(counts=counts | ({"": len(taken)} if taken else {}))
 
 
-def _parts(choice: Choice, candidate: Candidate, profiles: Sequence[_Profile]) -> Iterator[Candidate]:
-    """Yield parts of a card until none finds a place or the card has no slot left."""
-    busy = [_interval(each) for each in choice.read("busy", candidate.card)]
+def _parts(candidate: Candidate, profiles: Sequence[_Profile], busy: list[Interval]) -> Iterator[Candidate]:
+    """Yield parts of a card until none finds a place beside `busy` ones, or the card has no slot left."""
     free = candidate.card.slots - candidate.card.used
     while free >= candidate.slots:
         free -= candidate.slots

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Final
 
 from kdsl.check.devices.model import CheckedDevice
 from kdsl.cluster.devices.cards import Card
+from kdsl.cluster.devices.codec import shown
 from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.plan.devices.reads import needs
 from kdsl.plan.devices.section import FieldsProgram, Section
@@ -63,6 +64,10 @@ class InventoryProgram:
             self._section.fill(frame)
             frame[self._row] = row
             cards.append(self._card(frame))
+        names = Counter(card.id for card in cards)
+        if len(names) < len(cards):
+            name, count = names.most_common(1)[0]
+            raise EvalError(f"card `{shown(name)}` is registered {count} times")
         return tuple(cards)
 
     def _card(self, frame: Frame) -> Card:
@@ -71,13 +76,13 @@ class InventoryProgram:
         if not isinstance(attributes, Mapping):
             raise EvalError(f"`attributes` must be a map, not {kind_of(attributes)}")
         return Card(
-            id=fields.text("id", frame),
+            id=fields.word("id", frame),
             kind=self._kind,
             type=fields.text("type", frame, self._kind),
-            slots=fields.integer("slots", frame),
-            memory=fields.integer("memory", frame),
-            cores=fields.integer("cores", frame),
-            index=fields.integer("index", frame),
+            slots=fields.amount("slots", frame),
+            memory=fields.amount("memory", frame),
+            cores=fields.amount("cores", frame),
+            index=fields.amount("index", frame),
             numa=fields.integer("numa", frame),
             mode=fields.text("mode", frame),
             healthy=fields.flag("healthy", frame, True),

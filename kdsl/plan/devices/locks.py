@@ -72,14 +72,18 @@ class Locks:
         return self._nodes.write(node, lock.key, "", held)
 
     def _holds(self, lock: NodeLock, held: str) -> bool:
-        """Tell whether a lock is young enough; one without a readable time holds nobody up."""
+        """Tell whether a lock is young enough.
+
+        One without a readable time holds nobody up, and neither does one from further ahead than it may
+        last: no clock goes that wrong, and it would hold for ever.
+        """
         try:
             taken = datetime.fromisoformat(held.partition(",")[0])
         except ValueError:
             return False
         if taken.tzinfo is None:
             taken = taken.replace(tzinfo=UTC)
-        return self._clock.now() - int(taken.timestamp()) * _SECOND <= lock.seconds * _SECOND
+        return abs(self._clock.now() - int(taken.timestamp()) * _SECOND) <= lock.seconds * _SECOND
 
 
 def _owner(held: str) -> str:

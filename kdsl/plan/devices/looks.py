@@ -101,8 +101,6 @@ class NodeLooks:
 
     def _look(self, node: NodeInfo) -> int:
         inventory = self._stock.inventory(node.facts)
-        if len({card.id for card in inventory.cards}) < len(inventory.cards):
-            return ALONE
         faults = tuple(inventory.faults.items())
         return self._cards.of((faults, tuple([card.shape for card in self._stock.cards(node)])))
 

@@ -59,6 +59,7 @@ class Unplaced:
 
     reason: str
     is_shared: bool = True
+    is_error: bool = False
 
 
 def requests_of(programs: Sequence[DeviceProgram], pod: DevicePod) -> Requests:
@@ -94,7 +95,7 @@ def place(
     for number, container in enumerate(pod.containers):
         reason = run.container(number, container)
         if reason:
-            return Unplaced(reason, run.is_shared)
+            return Unplaced(reason, run.is_shared, run.is_error)
     allocations = run.allocations()
     score = at.fullness
     for kind, allocation in allocations.items():
@@ -118,6 +119,7 @@ class _Run:
     cards: list[Card] = field(init=False)
     got: list[dict[str, Allotment]] = field(default_factory=list)
     is_shared: bool = True
+    is_error: bool = False
 
     def __post_init__(self) -> None:
         self.cards = list(self.at.cards)
@@ -150,6 +152,7 @@ class _Run:
                 self.listener.ends(found)
             self.is_shared = self.is_shared and fitted.is_shared
             if isinstance(found, str):
+                self.is_error = fitted.is_error
                 return found
             allotments[kind] = Allotment(container, request, found)
             cards = _with_grants(cards, found)

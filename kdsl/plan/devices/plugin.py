@@ -30,6 +30,7 @@ from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.hooks.context import NodeAnnotator, PodAnnotator
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
@@ -117,8 +118,10 @@ class DevicesPlugin:
             if not reviewed.asks:
                 return None
             policy = self._default.of(reviewed.pod.annotations)
-        except (EvalError, ValueError) as error:
-            return Status(Code.UNRESOLVABLE, (error.message if isinstance(error, EvalError) else str(error),))
+        except EvalError as error:
+            return _went_wrong(Code.UNRESOLVABLE, error)
+        except ValueError as error:
+            return Status(Code.UNRESOLVABLE, (str(error),))
         admitted = reviewed.pod
         keys = _all_keys(self._keys[kind] for asked in reviewed.requests for kind in asked)
         traits = (policy, tuple(_trait(admitted, name, keys) for name in self._attributes))
@@ -134,6 +137,8 @@ class DevicesPlugin:
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
         demand = self.demand(pod, nodes.snapshot)
         if not isinstance(demand, Demand):
+            if demand is not None:
+                self._tell(state, nodes.snapshot)
             return demand or _SKIP
         state.write(self.key, _Turn(demand, nodes.snapshot))
         return None
@@ -145,7 +150,9 @@ class DevicesPlugin:
             return None
         snapshot, demand = nodes.snapshot, turn.demand
         if not snapshot.is_overlay:
-            return self.answers.column(demand, snapshot, nodes.rows)
+            column = self.answers.column(demand, snapshot, nodes.rows)
+            self._tell(state, snapshot)
+            return column
         promised = self._promised(state)
         found = []
         for row in nodes.rows.tolist():
@@ -153,6 +160,11 @@ class DevicesPlugin:
             answer = self.answers.ask(demand, node, self.cards(node, promised, snapshot))
             found.append(None if isinstance(answer, Placed) else answer)
         return StatusColumn.of(found)
+
+    def _tell(self, state: CycleState, snapshot: Snapshot) -> None:
+        """Say which records of cards cannot be read: they change no outcome by themselves."""
+        told = [Fault(DEVICES, each) for each in self.stock.problems(snapshot)]
+        state.faults += [fault for fault in told if fault not in state.faults]
 
     @hookimpl
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
@@ -241,7 +253,7 @@ class DevicesPlugin:
         try:
             written = self._annotations(turn.demand, turn.snapshot.info(row), found)
         except EvalError as error:
-            return Status(Code.UNSCHEDULABLE, (error.message,))
+            return _went_wrong(Code.UNSCHEDULABLE, error)
         state.write(f"{self.key}/written", written)
         self._annotator.assume(pod, written)
         return None
@@ -256,6 +268,11 @@ class DevicesPlugin:
             problem = self._locks.release(held, node, pod.key)
             if problem is not None:
                 raise KdslError(problem.message)
+
+    @hookimpl
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+        """Tell that there is nothing to do for a pod that has been given no cards."""
+        return None if isinstance(state.get(f"{self.key}/written"), dict) else _SKIP
 
     @hookimpl
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
@@ -318,6 +335,10 @@ class DevicesPlugin:
             return True
         before = event.before
         return isinstance(before, PodInfo) and any(record in before.annotations for record in self._records)
+
+
+def _went_wrong(code: Code, error: EvalError) -> Status:
+    return Status(code, (error.message,), faults=(Fault(DEVICES, error.message, code=error.code),))
 
 
 def _trait(pod: DevicePod, name: str, annotations: tuple[str, ...] | None) -> object:

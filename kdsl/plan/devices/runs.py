@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kdsl.plan.devices.choice import Choice, Chosen, Refusal
+from collections.abc import Iterator
+
+from kdsl.plan.devices.choice import Candidate, Choice, Chosen, Refusal
 
 
 def runs(choice: Choice) -> Chosen | Refusal:
@@ -10,10 +12,27 @@ def runs(choice: Choice) -> Chosen | Refusal:
 
     Cards stand in the order in which the last to be tried is the first. No run does where `step` is not
     positive. A refusal counts 1, and nothing of what was rejected.
+
+    With `byIndex` the places of the run are read as indexes, and the cards that have them are taken whether
+    they fit or not, as HAMi does for AWS Neuron. A run does not do where no card has one of them.
     """
-    step, last = choice.read("step"), len(choice.cards) - 1
+    last = len(choice.cards) - 1
     by_position = {last - one.place: one for one in choice.fitting}
-    for start in range(0, len(choice.cards) - choice.count + 1, step) if step > 0 else ():
-        if all(position in by_position for position in range(start, start + choice.count)):
-            return [by_position[position] for position in range(start, start + choice.count)]
+    taken = _by_index(choice) if choice.read("byIndex") else by_position
+    for run in _runs(choice):
+        if all(position in by_position and position in taken for position in run):
+            return [taken[position] for position in run]
     return Refusal(counts={"": 1})
+
+
+def _runs(choice: Choice) -> Iterator[range]:
+    """Yield the places of each run."""
+    step = choice.read("step")
+    if step > 0:
+        for start in range(0, len(choice.cards) - choice.count + 1, step):
+            yield range(start, start + choice.count)
+
+
+def _by_index(choice: Choice) -> dict[int, Candidate]:
+    """Return all cards by index; of those with the same the one that stands first."""
+    return {card.index: choice.candidate(place) for place, card in enumerate(choice.cards)}

@@ -9,6 +9,7 @@ from kdsl.check.devices.model import CheckedDevice, CheckedFields
 from kdsl.check.model import CheckedLet, CheckedTemplate
 from kdsl.check.typed import Const, TypedExpr, Var
 from kdsl.cluster.devices.cards import INT32_MAX
+from kdsl.cluster.devices.codec import SEPARATORS, shown
 from kdsl.plan.passes.fold import fold_constants
 from kdsl.plan.passes.inline import inline_calls, substitute
 from kdsl.plan.scalar import UNSET, Closure, Frame
@@ -122,6 +123,13 @@ class FieldsProgram:
             raise EvalError(f"`{name}` is beyond 32 bits")
         return int(value)
 
+    def amount(self, name: str, frame: Frame, default: int = 0) -> int:
+        """Return a whole number within 32 bits that is not negative; EvalError for anything else."""
+        value = self.integer(name, frame, default)
+        if value < 0:
+            raise EvalError(f"`{name}` must not be negative, got {value}")
+        return value
+
     def text(self, name: str, frame: Frame, default: str = "") -> str:
         if name not in self._values:
             return default
@@ -129,6 +137,13 @@ class FieldsProgram:
         if not isinstance(value, str):
             raise EvalError(f"`{name}` must be a text, not {kind_of(value)}")
         return value
+
+    def word(self, name: str, frame: Frame, default: str = "") -> str:
+        """Return a text that a record of cards can hold; EvalError for anything else."""
+        text = self.text(name, frame, default)
+        if not text or any(each in text for each in SEPARATORS):
+            raise EvalError(f"`{name}` must be a text without any of `{SEPARATORS}`, got `{shown(text)}`")
+        return text
 
     def flag(self, name: str, frame: Frame, default: bool) -> bool:
         if name not in self._values:

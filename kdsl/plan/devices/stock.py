@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Final
 
 from kdsl.cluster.devices.cards import Card, Grant
-from kdsl.cluster.devices.codec import collapse, decode
+from kdsl.cluster.devices.codec import held, shown
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod, Phase
 from kdsl.cluster.devices.quota import Quota
 from kdsl.cluster.devices.usage import Holding, with_holdings
@@ -22,6 +23,7 @@ from kdsl.cluster.snapshot import Snapshot
 from kdsl.plan.devices.known import Shape
 from kdsl.plan.devices.placing import NodeCards
 from kdsl.plan.devices.program import DeviceProgram
+from kdsl.plan.devices.unread import UnreadRecords
 from kdsl.plan.devices.watched import Absences
 from kdsl.plan.values import EvalError
 
@@ -60,6 +62,7 @@ class Stock:
         self.programs = programs
         self._inventories: dict[str, tuple[NodeFacts, Inventory]] = {}
         self._absences = Absences()
+        self._unread = UnreadRecords()
         self._stocked: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], NodeCards]] = {}
 
     def inventory(self, facts: NodeFacts) -> Inventory:
@@ -92,7 +95,10 @@ class Stock:
         return self.inventory(node.facts).at
 
     def holdings(self, pods: Iterable[PodInfo]) -> list[Holding]:
-        """Return what pods have of cards by their annotations; a record that cannot be read holds nothing."""
+        """Return what pods have of cards by their annotations.
+
+        A record that cannot be read holds nothing, as in HAMi: see `problems`.
+        """
         found = []
         for pod in pods:
             grants = self.grants(pod)
@@ -106,11 +112,22 @@ class Stock:
         if not annotations:
             return _NOTHING
         phases = tuple(each.phase for each in pod.device_containers)
-        return {
-            kind: grants
-            for kind, program in self.programs.items()
-            if program.record in annotations and (grants := _granted(annotations[program.record], phases))
-        }
+        grants: dict[str, tuple[Grant, ...]] = {}
+        problems: list[str] = []
+        for kind, program in self.programs.items():
+            if program.record in annotations:
+                found = _granted(annotations[program.record], phases)
+                if isinstance(found, str):
+                    problems.append(f"annotation {program.record}: {found}; this record counts for nothing")
+                elif found:
+                    grants[kind] = found
+        if problems and pod.node_name:
+            self._unread.note(pod, problems)
+        return grants
+
+    def problems(self, snapshot: Snapshot) -> list[str]:
+        """Return what is wrong with records of pods on nodes that were looked at."""
+        return self._unread.told(snapshot)
 
     def quota(self, snapshot: Snapshot, namespace: str) -> Quota | None:
         """Return what a namespace may have of cards and what its pods have; None where nothing limits it."""
@@ -141,6 +158,10 @@ class Stock:
                 continue
             try:
                 found, seen = program.inventory.read(node)
+                known = {card.id for card in cards}
+                twice = next((card.id for card in found if card.id in known), None)
+                if twice is not None:
+                    raise EvalError(f"card `{shown(twice)}` is of another kind, too")
                 cards += found
                 if not found:
                     self._absences.note(kind, seen)
@@ -150,14 +171,20 @@ class Stock:
 
 
 _NOTHING: Mapping[str, tuple[Grant, ...]] = MappingProxyType({})
+_LONG: Final = 2048
 
 
-@lru_cache(maxsize=65536)
-def _granted(text: str, phases: tuple[Phase, ...]) -> tuple[Grant, ...]:
-    """Read a record. Containers that the pod does not tell of are taken to run with the others."""
+def _granted(text: str, phases: tuple[Phase, ...]) -> tuple[Grant, ...] | str:
+    """Read a record; a text is why it cannot be read."""
+    # Long ones are not kept: 65,536 of them would be.
+    return _read(text, phases) if len(text) > _LONG else _known(text, phases)
+
+
+def _read(text: str, phases: tuple[Phase, ...]) -> tuple[Grant, ...] | str:
     try:
-        containers = decode(text)
-    except ValueError:
-        return ()
-    missing = len(containers) - len(phases)
-    return collapse(containers, (*phases, *[Phase.APP] * missing))
+        return held(text, phases)
+    except ValueError as error:
+        return str(error)
+
+
+_known = lru_cache(maxsize=65536)(_read)

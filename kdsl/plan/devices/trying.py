@@ -43,10 +43,11 @@ class Charge:
 
 @dataclass(slots=True)
 class Walk:
-    """What was found while the cards are tried one after the other."""
+    """What was found while the cards are tried one after the other, and the charge of each."""
 
     rejected: Counter[str] = field(default_factory=Counter)
     taken: list[Candidate] = field(default_factory=list)
+    charges: list[Charge] = field(default_factory=list)
     apart: dict[int, Value] = field(default_factory=dict)
 
 
@@ -60,6 +61,11 @@ class Verdict:
 
 
 Verdicts = dict[CardShape, Verdict]
+
+
+def candidate(card: Card, place: int, charge: Charge) -> Candidate:
+    """Return a card with what it would give."""
+    return Candidate(card, place, charge.memory, charge.cores, charge.slots, charge.type)
 
 
 def granted(one: Candidate) -> Grant:
@@ -77,8 +83,7 @@ class _QuotaView:
     ask: Callable[[Sequence[Grant]], bool]
 
     def allows(self, charge: Charge) -> bool:
-        one = Candidate(self.card, 0, charge.memory, charge.cores, charge.slots, charge.type)
-        return self.ask((*self.chosen, granted(one)))
+        return self.ask((*self.chosen, granted(candidate(self.card, 0, charge))))
 
 
 class _NoQuota:
@@ -177,14 +182,14 @@ class CardTests:
             verdict = verdicts.get(shape)
             if verdict is None:
                 verdict = verdicts[shape] = attempt.verdict(card, len(runs))
+            walk.charges.append(verdict.charge)
             reason = attempt.judge(card, verdict, answer, runs)
             if listener is not None:
                 listener.asked(card, attempt.frame(card, verdict.charge, is_alike=False), reason)
             if reason:
                 walk.rejected[reason] += 1
                 continue
-            charge = verdict.charge
-            walk.taken.append(Candidate(card, place, charge.memory, charge.cores, charge.slots, charge.type))
+            walk.taken.append(candidate(card, place, verdict.charge))
             if is_greedy and len(walk.taken) == s.request.count:
                 break
         return walk
@@ -212,10 +217,10 @@ class _Attempt:
         section.fill(frame, device=card)
         meter = section.rewind(frame)
         charge = Charge(
-            fields.integer("memory", frame),
-            fields.integer("cores", frame),
-            fields.integer("slots", frame, 1),
-            fields.text("type", frame, self._kind),
+            fields.amount("memory", frame),
+            fields.amount("cores", frame),
+            fields.amount("slots", frame, 1),
+            fields.word("type", frame, self._kind),
         )
         return Verdict(charge, meter.limit - meter.left, [None] * runs)
 

@@ -107,13 +107,13 @@ def value_of(optional: Optional) -> Value:
     raise EvalError("optional.none() has no value")
 
 
-_LONGEST_RANGE = 10_000
+LONGEST_RANGE = 10_000
 
 
 def number_range(end: int) -> tuple[int, ...]:
     """Return 0 up to `end`, without it."""
-    if end > _LONGEST_RANGE:
-        raise EvalError(f"a range has at most {_LONGEST_RANGE} numbers")
+    if end > LONGEST_RANGE:
+        raise EvalError(f"a range has at most {LONGEST_RANGE} numbers")
     return tuple(range(end))
 
 

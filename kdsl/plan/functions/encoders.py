@@ -42,12 +42,20 @@ def _refuse(constant: str) -> Value:
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
 
 
-def _from_json(value: Value) -> Value:
+DEEPEST_JSON: Final = 100
+"""So many levels a decoded value may have: what compares and prints it goes down level by level."""
+
+
+def _from_json(value: Value, depth: int = 1) -> Value:
+    if isinstance(value, (dict, list)) and depth > DEEPEST_JSON:
+        raise EvalError(f"JSON of more than {DEEPEST_JSON} levels")
     if isinstance(value, dict):
         # The keys of JSON are texts, and of equal ones the decoder keeps the last.
-        return {key: item if item.__class__ is str else _from_json(item) for key, item in value.items()}
+        return {
+            key: item if item.__class__ is str else _from_json(item, depth + 1) for key, item in value.items()
+        }
     if isinstance(value, list):
-        return tuple(map(_from_json, value))
+        return tuple([_from_json(item, depth + 1) for item in value])
     if isinstance(value, int) and not isinstance(value, bool) and not INT_MIN <= value <= INT_MAX:
         return float(value)
     return value

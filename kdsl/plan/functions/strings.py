@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Mapping
-from itertools import islice
 
 from kdsl.plan.functions.formatting import format_text
-from kdsl.plan.regex import Finder, Regex, RegexError, compile_regex
 from kdsl.plan.values import MAX_TEXT, EvalError, Value, checked_list, checked_text
 
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -20,35 +18,6 @@ _WHITE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
-
-
-def _regex(pattern: str) -> Regex:
-    try:
-        return compile_regex(pattern)
-    except RegexError as error:
-        raise EvalError(f"invalid regular expression: {error}") from None
-
-
-def matches(text: str, pattern: str) -> bool:
-    """Tell whether some part of `text` matches the RE2 pattern, in time linear in the text."""
-    return _regex(pattern).search(text)
-
-
-def find_all(text: str, pattern: str, count: int = -1) -> tuple[str, ...]:
-    """Return the first `count` parts that match, all where it is negative."""
-    regex = _regex(pattern)
-    if count == 0 or not regex.search(text):
-        return ()
-    try:
-        found = tuple(islice(Finder(regex, text).all(), count if count > 0 else None))
-    except RegexError as error:
-        raise EvalError(str(error)) from None
-    return checked_list(found, len(found))
-
-
-def find(text: str, pattern: str) -> str:
-    """Return the first part that matches, empty where none does."""
-    return "".join(find_all(text, pattern, 1))
 
 
 def quote(text: str) -> str:
@@ -120,8 +89,6 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "contains_string": lambda text, part: part in text,
     "starts_with_string": str.startswith,
     "ends_with_string": str.endswith,
-    "matches": matches,
-    "matches_string": matches,
     "string_char_at_int": char_at,
     "string_lower_ascii": lambda text: text.translate(_LOWER),
     "string_upper_ascii": lambda text: text.translate(_UPPER),
@@ -135,9 +102,6 @@ IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
     "string_reverse": lambda text: text[::-1],
     "string_format": format_text,
     "strings_quote": quote,
-    "string_find_string": find,
-    "string_find_all_string": find_all,
-    "string_find_all_string_int": find_all,
     "string_index_of_string": index_of,
     "string_index_of_string_int": index_of,
     "string_last_index_of_string": last_index_of,

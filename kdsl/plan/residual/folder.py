@@ -23,6 +23,7 @@ from kdsl.check.typed import (
 )
 from kdsl.check.types import BOOL, DOUBLE, Type
 from kdsl.check.walk import walk
+from kdsl.plan.budget import LEAST_NODE_STEPS
 from kdsl.plan.ir import EAGER, Known, free_slots, map_children, operands, with_args
 from kdsl.plan.passes.capture import capture
 from kdsl.plan.passes.fold import fold_constants
@@ -40,7 +41,9 @@ MAX_ITEMS: Final = 16
 MAX_WORK: Final = 4096
 """The most expressions that are looked at for one rule and kind of pod."""
 LARGE: Final = 16
-"""A rule that saves more than this part of its steps stays as it is, lest one that takes too many goes on."""
+"""A rule that saves more than this part of the least steps it has stays as it is, lest one that takes too
+many goes on.
+"""
 LOOPS: Final = 16
 """So many items a loop that stays is taken to have where steps are counted."""
 
@@ -89,7 +92,7 @@ class Folder:
         self._named = {*filled, node}
         self._work = 0
         # The steps of the meter that an attempt with the residual rule does not take.
-        self._saved, self._most = 0, functions.steps.node // LARGE
+        self._saved, self._most = 0, min(functions.steps.node, LEAST_NODE_STEPS) // LARGE
         self.known: dict[int, TypedExpr] = {}
 
     def fold(self, expr: TypedExpr) -> TypedExpr:

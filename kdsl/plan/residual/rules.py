@@ -33,7 +33,7 @@ Filled = Mapping[str, Value]
 
 def prepared_predicate(rule: CheckedPredicate, functions: Functions) -> CheckedPredicate:
     """Return a predicate ready to be rewritten for one kind of pod after the other; see `prepared`."""
-    scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
+    scope = RuleScope(rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified))
     change = partial(prepared, scope=scope)
     # In the order in which they are compiled: what is a constant by then becomes part of questions.
     lets = [_prepared(each, scope) for each in rule.body if isinstance(each, CheckedLet)]
@@ -49,7 +49,7 @@ def prepared_predicate(rule: CheckedPredicate, functions: Functions) -> CheckedP
 
 def prepared_score(rule: CheckedScore, functions: Functions) -> CheckedScore:
     """Return a score ready to be rewritten for one kind of pod after the other; see `prepared`."""
-    scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
+    scope = RuleScope(rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified))
     change = partial(prepared, scope=scope)
     lets = tuple([_prepared_let(each, scope) for each in rule.lets])
     by = rule.normalize.by
@@ -153,7 +153,9 @@ class _Rewriter:
     """Rewrites the parts of one rule, in the order in which their variables are declared."""
 
     def __init__(self, rule: CheckedPredicate | CheckedScore, filled: Filled, functions: Functions) -> None:
-        self._scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
+        self._scope = RuleScope(
+            rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified)
+        )
         slots = {self._scope.slot_of(name): value for name, value in filled.items()}
         self._folder = Folder(self._scope, functions, slots, self._scope.slot_of("node"))
         self._read_once = _read_once(rule) if isinstance(rule, CheckedScore) else frozenset[int]()

@@ -43,8 +43,9 @@ from kdsl.plan.scalar.external import compile_external
 from kdsl.plan.scalar.fast import compile_fast
 from kdsl.plan.scalar.frame import UNSET, Closure, Frame, apply, constant, failing, lazy_reader, slot_reader
 from kdsl.plan.scalar.logic import LAZY
-from kdsl.plan.scalar.meter import has_weight, metered
+from kdsl.plan.scalar.meter import has_weight, metered, paying
 from kdsl.plan.scalar.over_nodes import Lower, compile_over_nodes, is_over_nodes
+from kdsl.plan.scalar.searches import SEARCHES, compile_search
 from kdsl.plan.scalar.tables import is_tabled, tabled
 from kdsl.plan.values import NONE, EvalError, Optional, UInt, Value, kind_of
 from kdsl.plan.views import VIEW_FUNCTIONS, method_name, method_of
@@ -93,11 +94,11 @@ class Compiler:
             case CallFn():
                 return self._fn_call(expr)
             case ListOf():
-                return compile_list(expr, self.compile)
+                return paying(compile_list(expr, self.compile), expr.type)
             case MapOf():
-                return compile_map(expr, self.compile)
+                return paying(compile_map(expr, self.compile), expr.type)
             case Comprehension() if self._lower is not None and is_over_nodes(expr):
-                return compile_over_nodes(expr, self.compile, self.needs, self._lower)
+                return paying(compile_over_nodes(expr, self.compile, self.needs, self._lower), expr.type)
             case Comprehension():
                 return compile_comprehension(expr, self.compile)
             case Aggregate():
@@ -128,6 +129,8 @@ class Compiler:
     def _call(self, expr: CallOf) -> Closure:
         if expr.function in LAZY:
             return LAZY[expr.function](expr, self.compile)
+        if expr.function in SEARCHES:
+            return compile_search(expr, self.compile)
         implementation = IMPLEMENTATIONS.get(expr.overload)
         weighs = has_weight(expr.function, (arg.type for arg in expr.args))
         if implementation is not None:

@@ -8,7 +8,7 @@ from kdsl.check.typed import Comprehension, Macro
 from kdsl.check.types import STRING, Type
 from kdsl.plan.scalar.frame import Closure, Compile, Frame
 from kdsl.plan.scalar.logic import truth
-from kdsl.plan.scalar.meter import spend
+from kdsl.plan.scalar.meter import paying, spend
 from kdsl.plan.values import EvalError, Value, from_key, keys_of, kind_of, to_key
 
 Each = Callable[[Frame], Iterator[None]]
@@ -27,6 +27,11 @@ def compile_comprehension(expr: Comprehension, compile: Compile) -> Closure:
     if expr.where is not None:
         each = _where(each, truth(expr.where, compile))
     body = compile(expr.body)
+    return paying(_results(expr, each, body), expr.type)
+
+
+def _results(expr: Comprehension, each: Each, body: Closure) -> Closure:
+    """Compile a macro that makes a list or map of what comes of each element."""
     match expr.macro:
         case Macro.TRANSFORM_MAP:
             return _transform_map(each, body, expr.variables[0].slot)

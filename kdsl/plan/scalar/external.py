@@ -12,6 +12,8 @@ from typing import Any, Final
 from kdsl.base.quantity import Quantity
 from kdsl.check.model import ExternalFn
 from kdsl.check.types import Type
+from kdsl.hooks.containment import ForeignError, contain, items_of, kind_name, origin_of
+from kdsl.hooks.faults import lines_of
 from kdsl.plan.nodelist import LISTS
 from kdsl.plan.scalar.frame import Closure, Frame
 from kdsl.plan.scalar.meter import spend, spend_on
@@ -71,9 +73,10 @@ def compile_external(fn: ExternalFn, args: Sequence[Closure]) -> Closure:
 def call_external(fn: ExternalFn, values: Sequence[Value]) -> Value:
     """Call the function with values of its types; EvalError where it raises or returns another type."""
     try:
-        result = fn.call(*map(to_python, values))
-    except (Exception, SystemExit) as cause:
-        raise EvalError(f"{_name(fn)} raised {type(cause).__name__}: {cause}") from cause
+        result = contain(fn.call, *map(to_python, values))
+    except ForeignError as error:
+        lines = lines_of(origin_of(error).__traceback__)
+        raise EvalError(f"{_name(fn)} raised {error}", lines) from error
     try:
         return from_python(result, fn.result)
     except EvalError as error:
@@ -99,15 +102,18 @@ def from_python(value: Any, type_: Type) -> Value:
     """Return what a function gave as a value of its declared type; EvalError where it is none."""
     match type_:
         case Type("list", (item,)):
-            _expect(isinstance(value, (tuple, list)), value)
-            return checked_list((from_python(each, item) for each in value), len(value))
+            _expect(issubclass(type(value), (tuple, list)), value)
+            items = items_of(value) or ()
+            return checked_list((from_python(each, item) for each in items), len(items))
         case Type("map", (key, item)):
-            _expect(isinstance(value, dict), value)
-            return to_map((from_python(name, key), from_python(each, item)) for name, each in value.items())
+            _expect(issubclass(type(value), dict), value)
+            entries = tuple(dict.items(value))  # its own: a subclass may tell others
+            return to_map((from_python(name, key), from_python(each, item)) for name, each in entries)
         case Type("optional", (item,)):
             return NONE if value is None else Optional(from_python(value, item))
         case Type(name):
-            # The class itself: True is no int, and what numpy returns is none either.
+            # The class itself, which `isinstance` would ask the value for: True is no int, and what numpy
+            # returns is none either.
             _expect(type(value) is _PLAIN[name], value)
             check = _CHECKED.get(name)
             return value if check is None else check(value)
@@ -115,7 +121,7 @@ def from_python(value: Any, type_: Type) -> Value:
 
 def _expect(fits: bool, value: Any) -> None:
     if not fits:
-        raise EvalError(f"it is {type(value).__name__}")
+        raise EvalError(f"it is {kind_name(value)}")
 
 
 def _name(fn: ExternalFn) -> str:

@@ -34,9 +34,15 @@ UNSET: Final = _Unset()
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """What a lazy variable holds that has no value."""
+    """What a lazy variable holds that has no value: why, and the lines of a plugin that raised."""
 
+    kind: type[EvalError]
     message: str
+    code: tuple[tuple[str, int, str], ...]
+
+    @property
+    def error(self) -> EvalError:
+        return self.kind(self.message, self.code)
 
 
 _MOST_ITEMS: Final = 1024
@@ -56,7 +62,7 @@ def value_or_failure(compute: Closure, frame: Frame) -> Value:
     try:
         return compute(frame)
     except EvalError as error:
-        return _Failed(error.message)
+        return _Failed(error.__class__, error.message, error.code)
 
 
 def lazy_reader(slot: int, compute: Closure) -> Closure:
@@ -67,7 +73,7 @@ def lazy_reader(slot: int, compute: Closure) -> Closure:
         if value is UNSET:
             value = frame[slot] = value_or_failure(compute, frame)
         if value.__class__ is _Failed:
-            raise EvalError(value.message)
+            raise value.error
         return value
 
     return read
@@ -156,7 +162,7 @@ def item_reader(slot: int, items: list[Closure], compute: Closure) -> Closure:
                 known.clear()
             entry = known[key] = (value_or_failure(compute, frame), values)
         if entry[0].__class__ is _Failed:
-            raise EvalError(entry[0].message)
+            raise entry[0].error
         return entry[0]
 
     return read

@@ -133,4 +133,4 @@ class Skips:
                 absent |= view.absent
                 counts += view.counts
         store = TallyStore.of(snapshot)
-        return _Opinion(snapshot, epoch, frozenset(skipping), store, tuple(sorted(absent)), tuple(counts))
+        return _Opinion(snapshot, epoch, frozenset(skipping), store, tuple(absent), tuple(counts))

@@ -135,3 +135,8 @@ def test_equality_of_doubles_is_that_of_cel(pairs: list[tuple[float, float]]) ->
     found = equality(Column(left), Column(right), np.float64)
     assert isinstance(found, Column)
     assert found.values.tolist() == [IMPLEMENTATIONS["equals"](*pair) for pair in pairs]
+
+
+def test_each_kernel_is_one_of_a_function_there_is() -> None:
+    """Else nobody would ask it, and its function would be computed node by node."""
+    assert set(KERNELS) <= set(IMPLEMENTATIONS)

@@ -139,6 +139,18 @@ def test_keys_that_all_nodes_have_cost_what_looking_costs(labels: dict[str, str]
     assert found[0] == found[1] == [NO_SCORE_INT if steps < 16 else 14 + len(labels)] * 16
 
 
+@pytest.mark.parametrize("steps", range(28, 52))
+def test_all_at_once_never_takes_more_steps_than_there_are(steps: int) -> None:
+    """One after the other pays 3 steps for each second of 16 nodes, all at once for all."""
+    facts = [NodeFacts(f"n{at}") for at in range(16)]
+    nodes = NodeSet.all(
+        cluster(facts, [PodInfo(f"p{at}", node_name=f"n{at}") for at in range(0, 16, 2)]).snapshot()
+    )
+    body = "let chosen = feasible.filter(n, n.podCount > 0 || [1, 2].exists(i, i > n.podCount))\nvalue chosen.size()"
+    found = [scores(body, PodInfo("p"), nodes, at_once, Steps(pod=steps)) for at_once in (True, False)]
+    assert found[0] == found[1] == [NO_SCORE_INT if steps < 32 else 16] * 16
+
+
 @pytest.mark.parametrize("items", [[], ["a"], ["b", "a", "b", "c", "a"]])
 def test_strings_by_code_are_a_list(items: list[str]) -> None:
     values = ["", "c", "a", "b", "a"]

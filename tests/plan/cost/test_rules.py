@@ -24,7 +24,7 @@ from tests.plan.lab import DEFAULT_QUEUE, nodes_of, rules
 from tests.plan.standing.test_joined import NODES, PODS, answers, predicates, scores
 
 VIEWS = load_views()
-UNBOUNDED_STEPS = Steps(10**12, 10**12)
+UNBOUNDED_STEPS = Steps(10**12, 10**12, 10**12, 10**12)
 
 
 def rule_set(kind: str, body: str, declarations: str = "") -> RuleSet:
@@ -148,6 +148,9 @@ LARGER = [
     ("score", 'value node.labels.transformMap(k, v, [k, v, k + v]).transformList(k, v, v.size()).sum()'),
     ("score", 'value node.labels.transformMapEntry(k, v, {v: [k], v + k: [v, v]}).size()'),
     ("score", 'value node.labels.map(k, [[k, k + k]]).flatten(2).sortBy(k, k + "ab").map(k, k.size()).sum()'),
+    ("predicate", 'require node.labels.all(k, k.matches("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$") || k.find("l+.$") == k) else "x"'),
+    ("predicate", 'require node.labels.all(k, node.labels[k].matches(k + "{2}") || node.name.findAll(pod.name + "*").size() > 3) else "x"'),
+    ("score", 'value node.labels.map(k, k.findAll("[a-c]").size() + k.findAll("a*?", 3).join("").size()).sum()'),
     ("score", "let l = node.taints.map(t, [t.key, t.value]) value l == l + l ? 1 : l.map(x, x.join()).size()"),
 ]  # fmt: skip
 
@@ -186,6 +189,9 @@ BIG_NODE = NodeFacts(
 @example(LARGER[5], BIG_NODE, BIG_POD)
 @example(LARGER[6], BIG_NODE, BIG_POD)
 @example(LARGER[7], BIG_NODE, BIG_POD)
+@example(LARGER[8], BIG_NODE, BIG_POD)
+@example(LARGER[9], BIG_NODE, BIG_POD)
+@example(LARGER[10], BIG_NODE, BIG_POD)
 def test_no_run_takes_more_than_its_formula_says(
     rule: tuple[str, str], facts: NodeFacts, pod: PodInfo
 ) -> None:

@@ -25,11 +25,14 @@ def choose(
     all_cards = [Card(name, "K", "K", 4, 100, 100, index=ord(name) - ord("a")) for name in cards]
 
     def read(name: str, device: Card | None = None, other: Card | None = None) -> Any:
-        value = fields[name]
+        value = fields.get(name)
         return value[device.id] if isinstance(value, Mapping) and device is not None else value
 
+    def charged(place: int) -> Candidate:
+        return Candidate(all_cards[place], place, 0, 0, 1, "K")
+
     fitting: Sequence[Candidate] = [
-        Candidate(card, place, 0, 0, 1, "K") for place, card in enumerate(all_cards) if card.id not in unfit
+        each for each in (charged(place) for place in range(len(all_cards))) if each.card.id not in unfit
     ]
-    chosen = chooser(Choice(count, fitting, all_cards, read, rejected or {}))
+    chosen = chooser(Choice(count, fitting, all_cards, read, rejected or {}, charged))
     return chosen if isinstance(chosen, Refusal) else "".join(one.card.id for one in chosen)

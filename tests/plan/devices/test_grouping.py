@@ -14,7 +14,7 @@ def choose(written: str, count: int) -> str | int:
     cards = [card(f"{place}", memory=1) for place in range(len(written))]
     names = {each.id: written[place].strip(".") for place, each in enumerate(cards)}
     fitting = [Candidate(each, place, 1, 1, 1, "K") for place, each in enumerate(cards)]
-    chosen = groups(Choice(count, fitting, cards, lambda _, each: names[each.id], {}))
+    chosen = groups(Choice(count, fitting, cards, lambda _, each: names[each.id], {}, fitting.__getitem__))
     return chosen.count if isinstance(chosen, Refusal) else "".join(str(one.place) for one in chosen)
 
 

@@ -38,7 +38,8 @@ def choose(count: int, *cards: tuple[str, int, list[dict[str, Any]]], **fields: 
         Candidate(Card(name, "K", "K", 7, 800, 100), place, memory, 0, 1, "K")
         for place, (name, (memory, _)) in enumerate(by_name.items())
     ]
-    chosen = intervals(Choice(count, fitting, [one.card for one in fitting], read, {"Sick": 1}))
+    cards = [one.card for one in fitting]
+    chosen = intervals(Choice(count, fitting, cards, read, {"Sick": 1}, fitting.__getitem__))
     if isinstance(chosen, Refusal):
         return chosen
     return " ".join(_shown(one) for one in chosen)
@@ -88,3 +89,12 @@ def test_no_part_at_all() -> None:
 def test_a_profile_that_is_none(broken: Any) -> None:
     with pytest.raises(EvalError):
         choose(1, ("a", 5, [broken]))
+
+
+@pytest.mark.parametrize("field", ["memory", "cores"])
+def test_amounts_of_a_profile_are_within_32_bits(field: str) -> None:
+    largest = 2**31 - 1
+    assert choose(1, ("a", 5, [profile("1g", 100, 1, 0) | {"cores": 0, field: largest}])) == "a:1g@0"
+    for beyond in (largest + 1, -1):
+        with pytest.raises(EvalError, match="no amount of a profile"):
+            choose(1, ("a", 5, [profile("1g", 100, 1, 0) | {field: beyond}]))

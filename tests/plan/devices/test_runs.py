@@ -27,3 +27,17 @@ NONE = Refusal(counts={"": 1})
 def test_runs(count: int, unfit: str, step: int, expected: str | Refusal) -> None:
     """Cards are tried from the end, so the first to stand is the last to be tried."""
     assert choose(runs, count, "hgfedcba", unfit, step=step) == expected
+
+
+@pytest.mark.parametrize(
+    "count, order, unfit, step, expected",
+    [
+        pytest.param(2, "dcba", "", 1, "ab", id="places and indexes are the same"),
+        pytest.param(2, "dbac", "c", 1, "bc", id="the card of an index is taken whether it fits or not"),
+        pytest.param(2, "abcd", "d", 2, "cd", id="places decide which run does"),
+        pytest.param(2, "fe", "", 1, NONE, id="no card has the indexes"),
+        pytest.param(2, "abcd", "bd", 1, NONE, id="no run fits"),
+    ],
+)
+def test_places_as_indexes(count: int, order: str, unfit: str, step: int, expected: str | Refusal) -> None:
+    assert choose(runs, count, order, unfit, step=step, byIndex=True) == expected

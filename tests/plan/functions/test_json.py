@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.plan.functions.collections import number_range
-from kdsl.plan.functions.encoders import decode_json, encode_json
+from kdsl.plan.functions.encoders import DEEPEST_JSON, decode_json, encode_json
 from kdsl.plan.values import EvalError
 
 from tests.plan.lab import evaluate
@@ -60,3 +60,10 @@ def test_long_ranges_are_refused() -> None:
 def test_no_json_for_bytes() -> None:
     with pytest.raises(EvalError, match="no JSON for a bytes"):
         encode_json(b"x")
+
+
+def test_json_is_as_deep_as_what_goes_through_it_can_go() -> None:
+    deep, deeper = "[" * DEEPEST_JSON + "]" * DEEPEST_JSON, '{"a":' * DEEPEST_JSON + "{}" + "}" * DEEPEST_JSON
+    assert encode_json(decode_json(deep)) == deep
+    with pytest.raises(EvalError, match="JSON of more than 100 levels"):
+        decode_json(deeper)

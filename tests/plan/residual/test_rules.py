@@ -55,6 +55,10 @@ PREDICATES = {
             'require ((found + "!") == "x!") else ${0}: ${"x!"} is not ${found}',
         ],
     ),
+    "of a loop over known items those remain that it chooses": (
+        'for x in [1, 2, 3] where x != pod.priority { require x != node.podCount else "is ${x}" }',
+        ["require (1 != node.podCount) else is ${1}", "require (3 != node.podCount) else is ${3}"],
+    ),
     "a loop whose items are chosen by nodes stays": (
         'for x in [1, 2, 3] where x < node.podCount { require x * 2 != twice(pod.priority) else "is ${x}" }',
         [

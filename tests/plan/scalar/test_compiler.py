@@ -180,3 +180,12 @@ def test_list_of_constants() -> None:
     assert evaluate("s in ['a', 'b']", types, "a", None, ()) is True
     assert evaluate("d in [1, 2]", types, "a", 1.0, ()) is True
     assert evaluate("1 in l", types, "a", None, (1,)) is True
+
+
+@pytest.mark.parametrize("word", ["==", "!="])
+def test_of_two_sides_that_fail_the_first_says_why(word: str) -> None:
+    found = [
+        evaluate(text, {"x": INT}, 0)
+        for text in (f"5 / x {word} 5 % x", f"double(5 % x) {word} double(5 / x)")
+    ]
+    assert [getattr(each, "message", each) for each in found] == ["division by zero", "modulus by zero"]

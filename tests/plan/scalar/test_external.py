@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -66,6 +69,38 @@ def test_what_is_not_of_the_declared_type(type_: str, plain: Any, why: str) -> N
         from_python(plain, parse_type(type_))
 
 
+class EndlessList(list[Any]):
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.repeat(1)
+
+    def __len__(self) -> int:
+        return 0
+
+
+class EndlessDict(dict[Any, Any]):
+    def items(self) -> Any:
+        return ((str(at), at) for at in itertools.count())
+
+
+def test_a_collection_has_the_items_that_it_has_whatever_it_says() -> None:
+    assert from_python(EndlessList([7, 8]), parse_type("list(int)")) == (7, 8)
+    assert from_python(EndlessDict(a=1), parse_type("map(string, int)")) == {"a": 1}
+
+
+class Sly:
+    """A value that pretends to be of another class, and fails whoever asks."""
+
+    @property
+    def __class__(self) -> type:
+        raise SystemExit(3)
+
+
+@pytest.mark.parametrize("type_", ["int", "list(int)", "map(string, int)", "optional(int)"])
+def test_a_value_is_not_asked_for_its_class(type_: str) -> None:
+    with pytest.raises(EvalError, match=r"^it is Sly$"):
+        from_python(Sly(), parse_type(type_))
+
+
 def external(call: Any, cost: int = 10) -> ExternalFn:
     return ExternalFn("plugins.Racks.f", "racks", (), INT, frozenset(), cost, call)
 
@@ -78,11 +113,26 @@ def leave() -> Any:
     raise SystemExit(3)
 
 
+def cancel() -> Any:
+    raise asyncio.CancelledError
+
+
+class HiddenError(Exception):
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+def hide() -> Any:
+    raise HiddenError
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (boom, "`plugins.Racks.f` of plugin `racks` raised LookupError: gone"),
         (leave, "`plugins.Racks.f` of plugin `racks` raised SystemExit: 3"),
+        (cancel, "`plugins.Racks.f` of plugin `racks` raised CancelledError"),
+        (hide, "`plugins.Racks.f` of plugin `racks` raised HiddenError: its text raises SystemExit"),
         (lambda: "x", "`plugins.Racks.f` of plugin `racks` did not return int: it is str"),
     ],
 )

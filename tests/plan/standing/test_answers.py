@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kdsl.base.resources import Resources
+from kdsl.cluster import looks
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.pod import PodInfo
@@ -50,6 +51,29 @@ def test_what_all_nodes_answer_is_known_without_a_look_at_them_until_one_changes
     changed, only = answers.get(live.order, compute)
     assert (changed.tolist(), only) == ([0, 1, 0], None)
     assert len(asked) == (2 if by_look else 4)
+
+
+def test_what_all_nodes_answer_is_found_out_anew_when_looks_are_numbered_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(looks, "_SPARE", 0)
+    cache = cluster(1)
+    live = cache.snapshot().live
+    answers = ByLook(live, INT64)
+
+    def compute(rows: Rows) -> NDArray[np.int64]:
+        return np.array([live.info(row).pod_count for row in rows.tolist()], np.int64)
+
+    generation, placed = live.looks.generation, 0
+    while live.looks.generation == generation:
+        cache.assume(POD.with_fields(name=f"p{placed}"), "n0")
+        placed += 1
+        cache.snapshot()
+        answers.refresh()
+        assert answers.only is None
+        assert answers.get(live.order, compute)[0].tolist() == [placed]
+    answers.refresh()
+    assert (answers.only, answers.least) == (placed, placed)
 
 
 def test_pods_make_no_difference_to_what_does_not_depend_on_usage() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ from kdsl.plan.standing.scores import JoinedScores
 from numpy.typing import NDArray
 
 from tests.plan.expressions import Expressions
-from tests.plan.lab import DEFAULT_QUEUE, compile_rules, predicate, score
+from tests.plan.lab import DEFAULT_QUEUE, compile_rules, compiler, predicate, score
 
 INT_LEAVES = st.sampled_from(
     [
@@ -230,13 +231,13 @@ def profile_of_scores(bodies: list[tuple[str, str]]) -> str:
 def test_joined_predicates_answer_as_they_do_alone(
     bodies: list[str], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]]
 ) -> None:
-    text = profile_of(bodies)
-    warm, cache = JoinedPredicates(compile_rules(text).predicates), ClusterCache()
+    compiled = compiler(profile_of(bodies))
+    warm, cache = JoinedPredicates(compiled().predicates), ClusterCache()
     cache.add_node(NodeFacts("n1"))
     for change, pod in steps:
         change(cache)
         nodes = NodeSet.all(cache.snapshot())
-        fresh = [each for each in compile_rules(text).predicates if isinstance(each, PredicatePlugin)]
+        fresh = [each for each in compiled().predicates if isinstance(each, PredicatePlugin)]
         expected = one_by_one(fresh, pod, nodes)
         assert joined_answers(warm, pod, nodes) == expected
         assert joined_answers(warm, pod, nodes) == expected
@@ -290,21 +291,22 @@ def test_joined_rules_answer_for_one_node_after_the_other_as_they_do_alone(
     score_bodies: list[tuple[str, str]],
     steps: list[tuple[Callable[[ClusterCache], object], PodInfo]],
 ) -> None:
-    text, score_text = profile_of(bodies), profile_of_scores([*score_bodies, ("value 1", "")])
-    warm, cache = JoinedPredicates(compile_rules(text).predicates), ClusterCache()
-    warm_scores = JoinedScores(compile_rules(score_text).scores)
+    compiled = compiler(profile_of(bodies))
+    scoring = compiler(profile_of_scores([*score_bodies, ("value 1", "")]))
+    warm, cache = JoinedPredicates(compiled().predicates), ClusterCache()
+    warm_scores = JoinedScores(scoring().scores)
     cache.add_node(NodeFacts("n1"))
     for change, pod in steps:
         change(cache)
         nodes = NodeSet.all(cache.snapshot())
         for at in range(len(nodes)):
             one = nodes.take(np.array([at]))
-            fresh = [each for each in compile_rules(text).predicates if isinstance(each, PredicatePlugin)]
+            fresh = [each for each in compiled().predicates if isinstance(each, PredicatePlugin)]
             assert joined_answers(warm, pod, one) == one_by_one(fresh, pod, one)
             state = CycleState()
             warm_scores.pre_score(state, pod, one)
             totals = warm_scores.totals(state, pod, one)
-            expected = sum_of_each(compile_rules(score_text).scores, pod, one)
+            expected = sum_of_each(scoring().scores, pod, one)
             assert (None if totals is None else totals.tolist()) == expected
 
 
@@ -349,13 +351,13 @@ def test_what_rules_find_out_about_a_kind_of_pod_stays_known_when_nodes_change(
 def test_joined_predicates_judge_other_pods_on_a_node_as_they_do_alone(
     bodies: list[str], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]], added: list[PodInfo]
 ) -> None:
-    text = profile_of(bodies)
-    warm, cache = JoinedPredicates(compile_rules(text).predicates), ClusterCache()
+    compiled = compiler(profile_of(bodies))
+    warm, cache = JoinedPredicates(compiled().predicates), ClusterCache()
     cache.add_node(NodeFacts("n1"))
     for change, pod in steps:
         change(cache)
         nodes = NodeSet.all(cache.snapshot())
-        plugins = [each for each in compile_rules(text).predicates if isinstance(each, PredicatePlugin)]
+        plugins = [each for each in compiled().predicates if isinstance(each, PredicatePlugin)]
         alone, together = CycleState(), CycleState()
         answered = [(each.name, each.pre_filter(alone, pod, nodes)) for each in plugins]
         joined = answers_of(warm.pre_filter(together, pod, nodes))
@@ -377,6 +379,52 @@ def test_joined_predicates_judge_other_pods_on_a_node_as_they_do_alone(
                 found = told(column_of(warm, together, pod, one)[0])
                 assert found == first_rejection(plugins, alone, pod, one)
         assert joined_answers(warm, pod, nodes) == one_by_one(plugins, pod, nodes)
+
+
+@pytest.mark.parametrize(
+    "condition", ["!node.unschedulable", "!node.unschedulable && node.podCount < 3", '"k" in node.labels']
+)
+def test_what_if_a_node_were_another_is_not_what_is_known_of_it(condition: str) -> None:
+    """Of another node nothing is kept, whether pods make a difference to the rule or not."""
+    joined = JoinedPredicates([predicate(f'require {condition} else "no"')])
+    good, bad_ = NodeFacts("n", labels=FrozenMap({"k": "a"})), NodeFacts("n", unschedulable=True)
+    for facts, other in ((good, bad_), (bad_, good)):
+        cache, pod, state = ClusterCache(), PodInfo("p"), CycleState()
+        cache.add_node(facts)
+        nodes = NodeSet.all(cache.snapshot())
+        joined.pre_filter(state, pod, nodes)
+        assert bool(told(column_of(joined, state, pod, nodes)[0])) is (facts is bad_)
+        node = nodes.snapshot.info(0).with_facts(other)
+        for changed in (node, node.with_pod(PodInfo("q", node_name="n"))):
+            one = NodeSet(nodes.snapshot.overlay(0, changed), np.array([0], np.int32))
+            assert bool(told(column_of(joined, state, pod, one)[0])) is (other is bad_)
+
+
+def test_a_what_if_is_judged_once_for_all_nodes_that_would_look_alike(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judged: list[str] = []
+    verdicts_of = PredicatePlugin.verdicts_of
+
+    def watched(plugin: PredicatePlugin, pod: PodInfo, nodes: NodeSet, *rest: Any) -> NDArray[np.int32]:
+        judged.extend(nodes.names())
+        return verdicts_of(plugin, pod, nodes, *rest)
+
+    joined = JoinedPredicates([predicate('require node.podCount < 2 else "full"')])
+    cache, pod, state = ClusterCache(), PodInfo("p"), CycleState()
+    for name in ("n0", "n1", "n2"):
+        cache.add_node(NodeFacts(name))
+    nodes = NodeSet.all(cache.snapshot())
+    joined.pre_filter(state, pod, nodes)
+    monkeypatch.setattr(PredicatePlugin, "verdicts_of", watched)
+    for row in nodes.rows.tolist():
+        for count, is_full in ((1, False), (2, True)):
+            node = nodes.snapshot.info(row)
+            for number in range(count):
+                node = node.with_pod(PodInfo(f"q{number}", node_name=node.name))
+            one = NodeSet(nodes.snapshot.overlay(row, node), np.array([row], np.int32))
+            assert bool(told(column_of(joined, state, pod, one)[0])) is is_full
+    assert judged == ["n0", "n0"]
 
 
 def first_rejection(
@@ -424,15 +472,15 @@ def test_a_look_is_imagined_once() -> None:
 def test_joined_scores_add_up_to_the_sum_of_each(
     bodies: list[tuple[str, str]], steps: list[tuple[Callable[[ClusterCache], object], PodInfo]]
 ) -> None:
-    text = profile_of_scores(bodies)
-    warm, cache = JoinedScores(compile_rules(text).scores), ClusterCache()
+    compiled = compiler(profile_of_scores(bodies))
+    warm, cache = JoinedScores(compiled().scores), ClusterCache()
     cache.add_node(NodeFacts("n1"))
     for change, pod in steps:
         change(cache)
         nodes = NodeSet.all(cache.snapshot())
         if not len(nodes):
             continue
-        expected = sum_of_each(compile_rules(text).scores, pod, nodes)
+        expected = sum_of_each(compiled().scores, pod, nodes)
         for _ in range(2):
             state = CycleState()
             assert warm.pre_score(state, pod, nodes) == set()
