@@ -10,6 +10,7 @@ from kdsl.cycle.attempt import Attempt
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Wait
 from kdsl.hooks.status import Code, Status
+from kdsl.hooks.table import Calls, OnNode
 
 MINUTE = 60 * 10**9
 MAX_WAIT = 15 * MINUTE
@@ -49,19 +50,51 @@ def run_permits(attempt: Attempt, node: str) -> Permission:
     return Permission(waits=waits) if waits else _GRANTED
 
 
-def run_binding(attempt: Attempt, node: str) -> Status | None:
-    """Run PreBind and Bind; raise PluginError where a plugin does not succeed.
+def pre_binds_with_work(attempt: Attempt, node: str) -> Calls[OnNode]:
+    """Return the PreBind hooks that have something to do for the pod; raise PluginError for one that cannot
+    tell.
 
-    The first Bind hook that does not answer SKIP has the last word. Returns an error status where all pass
-    the pod on.
+    A plugin that is not asked may have something to do.
     """
-    for plugin, call in attempt.table.pre_binds:
+    table = attempt.table
+    if not table.pre_flights:
+        return table.pre_binds
+    found = []
+    for plugin, call in table.pre_binds:
+        flight = table.pre_flights.get(plugin)
+        if flight is None or _has_work(attempt, node, plugin, flight):
+            found.append((plugin, call))
+    return tuple(found)
+
+
+def _has_work(attempt: Attempt, node: str, plugin: str, flight: OnNode) -> bool:
+    try:
+        status = flight(attempt.state, attempt.pod, node)
+    except Exception as cause:
+        raise PluginError.raised(plugin, "pre_bind_pre_flight", cause) from cause
+    if status is None or status.code is Code.SUCCESS:
+        return True
+    if status.code is not Code.SKIP:
+        raise PluginError.answered(plugin, "pre_bind_pre_flight", status)
+    return False
+
+
+def run_pre_binds(attempt: Attempt, node: str, calls: Calls[OnNode]) -> None:
+    """Run PreBind hooks; raise PluginError where one does not succeed."""
+    for plugin, call in calls:
         try:
             status = call(attempt.state, attempt.pod, node)
         except Exception as cause:
             raise PluginError.raised(plugin, "pre_bind", cause) from cause
         if status is not None and status.code not in (Code.SUCCESS, Code.SKIP):
             raise PluginError.answered(plugin, "pre_bind", status)
+
+
+def run_binds(attempt: Attempt, node: str) -> Status | None:
+    """Run Bind hooks; raise PluginError where one does not succeed.
+
+    The first that does not answer SKIP has the last word. Returns an error status where all pass the pod on.
+    """
     for plugin, call in attempt.table.binds:
         try:
             status = call(attempt.state, attempt.pod, node)

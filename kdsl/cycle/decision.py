@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import Status
 
 
@@ -28,13 +29,14 @@ class Outcome(StrEnum):
     """What an attempt came to.
 
     `skipped`: there was nothing to decide, since the pod is being deleted, is on a node already, or asks
-    for a scheduler that is not here.
+    for a scheduler that is not here. `binding`: the pod has its node, and is being bound beside the cycle.
     """
 
     PLACED = "placed"
     UNSCHEDULABLE = "unschedulable"
     GATED = "gated"
     WAITING = "waiting"
+    BINDING = "binding"
     ERROR = "error"
     SKIPPED = "skipped"
 
@@ -52,13 +54,14 @@ class TieBreak(StrEnum):
 
 
 class Rejection(Struct, frozen=True):
-    """How many nodes one rule rejected with one reason."""
+    """How many nodes one rule rejected with one reason, which may be that of an error."""
 
     plugin: str
     code: str
     reason: str
     site: str
     nodes: int
+    is_error: bool = False
 
 
 class PreFilter(Struct, frozen=True):
@@ -127,9 +130,9 @@ class Decision(Struct, frozen=True):
     search began, `sampled` how many feasible nodes were looked for. `tied` counts the nodes that shared the
     highest `total`. `postfilter` is what came of asking for room, None where nobody was asked: `nominated`
     and `victims` say how the pod gets it. `message` is the FitError or error text of a pod that was not
-    placed; `faults` are errors of plugins that did not change the outcome: they came too late (`unreserve`,
-    `post_bind`), or the configuration says to go on. `turned_away` is the rejection of the chosen node by a
-    Reserve or Permit plugin.
+    placed; `faults` are all errors of rules and plugins: those that ended the attempt, those that rejected
+    nodes, and those that were passed over. `turned_away` is the rejection of the chosen node by a Reserve or
+    Permit plugin.
     """
 
     pod: str
@@ -137,7 +140,7 @@ class Decision(Struct, frozen=True):
     outcome: Outcome
     node: str = ""
     message: str = ""
-    faults: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
     evaluated: int = 0
     feasible: int = 0
     nodes: int = 0

@@ -18,12 +18,13 @@ from kdsl.cluster.events import ClusterEvent
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cycle.attempt import Attempt
+from kdsl.cycle.bindings import BindAtOnce, BindingResult, Bindings, Reserved
 from kdsl.cycle.decision import Decision, Detail, Outcome, TieBreak
 from kdsl.cycle.fit_error import NO_NODES
 from kdsl.cycle.judging import Contested, Judge
 from kdsl.cycle.nominator import Nominator
 from kdsl.cycle.pending import rejectors_of
-from kdsl.cycle.placing import Placer, Reserved
+from kdsl.cycle.placing import Placer
 from kdsl.cycle.ports import AttemptState, ClusterSource, DecisionSink, Evictor, Router, Tracer
 from kdsl.cycle.postfilter import MakeRoom, run_post_filters
 from kdsl.cycle.preemption.budgets import read_budgets
@@ -37,6 +38,7 @@ from kdsl.cycle.selection import Choice, select
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError
+from kdsl.hooks.faults import merged
 from kdsl.hooks.specs import QueuedPod
 from kdsl.hooks.table import Calls, HookTable
 from kdsl.hooks.wake import waking_events
@@ -78,7 +80,9 @@ class Engine:
         tracer: Tracer | None = None,
         router: Router | None = None,
         evictor: Evictor | None = None,
+        bindings: Bindings | None = None,
     ) -> None:
+        """Without `bindings` pods are bound in the midst of the cycle."""
         self._routes = Routes(tables, router)
         self._cluster = cluster
         self._clock = clock
@@ -92,7 +96,7 @@ class Engine:
         self._start = options.start
         self.nominator = Nominator(self._leaves_room)
         self.waiting = waiting if waiting is not None else WaitingPods[Reserved]()
-        self._placer = Placer(cluster, clock, self.nominator, self.waiting)
+        self._placer = Placer(cluster, clock, self.nominator, self.waiting, bindings or BindAtOnce())
         self.queue = SchedulingQueue(
             self._routes, clock, is_promised=lambda node: bool(self.nominator.pods_of(node))
         )
@@ -102,33 +106,38 @@ class Engine:
         self,
         pods: Iterable[PodInfo],
         attempts: int = 1,
-        on_turn: Callable[[PodInfo], None] = lambda pod: None,
+        on_turn: Callable[[PodInfo], Detail | None] = lambda pod: None,
     ) -> Iterator[Decision]:
         """Queue `pods` and decide them in its order: first the gated ones, last those that were held.
 
         Each gets `attempts` at most: after the first a pod is tried again where an event may have cured what
         it was rejected for, without waiting. Pods that are left stay in the queue. `on_turn` is called with a
-        pod before it is decided; it must change nothing.
+        pod before it is decided, and says in what detail (None: that of the options); it must change nothing.
         """
         spent: list[QueuedPod] = []
         for pod in pods:
-            self.nominator.add(pod)
-            gated = self.queue.add(pod)
+            gated = self.enqueue(pod)
             if gated is not None:
-                yield self._publish(self._gated(gated))
+                yield gated
         while (queued := self.queue.pop()) is not None:
             if queued.attempts > attempts:
                 spent.append(queued)
             else:
-                on_turn(queued.pod)
-                yield self.schedule_one(queued)
+                yield self.schedule_one(queued, on_turn(queued.pod))
         for queued in spent:
             self.queue.put_back(queued)
         yield from self.settle()
 
-    def schedule_one(self, item: PodInfo | QueuedPod) -> Decision:
-        """Try to place one pod. Nothing a plugin does is raised."""
-        return self._publish(self._decide(item.pod if isinstance(item, QueuedPod) else item))
+    def enqueue(self, pod: PodInfo) -> Decision | None:
+        """Queue a pod, which may be promised a node; return the decision about one that is not let in."""
+        self.nominator.add(pod)
+        gated = self.queue.add(pod)
+        return None if gated is None else self._publish(self._routed(pod, self._gated(gated)))
+
+    def schedule_one(self, item: PodInfo | QueuedPod, detail: Detail | None = None) -> Decision:
+        """Try to place one pod. Nothing a plugin does is raised. `detail` wins over that of the options."""
+        pod = item.pod if isinstance(item, QueuedPod) else item
+        return self._publish(self._routed(pod, self._decide(pod, detail or self._options.detail)))
 
     def settle(self) -> Iterator[Decision]:
         """Go on with held pods that were allowed, rejected or are out of time; the others stay held."""
@@ -138,6 +147,58 @@ class Engine:
             yield self._publish(
                 placer.bind(reserved) if rejection is None else placer.turn_away(reserved, rejection)
             )
+
+    def finish(self, result: BindingResult) -> Decision | None:
+        """End a binding that was under way; None where the pod was given up meanwhile."""
+        decision = self._placer.finish(result)
+        return None if decision is None else self._publish(decision)
+
+    def give_up(self, pod: PodInfo) -> None:
+        """Forget a pending pod that is gone, wherever it is: room set aside for it is free at once."""
+        self._placer.give_up(pod.key)
+        self.nominator.delete(pod)
+        self.queue.delete(pod.key)
+
+    def leave_queue(self, pod: PodInfo) -> None:
+        """Forget that a pod is pending: somebody has bound it. Other pods cannot use what it leaves."""
+        self.nominator.delete(pod, placed_on=pod.node_name)
+        self.queue.delete(pod.key)
+
+    def renominate(self, before: PodInfo, after: PodInfo) -> None:
+        """Follow what a pending pod's status says of its nomination, where that has changed.
+
+        Where it has not, what is known here is newer: status is written behind it.
+        """
+        old, new = before.nominated_node_name, after.nominated_node_name
+        current = self.nominator.node_of(before)
+        if new != old:
+            if new:
+                self.nominator.add(after)
+            elif current == old:
+                self.nominator.clear(after)
+            elif current:
+                self.nominator.add(after, current)
+        elif current:
+            self.nominator.add(after, current)
+
+    def takes(self, pod: PodInfo) -> bool:
+        """Tell whether a profile decides the pod."""
+        return self._routes.table_of(pod) is not None
+
+    def being_bound(self, key: str) -> PodInfo | None:
+        """Return the pod `namespace/name` as it was when its binding began, None where none is under way."""
+        reserved = self._placer.under_way.get(key)
+        return None if reserved is None else reserved.attempt.pod
+
+    @property
+    def bindings_under_way(self) -> int:
+        """The number of pods that are being bound beside the cycle."""
+        return len(self._placer.under_way)
+
+    @property
+    def continuation(self) -> EngineOptions:
+        """The options by which another engine goes on where this one is."""
+        return replace(self._options, start=self._start, attempts=self._attempts)
 
     def adopt(self, tables: Iterable[HookTable], router: Router | None, options: EngineOptions) -> None:
         """Decide by other profiles from the next attempt on. Pods that are held end as they began.
@@ -172,9 +233,16 @@ class Engine:
                 self.queue.done(decision.pod)
             case Outcome.SKIPPED:
                 self.queue.done(decision.pod, is_placed=False)
+            case Outcome.BINDING:
+                self.queue.leave(decision.pod)
             case Outcome.UNSCHEDULABLE | Outcome.ERROR:
                 self.queue.requeue(decision.pod, rejectors_of(decision))
         return decision
+
+    def _routed(self, pod: PodInfo, decision: Decision) -> Decision:
+        """Return the decision with what went wrong where the pod's profile was looked for."""
+        faults = self._routes.faults_of(pod)
+        return decision.with_fields(faults=merged((*faults, *decision.faults))) if faults else decision
 
     def _begin(self, pod: PodInfo) -> None:
         """Tell the tracer, if any, what the attempt that begins depends on."""
@@ -206,6 +274,27 @@ class Engine:
         attempt = Attempt(table, pod, self._cluster.snapshot())
         return attempt, rivals_by_row(attempt, self.nominator.rivals(attempt.pod))
 
+    def look(self, pod: PodInfo) -> Decision | None:
+        """Say in full where `pod` would go now, and do nothing about it; None where no profile takes it.
+
+        Nothing is assumed, nobody makes room, and no sink is told. The next search starts elsewhere, as after
+        any attempt.
+        """
+        table = self._routes.table_of(pod)
+        if table is None:
+            return None
+        attempt = Attempt(table, pod, self._cluster.snapshot())
+        record = Record(attempt, Detail.FULL, self._options.tie_break, table.rules or self._options.rules)
+        if not len(attempt.snapshot.order):
+            return record.decision(Outcome.UNSCHEDULABLE, message=NO_NODES)
+        try:
+            node = self._find(attempt, record)
+        except PluginError as error:
+            return record.decision(Outcome.ERROR, message=str(error), fault=error.fault)
+        if node:
+            return record.decision(Outcome.PLACED, node=node)
+        return record.decision(Outcome.UNSCHEDULABLE, message=record.diagnosis.message())
+
     def waking_events(self, key: str) -> tuple[str, ...]:
         """Say in words which events would give the pending pod `namespace/name` another attempt."""
         pending = self.queue.pending(key)
@@ -221,10 +310,15 @@ class Engine:
         table = self._routes.table_of(pod)
         profile = table.profile if table else ""
         return Decision(
-            pod.key, profile, Outcome.GATED, message=gated.status.message, rules=self._options.rules
+            pod.key,
+            profile,
+            Outcome.GATED,
+            message=gated.status.message,
+            faults=gated.status.faults,
+            rules=(table.rules if table else "") or self._options.rules,
         )
 
-    def _decide(self, pod: PodInfo) -> Decision:
+    def _decide(self, pod: PodInfo, detail: Detail) -> Decision:
         options = self._options
         self._begin(pod)
         table = self._routes.table_of(pod)
@@ -233,7 +327,7 @@ class Engine:
         if table is None or reason:
             return Decision(pod.key, profile, Outcome.SKIPPED, message=reason, rules=options.rules)
         attempt = Attempt(table, pod, self._cluster.snapshot())
-        record = Record(attempt, options.detail, options.tie_break, options.rules)
+        record = Record(attempt, detail, options.tie_break, table.rules or options.rules)
         if not len(attempt.snapshot.order):
             self.nominator.clear(pod)
             return record.decision(Outcome.UNSCHEDULABLE, message=NO_NODES)
@@ -243,7 +337,7 @@ class Engine:
                 return self._make_room(attempt, record)
         except PluginError as error:
             self.nominator.clear(pod)
-            return record.decision(Outcome.ERROR, message=str(error))
+            return record.decision(Outcome.ERROR, message=str(error), fault=error.fault)
         return self._placer.place(attempt, record.decision(Outcome.PLACED, node=node))
 
     def _reason_to_skip(self, pod: PodInfo, table: HookTable | None) -> str:
@@ -317,7 +411,11 @@ class Engine:
             self.nominator.clear(pod)
             return
         if hooks is not None:
-            for other in hooks.find_victims(pod, self.nominator.pods_of(node)):
+            try:
+                others = hooks.find_victims(pod, self.nominator.pods_of(node))
+            except Exception as cause:
+                raise PluginError.raised(hooks.plugin, "find_victims", cause) from cause
+            for other in others:
                 self.nominator.clear(other)
         self.nominator.add(pod, node)
 
@@ -330,5 +428,12 @@ class Engine:
             return
         for victim in decision.victims:
             pod = self._cluster.pod(victim.pod)
-            if pod is not None and not self.waiting.reject(victim.pod, "preemption", "preempted"):
+            if pod is not None and not self._stop(victim.pod):
                 self._evictor.evict(pod, victim.condition, attempt.pod)
+
+    def _stop(self, victim: str) -> bool:
+        """Send a victim back that is not bound yet; False where it is, or will be."""
+        reserved = self._placer.under_way.get(victim)
+        if reserved is not None:
+            return self._placer.bindings.stop(reserved)
+        return self.waiting.reject(victim, "preemption", "preempted")

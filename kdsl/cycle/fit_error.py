@@ -6,8 +6,10 @@ Used for the decision's message, the pod's condition and the FailedScheduling ev
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from kdsl.base.reasons import MAX_RECORD, MAX_RECORDED, MAX_TOGETHER, more, room
 from kdsl.cycle.decision import Rejection
 from kdsl.cycle.verdicts import Verdicts
 from kdsl.hooks.status import Code, Status
@@ -51,7 +53,7 @@ class Diagnosis:
             # Rendered first and sorted as strings, as the reference does: "10 x" comes before "2 y".
             reasons = sorted(f"{count} {reason}" for reason, count in histogram.items())
             if reasons:
-                text += f" {', '.join(reasons)}."
+                text += f" {', '.join(_readable(reasons))}."
         if self.postfilter_message:
             text += f" {self.postfilter_message}"
         return text
@@ -65,12 +67,29 @@ def single_node_message(status: Status) -> str:
 
 def rejections(counted: list[tuple[Status, int]]) -> tuple[Rejection, ...]:
     """Return one record for each plugin, code, reason and rule line, the most frequent first."""
-    totals: dict[tuple[str, str, str, str], int] = {}
+    totals: dict[tuple[str, str, str, str, bool], int] = {}
     for status, count in counted:
         for part in status.parts or (status,):
             for at, reason in enumerate(part.reasons or ("",)):
                 site = part.sites[at] if at < len(part.sites) else ""
-                key = part.plugin, part.code.label, reason, site
+                key = part.plugin, part.code.label, reason, site, part.is_error_in(reason)
                 totals[key] = totals.get(key, 0) + count
     ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
-    return tuple([Rejection(*key, count) for key, count in ordered])
+    kept = room([key[2] for key, _ in ordered], MAX_RECORDED, MAX_RECORD)
+    listed = [Rejection(*key[:4], count, key[4]) for key, count in ordered[:kept]]
+    return (*listed, *_left_out(ordered[kept:]))
+
+
+def _left_out(others: Iterable[tuple[tuple[str, str, str, str, bool], int]]) -> Iterator[Rejection]:
+    """Yield what stands for records that are left out: one for each plugin and code."""
+    found: dict[tuple[str, str, bool], list[int]] = {}
+    for (plugin, code, _, _, is_error), count in others:
+        found.setdefault((plugin, code, is_error), []).append(count)
+    for (plugin, code, is_error), counts in sorted(found.items()):
+        yield Rejection(plugin, code, more(len(counts)), "", sum(counts), is_error)
+
+
+def _readable(reasons: list[str]) -> list[str]:
+    """Return the reasons of a message, as many as somebody may read."""
+    kept = room(reasons, len(reasons), MAX_TOGETHER)
+    return reasons if kept == len(reasons) else [*reasons[:kept], more(len(reasons) - kept)]

@@ -14,6 +14,7 @@ from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.cycle.decision import Condition, Decision
 from kdsl.hooks.context import Binder
+from kdsl.hooks.faults import Fault
 
 __all__ = ["AttemptState", "Binder", "Clock", "ClusterSource", "DecisionSink", "Evictor", "Router", "Tracer"]
 
@@ -60,6 +61,10 @@ class Router(Protocol):
 
     def profile_of(self, pod: PodInfo) -> str | None:
         """Return the name of the profile; None where the pod asks for another scheduler."""
+        ...
+
+    def faults_of(self, pod: PodInfo) -> tuple[Fault, ...]:
+        """Return what went wrong where the profile was looked for."""
         ...
 
 

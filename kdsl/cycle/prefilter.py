@@ -19,13 +19,15 @@ from kdsl.hooks.status import Code, Status
 class PreFilterResult(Struct, frozen=True):
     """The pod's rejection, or the names of the candidates (None: all nodes) and who narrowed them.
 
-    `skipping` are the plugins with nothing to do, in the order of the profile.
+    `skipping` are the plugins with nothing to do, in the order of the profile. After `ended_by`
+    no plugin was asked.
     """
 
     skipping: tuple[str, ...] = ()
     rejection: Status | None = None
     names: frozenset[str] | None = None
     narrowed_by: tuple[str, ...] = ()
+    ended_by: str = ""
 
     @property
     def absent(self) -> Status:
@@ -71,7 +73,7 @@ def run_pre_filters(attempt: Attempt) -> PreFilterResult:
                 names = frozenset(answer.names) if names is None else names.intersection(answer.names)
                 if not names:
                     by = sorted(narrowed_by)
-                    return PreFilterResult(tuple(skipping), _nothing_left(by), names, tuple(by))
+                    return PreFilterResult(tuple(skipping), _nothing_left(by), names, tuple(by), plugin)
                 continue
             match answer.code:
                 case Code.SKIP:
@@ -80,7 +82,7 @@ def run_pre_filters(attempt: Attempt) -> PreFilterResult:
                 case Code.SUCCESS:
                     continue
                 case Code.UNRESOLVABLE:
-                    return PreFilterResult(tuple(skipping), answer.by(plugin))
+                    return PreFilterResult(tuple(skipping), answer.by(plugin), ended_by=plugin)
                 case Code.UNSCHEDULABLE:
                     rejection = answer.by(plugin)
                 case _:

@@ -3,6 +3,7 @@
 A pod is in one of five places. `active`: it is next, by its profile's order. `backoff`: it failed and waits,
 from one second to ten by default; pods whose attempt went wrong wait apart. `unschedulable`: rules rejected
 it, and it sleeps until an event may have cured that. `gated`: it is not let in. In flight: it is being tried.
+A pod that is being bound beside the cycle is in none of them: it comes back, or is done.
 
 There is no thread and no timer: what is due is found when a pod is asked for. All times are those of the
 clock.
@@ -11,13 +12,15 @@ clock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from kdsl.base.clock import Clock
 from kdsl.base.events import Action, Resource
 from kdsl.cluster.events import ClusterEvent, pending_pod_event
 from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.event_labels import event_label
 from kdsl.cycle.flight import InFlight
 from kdsl.cycle.heaps import Heaps
 from kdsl.cycle.pending import PendingPod, Rejectors
@@ -36,6 +39,8 @@ MAX_ASLEEP = 5 * 60 * SECOND
 every pod that is placed because of it is counted, for it tells of an event that is missing.
 """
 
+POD_ADD = "UnschedulablePodAdd"
+FAILURE = "ScheduleAttemptFailure"
 TIMEOUT = ClusterEvent(Resource.ANY, Action.ALL, label="UnschedulableTimeout")
 
 
@@ -65,14 +70,23 @@ class SchedulingQueue:
         # Pods that rules rejected, and those that are not let in.
         self._asleep = Sleepers()
         self._in_flight = InFlight()
+        self._leaving: set[str] = set()
+        self._held: set[str] = set()
         self._next_flush = clock.now() + FLUSH_EVERY
         self.flushed = 0
         self.placed_after_flush = 0
         self.wakes: Counter[str] = Counter()
+        # Pods that entered a part of the queue, by the part and what moved them.
+        self.incoming: Counter[tuple[str, str]] = Counter()
 
     def __len__(self) -> int:
         """The number of pods that could be taken now or later without another event."""
         return len(self._active) + len(self._backoff) + len(self._error_backoff)
+
+    @property
+    def has_next(self) -> bool:
+        """Tell whether `pop` has a pod to give, whatever the time is."""
+        return bool(len(self._active) or len(self._backoff))
 
     # ---- looking in --------------------------------------------------------------------------------------
 
@@ -90,18 +104,42 @@ class SchedulingQueue:
         """The pods that sleep until an event wakes them, by key, with those who rejected them."""
         return {key: self._pods[key].rejectors for key in self._asleep if not self._pods[key].refusal}
 
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The number of pods in each part."""
+        gated = sum(1 for key in self._asleep if self._pods[key].refusal is not None)
+        return {
+            "active": len(self._active),
+            "backoff": len(self._backoff) + len(self._error_backoff),
+            "unschedulable": len(self._asleep) - gated,
+            "gated": gated,
+        }
+
+    @property
+    def in_flight(self) -> int:
+        """The number of pods that are being tried."""
+        return len(self._in_flight)
+
+    def rejected(self) -> Counter[tuple[str, str]]:
+        """Count the pods that sleep, gated ones too, by plugin that rejected them and profile."""
+        return self._asleep.rejected()
+
     def pending(self, key: str) -> PendingPod | None:
         """Return what is known of the pod `namespace/name`."""
         return self._pods.get(key)
 
     def place_of(self, key: str) -> str:
-        """Return where a pod is: `active`, `backoff`, `unschedulable`, `gated`, `in flight`, or nothing."""
+        """Return where a pod is: `active`, `backoff`, `unschedulable`, `gated`, `in flight`, `leaving` (it is
+        being bound), or nothing.
+        """
         if key in self._active:
             return "active"
         if key in self._backoff or key in self._error_backoff:
             return "backoff"
         if key in self._asleep:
             return "gated" if self._pods[key].refusal else "unschedulable"
+        if key in self._leaving:
+            return "leaving"
         return "in flight" if key in self._in_flight else ""
 
     # ---- pods come, change and go ------------------------------------------------------------------------
@@ -111,7 +149,7 @@ class SchedulingQueue:
         key = pod.key
         self.delete(key)
         pending = self._pods[key] = PendingPod(key, self._queued(pod, 0))
-        self._enter(self._active, pending)
+        self._enter(self._active, pending, POD_ADD)
         return None if pending.refusal is None else GatedPod(pending.queued, pending.refusal)
 
     def update(self, pod: PodInfo) -> None:
@@ -133,8 +171,11 @@ class SchedulingQueue:
         """Forget the pod `namespace/name`, wherever it is."""
         if self._pods.pop(key, None) is None:
             return
+        self._held.discard(key)
         # INVARIANT: a pod is in one place.
-        if key in self._in_flight:
+        if key in self._leaving:
+            self._leaving.remove(key)
+        elif key in self._in_flight:
             self._in_flight.end(key)
         elif not self._asleep.remove(key):
             for heaps in (self._active, self._backoff, self._error_backoff):
@@ -149,9 +190,12 @@ class SchedulingQueue:
         went wrong.
         """
         self.flush()
-        key = self._active.pop() or self._backoff.pop()
+        key = self._active.pop()
         if key is None:
-            return None
+            key = self._backoff.pop()
+            if key is None:
+                return None
+            self.incoming["active", "PopFromBackoffQ"] += 1
         self._in_flight.start(key)
         pending = self._pods[key]
         pending.queued = queued = pending.queued.tried(1)
@@ -173,25 +217,34 @@ class SchedulingQueue:
             self.placed_after_flush += 1
         self.delete(key)
 
+    def leave(self, key: str) -> None:
+        """Let go a pod that is being bound: what happens from now on cannot cure what it may fail by."""
+        if key in self._pods and key in self._in_flight:
+            self._in_flight.end(key)
+            self._leaving.add(key)
+
     def requeue(self, key: str, rejectors: Rejectors) -> None:
         """End a failed attempt. The pod sleeps until an event may have cured its rejectors, perhaps one that
         came during the attempt; without rejectors it is tried again when it has waited.
         """
         pending = self._pods.get(key)
-        if pending is None or key not in self._in_flight:
+        if pending is None or not (key in self._in_flight or key in self._leaving):
             return
+        self._leaving.discard(key)
         events = self._in_flight.end(key)
         pending.fail(rejectors)
         pending.queued = self._queued(pending.queued.pod, pending.queued.attempts)
         if not rejectors:
-            self._wake(pending, Urgency.AFTER_BACKOFF, "ScheduleAttemptFailure")
+            self._wake(pending, Urgency.AFTER_BACKOFF, FAILURE, FAILURE)
             return
         table = self._routes.table_of(pending.queued.pod)
         self._asleep.add(pending, table)
         urgencies = ((urgency_of(pending, table, event), event) for event in events)
         urgency, event = max(urgencies, key=lambda one: one[0], default=(Urgency.NONE, TIMEOUT))
         if urgency is not Urgency.NONE:
-            self._wake(pending, urgency, _label(event))
+            self._wake(pending, urgency, _label(event), FAILURE)
+        else:
+            self.incoming["unschedulable", FAILURE] += 1
 
     # ---- events ------------------------------------------------------------------------------------------
 
@@ -212,7 +265,7 @@ class SchedulingQueue:
             pending = self._pods[key]
             urgency = urgency_of(pending, self._routes.table_of(pending.queued.pod), event)
             if urgency is not Urgency.NONE:
-                self._wake(pending, urgency, _label(event))
+                self._wake(pending, urgency, _label(event), event_label(event))
 
     def activate(self, keys: Iterable[str]) -> None:
         """Let pods be tried at once; one in flight is tried again at once if it fails."""
@@ -224,7 +277,7 @@ class SchedulingQueue:
             elif pending is not None and key not in self._active:
                 self._backoff.remove(key)
                 self._error_backoff.remove(key)
-                self._wake(pending, Urgency.AT_ONCE, force.label)
+                self._wake(pending, Urgency.AT_ONCE, force.label, force.label)
 
     def flush(self) -> None:
         """Let in who has waited long enough, and wake who has slept for more than five minutes."""
@@ -233,7 +286,7 @@ class SchedulingQueue:
             while (due := heaps.due) is not None and due < now // SECOND:
                 key = heaps.pop()
                 assert key is not None
-                self._enter(self._active, self._pods[key])
+                self._enter(self._active, self._pods[key], "BackoffComplete")
         if now < self._next_flush:
             return
         self._next_flush += ((now - self._next_flush) // FLUSH_EVERY + 1) * FLUSH_EVERY
@@ -241,10 +294,34 @@ class SchedulingQueue:
             pending = self._pods[key]
             if now - pending.queued.queued_at > MAX_ASLEEP:
                 is_gated = pending.refusal is not None
-                self._wake(pending, Urgency.AFTER_BACKOFF, TIMEOUT.label)
+                self._wake(pending, Urgency.AFTER_BACKOFF, TIMEOUT.label, TIMEOUT.label)
                 if not is_gated:
                     pending.is_flushed = True
                     self.flushed += 1
+
+    def hold(self, key: str) -> None:
+        """Keep the pod `namespace/name` from being tried until it is let go: room is being made for it."""
+        pending = self._pods.get(key)
+        if pending is None:
+            return
+        self._held.add(key)
+        for heaps in (self._active, self._backoff, self._error_backoff):
+            if heaps.remove(key):
+                self._enter(heaps, pending)
+
+    def let_go(self, key: str) -> None:
+        """End a hold; a pod that was woken meanwhile is tried when it has waited."""
+        self._held.discard(key)
+        pending = self._pods.get(key)
+        if pending is not None and pending.refusal is _HELD:
+            self._wake(pending, Urgency.AFTER_BACKOFF, "RoomIsMade", "RoomIsMade")
+
+    @property
+    def next_due(self) -> int | None:
+        """When `flush` has something to do at the earliest, in nanoseconds; None where nothing waits."""
+        dues = [heaps.due for heaps in (self._backoff, self._error_backoff)]
+        times = [(due + 1) * SECOND for due in dues if due is not None]
+        return min([*times, *((self._next_flush,) if self._asleep else ())], default=None)
 
     def reroute(self) -> None:
         """Put the waiting pods where they belong now that profiles have changed.
@@ -256,31 +333,44 @@ class SchedulingQueue:
             for key in heaps.clear():
                 self._enter(heaps, self._pods[key])
         for key in asleep:
-            self._wake(self._pods[key], Urgency.AFTER_BACKOFF, "RulesChanged")
+            self._wake(self._pods[key], Urgency.AFTER_BACKOFF, "RulesChanged", "RulesChanged")
 
     # ---- moving ------------------------------------------------------------------------------------------
 
-    def _wake(self, pending: PendingPod, urgency: Urgency, label: str) -> None:
-        """Take a pod from its sleep to where it is tried from, unless it is gated."""
+    def _wake(self, pending: PendingPod, urgency: Urgency, label: str, cause: str) -> None:
+        """Take a pod from its sleep to where it is tried from, unless it is gated.
+
+        `label` is the event that woke it, `cause` what moves it in the words of kube-scheduler's metrics.
+        """
         self.wakes[label] += 1
         heaps = self._active
         if urgency is not Urgency.AT_ONCE and self._due(pending) >= self._clock.now() // SECOND:
             heaps = self._backoff if pending.rejectors else self._error_backoff
-        self._enter(heaps, pending)
+        self._enter(heaps, pending, cause)
 
-    def _enter(self, heaps: Heaps, pending: PendingPod) -> None:
-        """Put a pod into a heap if its profile lets it in, else to sleep behind its gate."""
+    def _enter(self, heaps: Heaps, pending: PendingPod, cause: str = "") -> None:
+        """Put a pod into a heap if its profile lets it in, else to sleep behind its gate.
+
+        Without a `cause` it only gets another place, and is not counted as coming in.
+        """
         pod = pending.queued.pod
         table = self._routes.table_of(pod)
         self._asleep.remove(pending.key)
         try:
-            pending.refusal = None if table is None else _refusal(table, pod)
+            if pending.key in self._held:
+                pending.refusal = _HELD
+            else:
+                pending.refusal = None if table is None else _refusal(table, pod)
             if pending.refusal is None:
                 due = 0 if heaps is self._active else self._due(pending)
                 heaps.push(table, pending.key, pending.queued, due)
+                if cause:
+                    self.incoming["active" if heaps is self._active else "backoff", cause] += 1
                 return
         except PluginError as error:
             pending.refusal = error.status
+        if cause:
+            self.incoming["unschedulable", cause] += 1
         self._asleep.add(pending, table)
 
     def _due(self, pending: PendingPod) -> int:
@@ -294,6 +384,9 @@ class SchedulingQueue:
     def _queued(self, pod: PodInfo, attempts: int) -> QueuedPod:
         self._sequence += 1
         return QueuedPod(pod, self._clock.now(), self._sequence - 1, attempts)
+
+
+_HELD: Final = Status(Code.UNSCHEDULABLE, ("room is being made for the pod",), "DefaultPreemption")
 
 
 def _label(event: ClusterEvent) -> str:

@@ -18,12 +18,14 @@ from kdsl.cycle.decision import (
     TieBreak,
     Victim,
 )
+from kdsl.cycle.faults import faults_of
 from kdsl.cycle.fit_error import Diagnosis, rejections
 from kdsl.cycle.postfilter import PostFilterResult, statuses_of_all
 from kdsl.cycle.scoring import Scores
 from kdsl.cycle.search import Search
 from kdsl.cycle.selection import Choice
 from kdsl.cycle.verdicts import Verdicts
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import Code
 
 
@@ -47,8 +49,10 @@ class Record(Struct, eq=False):
             return Diagnosis(nodes, Verdicts.empty())
         return self.search.diagnosis(nodes)
 
-    def decision(self, outcome: Outcome, *, node: str = "", message: str = "") -> Decision:
-        """Write the decision."""
+    def decision(
+        self, outcome: Outcome, *, node: str = "", message: str = "", fault: Fault | None = None
+    ) -> Decision:
+        """Write the decision; `fault` is the error that ended the attempt, if one did."""
         attempt, search, choice, result = self.attempt, self.search, self.choice, self.postfilter
         visited = 0 if search is None else len(search.verdicts.rows)
         nominated = None if result is None else result.nominated
@@ -58,7 +62,9 @@ class Record(Struct, eq=False):
             outcome=outcome,
             node=node,
             message=message,
-            faults=tuple(attempt.state.faults),
+            faults=faults_of(
+                attempt, search, self.scores is not None, None if result is None else result.status, fault
+            ),
             evaluated=visited,
             feasible=0 if search is None else visited - search.verdicts.rejected,
             nodes=len(attempt.snapshot.order),

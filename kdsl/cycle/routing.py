@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from kdsl.cluster.pod import PodInfo
 from kdsl.cycle.ports import Router
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.table import HookTable
 
 
@@ -24,3 +25,7 @@ class Routes:
         """Return the hooks of the pod's profile; None where it is not ours to schedule."""
         name = pod.scheduler_name if self._router is None else self._router.profile_of(pod)
         return None if name is None else self._tables.get(name)
+
+    def faults_of(self, pod: PodInfo) -> tuple[Fault, ...]:
+        """Return what went wrong where the pod's profile was looked for."""
+        return () if self._router is None else self._router.faults_of(pod)

@@ -7,7 +7,7 @@ a single node.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -23,6 +23,7 @@ from kdsl.hooks.table import MAX_NODE_SCORE, Calls, PreScore, ScoreHook
 if TYPE_CHECKING:
     from kdsl.hooks.table import RawScores
 
+_INT64_MAX: Final = 2**63 - 1
 C = TypeVar("C", bound="RawScores")
 
 
@@ -64,10 +65,22 @@ def _with_added(scores: Scores, attempt: Attempt, nodes: NodeSet) -> Scores:
             for each in call(attempt.state, attempt.pod, nodes):
                 column = _integers(_column(each.scores, len(totals)))
                 added.append(ScoreColumn(each.name, each.weight, column, column))
-                totals = totals + column * each.weight
+                totals = totals + _weighted(column, each.weight, totals)
         except Exception as cause:
             raise PluginError.raised(plugin, "add_scores", cause) from cause
     return Scores(totals, lambda: (*scores.columns, *added))
+
+
+def _weighted(column: NDArray[np.int64], weight: int, totals: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return scores times their weight; ValueError where a total could not hold them."""
+    if _largest(column) * abs(weight) + _largest(totals) > _INT64_MAX:
+        raise ValueError("no total can hold its points")
+    return column * weight
+
+
+def _largest(column: NDArray[np.int64]) -> int:
+    """Return the largest distance from 0, which may be more than a column holds."""
+    return max(-int(column.min()), int(column.max())) if len(column) else 0
 
 
 def _by_profile(attempt: Attempt, nodes: NodeSet) -> Scores:

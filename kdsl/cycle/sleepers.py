@@ -5,6 +5,7 @@ An event is compared with what those wait for once, however many pods there are.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from kdsl.cluster.events import ClusterEvent
@@ -54,6 +55,14 @@ class Sleepers:
         if not self._keys[group]:
             del self._keys[group], self._wakes[group]
         return True
+
+    def rejected(self) -> Counter[tuple[str, str]]:
+        """Count the pods by plugin that must change its mind and profile: as fast as there are few kinds."""
+        found: Counter[tuple[str, str]] = Counter()
+        for (profile, plugins), keys in self._keys.items():
+            for plugin in plugins:
+                found[plugin, profile] += len(keys)
+        return found
 
     def concerned(self, event: ClusterEvent) -> list[str]:
         """Return the pods that an event could wake."""

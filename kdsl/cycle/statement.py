@@ -28,6 +28,7 @@ class Statement(Struct, eq=False):
     _cluster: ClusterSource
     _undo: list[Callable[[], None]] = []
     _is_open: bool = True
+    _has_room: bool = True
     faults: list[PluginError] = []
 
     def checkpoint(self) -> int:
@@ -48,6 +49,12 @@ class Statement(Struct, eq=False):
         """Undo the changes; the statement is over."""
         self.rollback(0)
         self._is_open = False
+
+    def release(self, pod: str) -> None:
+        """Give back at once the room of the assumed pod `namespace/name`; `discard` undoes the rest."""
+        if self._has_room:
+            self._has_room = False
+            self._cluster.forget(pod)
 
     def assume(self, attempt: Attempt, node: str) -> None:
         """Count the pod on `node` before it is bound there."""
@@ -79,7 +86,9 @@ class Statement(Struct, eq=False):
         return None
 
     def _forget(self, attempt: Attempt) -> None:
-        self._cluster.forget(attempt.pod.key)
+        # Its room may be another pod's of the same name by now.
+        if self._has_room:
+            self._cluster.forget(attempt.pod.key)
 
     def _unreserve(self, attempt: Attempt, node: str) -> None:
         for plugin, call in attempt.table.unreserves:

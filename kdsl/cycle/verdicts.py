@@ -81,9 +81,14 @@ class Verdicts(Struct, frozen=True, eq=False):
 
     def counted(self) -> list[tuple[Status, int]]:
         """Return each rejection with its number of nodes."""
-        table, counts = self.column.table, np.bincount(self.column.ids)
+        table = self.column.table
+        return [(table[number], count) for number, count in self.used()]
+
+    def used(self) -> list[tuple[int, int]]:
+        """Return the number in the table of each rejection, and how many nodes have it."""
+        counts = np.bincount(self.column.ids)
         # A table may hold far more than a column uses.
-        return [(table[number], int(counts[number])) for number in counts.nonzero()[0].tolist() if number]
+        return [(number, int(counts[number])) for number in counts.nonzero()[0].tolist() if number]
 
     def including(self, other: Verdicts) -> Verdicts:
         """Return these verdicts with the rejections of `other` on nodes that were not visited here."""

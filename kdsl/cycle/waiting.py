@@ -56,6 +56,22 @@ class WaitingPods(Generic[T]):
         held.rejection = Status(Code.UNSCHEDULABLE, (reason,), plugin)
         return True
 
+    def take(self, pod: str) -> T | None:
+        """Remove a pod, settled or not, and return its ticket; None where it is not held."""
+        held = self._held.pop(pod, None)
+        return None if held is None else held.ticket
+
+    @property
+    def deadline(self) -> int | None:
+        """When the time of a held pod is up at the earliest, None where none is held."""
+        times = (held.since + timeout for held in self._held.values() for timeout in held.timeouts.values())
+        return min(times, default=None)
+
+    @property
+    def is_any_settled(self) -> bool:
+        """Whether a pod need not wait any longer."""
+        return any(held.is_settled for held in self._held.values())
+
     def expire(self, now: int) -> None:
         """Reject the pods of which a plugin's time is up: the one that ran out first is blamed."""
         for pod, held in self._held.items():

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.clock import ManualClock
+from kdsl.cluster.pod import PodInfo
 from kdsl.cycle.decision import (
     Condition,
     Decision,
@@ -21,8 +22,9 @@ from kdsl.cycle.decision import (
     Victim,
 )
 from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.ports import AttemptState
 from kdsl.hooks.specs import Narrowed, Nominated
-from kdsl.hooks.status import Code, Status
+from kdsl.hooks.status import Code, Status, StatusColumn
 
 from tests.cycle.world import always, cluster, engine, plugin, pod, rejecting, scoring, table
 
@@ -259,6 +261,14 @@ class TestSkipped:
         decision = engine({}).schedule_one(pod(**fields))
         assert (decision.outcome, decision.message) == (Outcome.SKIPPED, message)
 
+    def test_nothing_is_told_of_a_search_that_there_was_not(self) -> None:
+        decision = engine({}).schedule_one(pod(node_name="n1"))
+        assert decision == Decision(
+            "default/p", "default", Outcome.SKIPPED, message=decision.message, evaluated=0, feasible=0, nodes=0,
+            start=0, sampled=0, total=None, tied=0, snapshot=0,
+        )  # fmt: skip
+        assert decision.prefilter == PreFilter(None, (), (), None)
+
     def test_a_pod_that_was_placed_is_not_placed_again(self) -> None:
         one = engine({})
         assert one.schedule_one(pod()).outcome is Outcome.PLACED
@@ -290,6 +300,22 @@ def test_a_plugin_that_raises_ends_the_attempt_and_nothing_else(
         assert decision.message == f"{message}ZeroDivisionError: division by zero"
         assert decision.node == ""
     assert one.nominator.node_of(pod(nominated_node_name="n1")) == ""
+
+
+def test_of_a_pod_that_prefilter_rejects_no_node_is_looked_for() -> None:
+    decision = engine({"P": plugin(pre_filter=always(refuse("no")))}, 3).schedule_one(pod())
+    assert decision.outcome is Outcome.UNSCHEDULABLE
+    found = (decision.evaluated, decision.feasible, decision.nodes, decision.start, decision.sampled)
+    assert found == (0, 0, 3, 0, 0)
+
+
+def test_an_error_is_of_the_plugin_that_signed_it() -> None:
+    """A plugin that asks others says whose answer it is; who answers with no name is itself meant."""
+    for signed, named in (("", "F"), ("Inner", "Inner")):
+        answer = Status(Code.ERROR, ("broken",), signed)
+        decision = engine({"F": plugin(filter=always(StatusColumn.of([answer] * 2)))}, 2).schedule_one(pod())
+        assert decision.outcome is Outcome.ERROR
+        assert [fault.source for fault in decision.faults] == [named]
 
 
 def test_the_search_so_far_counts_when_a_filter_fails() -> None:
@@ -355,3 +381,33 @@ def test_parallelism_changes_no_decision(
             return list(one.decisions(pod(str(at)) for at in range(3)))
 
     assert decide(*work) == decide(1, None)
+
+
+def test_where_a_plugin_goes_wrong_only_the_nodes_before_it_were_rejected() -> None:
+    def goes_wrong(node: Any) -> Status | None:
+        if node.name == "n1":
+            raise ValueError("broken")
+        return refuse("full")
+
+    decision = engine({"F": plugin(filter_node=goes_wrong)}, 4).schedule_one(pod())
+    assert (decision.outcome, decision.evaluated, decision.nodes) == (Outcome.ERROR, 1, 4)
+    assert decision.rejections == (Rejection("F", "Unschedulable", "full", "", 1),)
+
+
+def test_a_tracer_is_told_how_many_attempts_there_were_before() -> None:
+    class Tracing:
+        def __init__(self) -> None:
+            self.numbers: list[int] = []
+
+        def begin(self, pod: PodInfo, state: AttemptState) -> None:
+            self.numbers.append(state.number)
+
+        def record(self, decision: Decision) -> None:
+            self.numbers.append(-1)
+
+    tracing = Tracing()
+    engine = Engine([table({})], cluster(1), ManualClock(), EngineOptions(attempts=7), tracer=tracing)
+    with engine:
+        for name in "ab":
+            engine.schedule_one(pod(name))
+    assert tracing.numbers == [7, -1, 8, -1]

@@ -100,6 +100,31 @@ def test_points_that_cannot_be_added(answer: Any) -> None:
     assert decision.message.startswith('running AddScores plugin "Late": ')
 
 
+@pytest.mark.parametrize("is_negative", [False, True])
+@pytest.mark.parametrize("scores", [False, True])
+def test_totals_may_be_as_large_as_they_can_be_and_no_larger(scores: bool, is_negative: bool) -> None:
+    # What the rule gives is in the total already.
+    room = 2**63 - 1 - scores
+    for points, weight, is_good in (
+        (room, 1, True),
+        (room, 2, False),
+        (room + 1, -1, False),
+        (room // 2, 2, True),
+    ):
+        column = (
+            np.array([0, -points if is_negative else points]) if points < 2**63 else np.array([0, -(2**63)])
+        )
+        decision, _ = decide(scores=scores, add_scores=always([AddedScores("late", weight, column)]))
+        if is_good:
+            assert [verdict.total for verdict in decision.verdicts[1:]] == [
+                int(scores),
+                int(scores) + int(column[1]) * weight,
+            ]
+        else:
+            assert decision.outcome is Outcome.ERROR
+            assert decision.message.endswith("ValueError: no total can hold its points")
+
+
 def test_a_plugin_that_fails_to_trim_candidates() -> None:
     room = plugin(
         filter=lambda nodes: StatusColumn.of([BUSY if node.pods else None for node in nodes.nodes()]),
@@ -116,3 +141,29 @@ def test_a_plugin_that_fails_to_trim_candidates() -> None:
         decision = engine.schedule_one(pod())
     text = 'running preemption "Late": ZeroDivisionError: division by zero'
     assert (decision.outcome, decision.message) == (Outcome.ERROR, text)
+
+
+def test_an_error_at_the_promised_node_is_not_the_end_of_the_search() -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def judge(nodes: Any) -> None:
+        asked.append(nodes.names())
+        if len(asked) == 1:
+            raise OSError("not yet")
+
+    engine = Engine(
+        [
+            table(
+                {
+                    "Rule": plugin(filter=always(None), bind=always(None)),
+                    "Late": plugin(filter_feasible=judge),
+                }
+            )
+        ],
+        cluster(3),
+        ManualClock(),
+    )
+    with engine:
+        decision = engine.schedule_one(pod(nominated_node_name="n2"))
+    assert decision.outcome is Outcome.PLACED
+    assert asked == [("n2",), ("n0", "n1", "n2")]

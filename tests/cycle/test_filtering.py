@@ -142,9 +142,10 @@ def test_tables_that_grow_from_search_to_search_make_no_difference(
 
 def test_a_table_of_stamped_rejections_is_taken_as_it_is() -> None:
     table = StatusTable()
-    of = attempt({"F": _scripted({1: Status(Code.UNSCHEDULABLE, ("full",))}, "F", table)}, 4)
+    rule = _scripted({1: Status(Code.UNSCHEDULABLE, ("full",))}, "F", table)
+    of = attempt({"F": rule}, 4, are_rules=True)
     assert find(of, [0, 1, 2, 3], 4, run_length=2).column.table is table
-    of = attempt({"F": _scripted({1: Status(Code.ERROR, ("broken",))}, "F", table)}, 4)
+    of = attempt({"F": _scripted({1: Status(Code.ERROR, ("broken",))}, "F", table)}, 4, are_rules=True)
     found = find(of, [0, 1, 2, 3], 4, run_length=2)
     assert outcome(found) == ([0], {}, 'running "F" filter plugin: broken')
 
@@ -193,11 +194,11 @@ def test_a_large_table_is_read_only_where_it_is_used() -> None:
         (lambda nodes: StatusColumn.of([None] * len(nodes) * 2), "ValueError: 2 answers for 1 nodes"),
         (
             lambda nodes: StatusColumn(np.ones(len(nodes), np.int32), [SUCCESS]),
-            "IndexError: list index out of range",
+            "ValueError: `ids` of a column name an entry that its table does not have",
         ),
         (
             lambda nodes: StatusColumn(-np.ones(len(nodes), np.int32), [SUCCESS]),
-            "ValueError: 'list' argument must have no negative elements",
+            "ValueError: `ids` of a column name an entry that its table does not have",
         ),
         (lambda nodes: "all good", "TypeError: `filter` answers None, StatusColumn, not str"),
     ],

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
+from kdsl.base.reasons import MAX_RECORDED, MAX_TOGETHER
 from kdsl.cycle.decision import Rejection
 from kdsl.cycle.fit_error import Diagnosis, rejections, single_node_message
 from kdsl.cycle.verdicts import Verdicts
@@ -94,3 +96,19 @@ def test_only_what_a_column_uses_is_counted() -> None:
     verdicts = Verdicts.of(np.arange(4, dtype=np.int32), column)
     assert verdicts.counted() == [(table[7], 1), (table[40], 2)]
     assert Verdicts.empty().counted() == []
+
+
+def test_a_message_that_nobody_reads_is_cut_and_says_so() -> None:
+    long = diagnosis(900, {(f"reason {at} " + "x" * 40,): 1 for at in range(900)}).message()
+    assert len(long) < MAX_TOGETHER + 500
+    assert re.search(r", 1 reason [0-9]+ x+, and [0-9]+ more reasons\.$", long)
+
+
+def test_records_that_are_left_out_are_counted_by_rule_and_code() -> None:
+    """Which rules rejected a pod must show: it decides what wakes it."""
+    given = [(Status(Code.UNSCHEDULABLE, (f"no {at}",), "A", ("a:1",)), 2) for at in range(MAX_RECORDED)]
+    given += [(Status(Code.UNRESOLVABLE, (f"no {at}",), "B", ("b:1",)), 1) for at in range(7)]
+    found = rejections(given)
+    assert len(found) == MAX_RECORDED + 1
+    assert found[-1] == Rejection("B", "UnschedulableAndUnresolvable", "and 7 more reasons", "", 7)
+    assert sum(each.nodes for each in found) == 2 * MAX_RECORDED + 7

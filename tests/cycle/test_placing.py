@@ -86,14 +86,18 @@ def test_a_plugin_that_fails_while_giving_back_is_a_fault_beside_the_message() -
     world = World(reserve=always(REFUSAL), unreserve=lambda: 1 / 0)
     decision = world.run()
     assert decision.message == "0/1 nodes are available: 1 taken."
-    assert decision.faults == ('running Unreserve plugin "P": ZeroDivisionError: division by zero',)
+    (fault,) = decision.faults
+    assert str(fault) == 'running Unreserve plugin "P": ZeroDivisionError: division by zero'
     assert world.is_clean
 
 
 def test_a_plugin_that_fails_after_the_binding_changes_nothing() -> None:
     decision = World(post_bind=lambda: 1 / 0).run()
     assert (decision.outcome, decision.node) == (Outcome.PLACED, "n0")
-    assert decision.faults == ('running PostBind plugin "P": ZeroDivisionError: division by zero',)
+    (fault,) = decision.faults
+    assert str(fault) == 'running PostBind plugin "P": ZeroDivisionError: division by zero'
+    file, _, function = fault.code[0]
+    assert (file, function) == (__file__, "hook")
 
 
 def test_pre_bind_may_skip() -> None:

@@ -15,13 +15,14 @@ from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.label_selectors import LabelSelector
 from kdsl.cluster.node import NodeFacts, NodeInfo
 from kdsl.cluster.pod import PodInfo
-from kdsl.cycle.decision import Condition, Decision
+from kdsl.cycle.decision import Condition, Decision, Outcome
 from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.cycle.preemption.budgets import Budget, split_by_budgets
-from kdsl.hooks.specs import Candidate
+from kdsl.hooks.specs import Candidate, Wait
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
 
+from tests.cycle.test_bindings import Beside
 from tests.cycle.world import plugin, table
 
 FULL = Status(Code.UNSCHEDULABLE, ("full",))
@@ -127,6 +128,12 @@ def test_a_refused_pod_keeps_its_nomination() -> None:
     assert engine.nominator.node_of(pending) == "n"
 
 
+@pytest.mark.parametrize("answer", [None, Status(Code.SUCCESS)])
+def test_a_pod_that_nobody_refuses_has_others_removed(answer: Status | None) -> None:
+    engine, _ = world({"n": 1}, [sized("a", 1, 1, "n")], hooks={"may_preempt": lambda: answer})
+    assert engine.schedule_one(sized("p", 1, 10)).nominated == "n"
+
+
 def test_the_pods_on_the_nominated_node_are_shown_unless_it_is_out_of_the_question() -> None:
     seen: list[list[str]] = []
 
@@ -215,6 +222,36 @@ def test_victims_are_handed_to_the_evictor_in_order() -> None:
     assert evicted == [("a", "PreemptionByScheduler", "p"), ("b", "PreemptionByScheduler", "p")]
 
 
+class Evicting:
+    """Notes whom it is told to evict."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def evict(self, victim: PodInfo, condition: Condition, preemptor: PodInfo) -> None:
+        self.names.append(victim.name)
+
+
+def test_a_victim_that_waits_for_permission_is_sent_back_and_not_evicted() -> None:
+    evicting = Evicting()
+    hold = plugin(permit=lambda pod: Wait(10**10) if pod.name == "a" else None)
+    pods = [sized("b", 1, 2, "n")]
+    engine, _ = world({"n": 2}, pods, plugins={"Hold": hold}, evictor=evicting)
+    assert engine.schedule_one(sized("a", 1, 1)).outcome is Outcome.WAITING
+    assert victims(engine.schedule_one(sized("p", 2, 10))) == ["b", "a"]
+    assert evicting.names == ["b"]
+
+
+@pytest.mark.parametrize(("is_stopped", "evicted"), [(True, []), (False, ["a"])])
+def test_a_victim_that_is_being_bound_is_stopped_or_evicted(is_stopped: bool, evicted: list[str]) -> None:
+    evicting, beside = Evicting(), Beside()
+    beside.is_stopped = is_stopped
+    engine, _ = world({"n": 1}, evictor=evicting, bindings=beside)
+    assert engine.schedule_one(sized("a", 1, 1)).outcome is Outcome.BINDING
+    assert victims(engine.schedule_one(sized("p", 1, 10))) == ["a"]
+    assert evicting.names == evicted
+
+
 def test_an_exception_names_the_plugin() -> None:
     engine, _ = world({"n": 1}, [sized("a", 1, 1, "n")], hooks={"find_victims": lambda: 1 / 0})
     assert engine.schedule_one(sized("p", 1, 10)).message == (
@@ -267,3 +304,18 @@ def test_laws(pods: list[tuple[int, int, int]], wanted: int, priority: int) -> N
     for pod in gone:
         # Reprieve goes from the most important on: beside those that stay, none of them leaves room.
         assert fit(preemptor, node.with_pod(pod)) is FULL
+
+
+def test_a_filter_that_changes_its_mind_makes_no_victims() -> None:
+    """Everybody is put back, and the pod still fits: nobody has to go, and nothing can be promised."""
+    asked: list[str] = []
+
+    def fickle(node: NodeInfo) -> Status | None:
+        asked.append(node.name)
+        return FULL if len(asked) == 1 else None
+
+    engine, cache = world({"n": 2}, [sized("low", 1, 0, "n")], plugins={"Fit": plugin(filter_node=fickle)})
+    decision = engine.schedule_one(sized("p", 1, 10))
+    assert (decision.nominated, victims(decision)) == ("", [])
+    assert 'expected at least one victim pod on node "n"' in decision.message
+    assert cache.pod("default/low") is not None

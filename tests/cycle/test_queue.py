@@ -33,6 +33,22 @@ def test_by_default_priority_then_age() -> None:
     assert queue.pop() is None
 
 
+def test_a_pod_that_is_held_is_not_tried_until_it_is_let_go() -> None:
+    clock = ManualClock(10**12)
+    queue = SchedulingQueue(Routes([table({})]), clock)
+    queue.add(pod("a"))
+    assert queue.has_next
+    queue.hold("default/a")
+    assert (queue.pop(), queue.has_next) == (None, False)
+    queue.activate(["default/a"])
+    assert queue.pop() is None
+    queue.let_go("default/a")
+    assert drained(queue) == ["a"]
+    queue.hold("default/gone")
+    queue.add(pod("gone"))
+    assert drained(queue) == ["gone"]
+
+
 @given(st.lists(st.integers(0, 3), max_size=30))
 def test_the_profile_orders_its_pods_and_ties_go_by_arrival(keys: list[int]) -> None:
     def sort(queued: QueuedPod) -> int:

@@ -79,3 +79,12 @@ def test_pods_that_are_alike_are_searched_for_in_one_run() -> None:
     assert len(searches[0][0]) > 1
     assert len(searches[2][0]) == 1
     assert searches[2][1] == searches[0][1]
+
+
+def test_a_run_has_at_least_one_node() -> None:
+    with Workers(1) as workers:
+        for length in (None, 1, 2):
+            assert SearchSettings(workers, run_length=length).run_length == length
+        for length in (0, -1):
+            with pytest.raises(ValueError, match="at least 1"):
+                SearchSettings(workers, run_length=length)

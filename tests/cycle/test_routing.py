@@ -9,6 +9,7 @@ from kdsl.cluster.pod import PodInfo
 from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.routing import Routes
+from kdsl.hooks.faults import Fault
 
 from tests.cycle.world import cluster, plugin, pod, table
 
@@ -18,6 +19,9 @@ class _ByNamespace:
 
     def profile_of(self, pod: PodInfo) -> str | None:
         return None if pod.namespace == "other" else pod.namespace
+
+    def faults_of(self, pod: PodInfo) -> tuple[Fault, ...]:
+        return ()
 
 
 _BINDER = {"binder": plugin(bind=lambda: None)}

@@ -11,24 +11,7 @@ from hypothesis import strategies as st
 from kdsl.cycle.decision import TieBreak
 from kdsl.cycle.selection import select
 
-
-def go_heap_top(totals: list[int]) -> int:
-    """Build a max-heap in place as Go's heap.Init does and return which element ends up on top."""
-    heap = list(range(len(totals)))
-
-    def less(left: int, right: int) -> bool:
-        return totals[heap[left]] > totals[heap[right]]
-
-    for parent in range(len(heap) // 2 - 1, -1, -1):
-        at = parent
-        while (child := 2 * at + 1) < len(heap):
-            if child + 1 < len(heap) and less(child + 1, child):
-                child += 1
-            if not less(child, at):
-                break
-            heap[at], heap[child] = heap[child], heap[at]
-            at = child
-    return heap[0]
+from tests.conformance.heap import go_heap_top
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=200))

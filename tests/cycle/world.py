@@ -14,6 +14,7 @@ from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.hooks.guard import Guard
 from kdsl.hooks.manager import PluginManager
 from kdsl.hooks.specs import hookimpl
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
@@ -61,11 +62,16 @@ def table(
     percentage: int | None = None,
     scheduler: str = "default-scheduler",
     check_all: bool = False,
+    are_rules: bool = False,
+    guard: Guard | None = None,
 ) -> HookTable:
-    """Freeze plugins into a profile: those with a filter or PreFilter hook are its predicates, in order."""
-    manager = PluginManager()
+    """Freeze plugins into a profile: those with a filter or PreFilter hook are its predicates, in order.
+
+    With a `guard` their time is limited as it says.
+    """
+    manager = PluginManager(guard)
     for name, one in plugins.items():
-        assert manager.register(one, name) == ()
+        assert manager.register(one, name, is_rule=are_rules, is_limited=guard is not None) == ()
     if predicates is None:
         filters = ("filter", "filter_node", "pre_filter", "add_pod")
         predicates = [name for name, one in plugins.items() if any(hasattr(one, hook) for hook in filters)]

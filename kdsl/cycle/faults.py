@@ -1,0 +1,101 @@
+"""What went wrong in an attempt, from all of its phases: the `faults` of its decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.nodeset import NodeSet
+from kdsl.cycle.attempt import Attempt
+from kdsl.cycle.search import Search
+from kdsl.cycle.verdicts import Verdicts
+from kdsl.hooks.faults import MOST_NAMED, Fault, merged
+from kdsl.hooks.status import Code, Status, StatusTable
+
+_BEHIND_ALL: Final = np.iinfo(np.int32).max
+
+
+def faults_of(
+    attempt: Attempt, search: Search | None, is_scored: bool, postfilter: Status | None, last: Fault | None
+) -> tuple[Fault, ...]:
+    """Return each thing that went wrong once, in the order of the phases; `last` ended the attempt.
+
+    What plugins have noted is taken: this is asked once.
+    """
+    state, rules = attempt.state, attempt.table.rule_faults
+    has_rules = rules is not None and rules.are_possible
+    has_answers = search is not None and _may_have_faults(search)
+    # The hot path: nearly always nothing goes wrong.
+    if not (has_rules or has_answers or state.has_faults or last is not None or _is_error(postfilter)):
+        return ()
+    found: list[Fault] = []
+    if rules is not None and has_rules and search is not None:
+        found += rules.of_pod(attempt.pod, attempt.snapshot, search.prefilter.ended_by)
+        found += rules.of_filters(attempt.pod, _Reached(attempt, search.verdicts).by)
+    if search is not None and has_answers:
+        found += _of_answers(search, attempt)
+    if rules is not None and has_rules:
+        if search is not None and is_scored:
+            found += rules.of_scores(attempt.pod, NodeSet(attempt.snapshot, search.feasible))
+        found += rules.of_preemption()
+    found += state.take_faults()
+    # Where PreFilter ends early, PostFilter misses what plugins behind it would have written. The reference
+    # ends with an error then; nothing went wrong.
+    is_whole = search is None or search.prefilter.rejection is None
+    if postfilter is not None and is_whole and _is_error(postfilter):
+        found += postfilter.faults or (Fault(postfilter.plugin, postfilter.message),)
+    return merged((*found, *(() if last is None else (last,))))
+
+
+def _is_error(status: Status | None) -> bool:
+    return status is not None and status.code is Code.ERROR
+
+
+def _may_have_faults(search: Search) -> bool:
+    """Tell whether a rejection may come from an error."""
+    rejection, verdicts = search.prefilter.rejection, search.verdicts
+    if rejection is not None:
+        return bool(rejection.faults)
+    table = verdicts.column.table
+    return bool(verdicts.rejected) and (not isinstance(table, StatusTable) or table.has_faults)
+
+
+def _of_answers(search: Search, attempt: Attempt) -> Iterator[Fault]:
+    """Yield the faults that the rejections come from, of the pod and of the nodes that were visited."""
+    rejection = search.prefilter.rejection
+    if rejection is not None:
+        yield from rejection.faults
+    verdicts = search.verdicts
+    if not verdicts.rejected:
+        return
+    for number, count in verdicts.used():
+        status = verdicts.column.table[number]
+        if status.faults:
+            rows = verdicts.rows[(verdicts.column.ids == number).nonzero()[0][:MOST_NAMED]]
+            names = NodeSet(attempt.snapshot, rows).names()
+            yield from (fault.on(names, count) for fault in status.faults)
+
+
+class _Reached:
+    """Tells which of the visited nodes a filter was asked about: those that no filter before it rejected."""
+
+    def __init__(self, attempt: Attempt, verdicts: Verdicts) -> None:
+        self._nodes = NodeSet(attempt.snapshot, verdicts.rows)
+        self._places = {name: place for place, (name, _) in enumerate(attempt.table.filters)}
+        self._ends = self._ends_of(verdicts, attempt.table.check_all)
+
+    def _ends_of(self, verdicts: Verdicts, check_all: bool) -> NDArray[np.int64]:
+        """Return for each node the place of the filter that rejected it; of none where all are asked."""
+        ends = np.full(len(verdicts.rows), _BEHIND_ALL, np.int64)
+        for number, _ in () if check_all else verdicts.used():
+            plugin = verdicts.column.table[number].plugin
+            ends[verdicts.column.ids == number] = self._places.get(plugin, _BEHIND_ALL)
+        return ends
+
+    def by(self, plugin: str, is_passed: bool) -> NodeSet:
+        """Return the nodes about which a filter was asked; those that it let pass if `is_passed`."""
+        place = self._places.get(plugin, _BEHIND_ALL)
+        return self._nodes.take(self._ends > place if is_passed else self._ends >= place)
