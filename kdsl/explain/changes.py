@@ -168,11 +168,11 @@ def with_request(pod: PodInfo, name: str, amount: int) -> PodInfo:
 
 
 def request(name: str, amount: int) -> Change:
-    return Change(POD, "requests", Operation.SET, name, str(quantity_of(name, amount)))
+    return Change(POD, "requests", Operation.SET, name, quantity_of(name, amount).written)
 
 
 def allocatable(node: str, name: str, amount: int) -> Change:
-    return Change(node, "allocatable", Operation.SET, name, str(quantity_of(name, amount)))
+    return Change(node, "allocatable", Operation.SET, name, quantity_of(name, amount).written)
 
 
 def toleration_of(taint: Taint) -> Change:

@@ -12,6 +12,8 @@ from kdsl.check.typed import (
     CallFn,
     CallOf,
     Comprehension,
+    HasField,
+    KeyOf,
     Macro,
     TypedExpr,
     Var,
@@ -291,4 +293,7 @@ def _has_variables(expr: TypedExpr) -> bool:
 
 
 def _source(expr: TypedExpr) -> str:
-    return " ".join(expr.span.text.split())
+    text = " ".join(expr.span.text.split())
+    # `has(a.b)` is known by the place of its argument.
+    is_presence = isinstance(expr, HasField) or (isinstance(expr, KeyOf) and expr.test)
+    return f"has({text})" if is_presence else text

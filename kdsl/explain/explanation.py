@@ -17,6 +17,9 @@ class Explanation:
     `findings` is None for a pod that never came to its turn, as one that is gated. `wakes` are the events
     that would give the pod another attempt. `changes` are those that were supposed, as text; `before` is the
     decision without them. `cards` are those of the node that a placed pod is on, as the pod found them.
+
+    `home` is the node that the pod has: the decision is the one it would get if it were taken off and had to
+    wait again. Empty for a pod that waits.
     """
 
     decision: Decision
@@ -26,3 +29,4 @@ class Explanation:
     changes: tuple[str, ...] = ()
     before: Decision | None = None
     cards: CardsOfNode | None = None
+    home: str = ""

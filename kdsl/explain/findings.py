@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,8 +27,9 @@ from kdsl.plan.scope import Functions
 
 SHOWN = 10
 """So many nodes are told one by one unless all are asked for."""
-MAX_COMPARED = 128
-"""So many nodes with the fewest failing rules are compared by what they are short of."""
+MAX_COMPARED = 512
+"""So many nodes with the fewest failing rules, and the fewest reasons, are compared by what they are short
+of."""
 MAX_NEAREST = 3
 """For so many of the nearest nodes it is found out what would make them fit."""
 
@@ -38,6 +39,7 @@ class Rejected:
     """One rule that rejects one node. `failed` says what decided, where the rule is written in a rule file.
 
     `promised`: the rule rejects the node only since pods that were promised it have to fit as well.
+    `is_error`: the rule went wrong, so that nobody knows what it would say.
     """
 
     rule: str
@@ -46,6 +48,7 @@ class Rejected:
     sites: tuple[str, ...]
     failed: tuple[Failed, ...] = ()
     promised: bool = False
+    is_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +67,15 @@ class JudgedNode:
     @property
     def is_never(self) -> bool:
         """Tell whether no eviction can help: the node or the pod has to change."""
-        return any(each.code is Code.UNRESOLVABLE for each in self.rejected)
+        return any(each.code is Code.UNRESOLVABLE and not each.is_error for each in self.rejected)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """How many nodes a rule rejects for one reason, and how many of them it `alone` rejects."""
+    """How many nodes a rule rejects for one reason, and how many of them it `alone` rejects.
+
+    `nearest` is the nearest of these nodes, `failed` what decided there; of the first `SHOWN` groups only.
+    """
 
     rule: str
     code: Code
@@ -77,6 +83,9 @@ class Group:
     site: str
     nodes: int
     alone: int
+    nearest: str = ""
+    failed: tuple[Failed, ...] = ()
+    is_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +100,12 @@ class Fit:
 class Findings:
     """What is known of a pod before it is decided.
 
-    `passing` counts the nodes that no rule rejects, `never` those that no eviction can make fit. `groups`
-    come by number of nodes. `nodes` are the nearest, or all, rejected ones: fewest failing rules first, then
-    least shortage; `asked` is the node that was asked for by name. `cures` has for each failing rule what
-    would make it pass on the nearest node that it rejects, and for the node that was asked for. `cards`
-    counts by reason the cards of all nodes that are refused.
+    `passing` counts the nodes that no rule rejects, `never` those that no eviction can make fit, `errors`
+    those of the others on which a rule went wrong. `groups` come by number of nodes. `nodes` are the nearest,
+    or all, rejected ones: fewest failing rules first, then least shortage; `asked` is the node that was asked
+    for by name. `cures` has for each failing rule what would make it pass on the nearest node that it
+    rejects, and for the node that was asked for. `cards` counts by reason the cards of all nodes that are
+    refused. `home` is the node that the pod was taken off.
     """
 
     total: int
@@ -108,18 +118,22 @@ class Findings:
     cures: tuple[Cure, ...]
     fits: tuple[Fit, ...]
     cards: tuple[RefusedCards, ...] = ()
+    home: JudgedNode | None = None
+    errors: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
     """How to look at a pod: `node` asks for one node, `everything` for all of them.
 
-    Without `is_needed` only the decision is wanted.
+    Without `is_needed` only the decision is wanted. `home` is the node that the pod was taken off, to be
+    decided anew: then all nodes are looked at, for the pod has no turn at which a search would begin.
     """
 
     node: str = ""
     everything: bool = False
     is_needed: bool = True
+    home: str = ""
 
 
 def inspect(
@@ -160,8 +174,7 @@ class _Inspector:
         counts = self.judgement.counts()
         rejected = np.flatnonzero(counts)
         nearest = self._nearest(counts, inspection.everything)
-        at = self._position(inspection.node)
-        asked = None if at is None else self._node(at, is_asked=True)
+        asked, home = self._named(inspection.node), self._named(inspection.home)
         is_stuck = len(rejected) == len(counts)
         cures: tuple[Cure, ...] = ()
         fits: tuple[Fit, ...] = ()
@@ -169,51 +182,84 @@ class _Inspector:
             cures, fits = self._help({each.rule: asked for each in asked.rejected}, [asked])
         elif is_stuck and nearest:
             cures, fits = self._help(self._by_rule(counts, nearest), nearest[:MAX_NEAREST])
+        never = self._any(lambda status: status.code is Code.UNRESOLVABLE and not status.is_error)
         return Findings(
             total=len(counts),
             passing=len(counts) - len(rejected),
-            never=self._never(),
+            never=int(never.sum()),
+            errors=int((self._any(lambda status: status.is_error) & ~never).sum()),
             rules=tuple(rule.name for rule in self.rules),
-            groups=self._groups(counts),
+            groups=self._groups(counts, nearest),
             nodes=nearest,
             asked=asked,
             cures=cures,
             fits=fits,
             cards=self._refused_cards(),
+            home=home,
         )
 
-    def _position(self, node: str) -> int | None:
-        row = self.snapshot.row_of(node) if node else None
-        return None if row is None else int(np.flatnonzero(self.judgement.rows == row)[0])
+    def _named(self, name: str) -> JudgedNode | None:
+        """Return what all rules say of the node called `name`; None where that is none."""
+        row = self.snapshot.row_of(name) if name else None
+        if row is None:
+            return None
+        return self._node(int(np.flatnonzero(self.judgement.rows == row)[0]), is_asked=True)
 
-    def _never(self) -> int:
-        never = np.zeros(len(self.judgement.rows), dtype=np.bool_)
+    def _any(self, matches: Callable[[Status], bool]) -> NDArray[np.bool_]:
+        """Tell of each node whether some rule gives it a status that matches."""
+        found = np.zeros(len(self.judgement.rows), dtype=np.bool_)
         for column in self.judgement.columns.values():
-            codes = np.array([status.code is Code.UNRESOLVABLE for status in column.table])
-            never |= codes[column.ids]
-        return int(never.sum())
+            found |= np.array([matches(status) for status in column.table])[column.ids]
+        return found
 
-    def _groups(self, counts: NDArray[np.int64]) -> tuple[Group, ...]:
-        nodes: Counter[tuple[int, str, str, Code]] = Counter()
-        alone: Counter[tuple[int, str, str, Code]] = Counter()
+    def _groups(self, counts: NDArray[np.int64], nearest: Sequence[JudgedNode]) -> tuple[Group, ...]:
+        nodes: Counter[tuple[int, str, str, Code, bool]] = Counter()
+        alone: Counter[tuple[int, str, str, Code, bool]] = Counter()
+        first: dict[tuple[int, str, str, Code, bool], int] = {}
         for order, column in enumerate(self.judgement.columns.values()):
             used = np.bincount(column.ids, minlength=1)
             only = np.bincount(column.ids[counts == 1], minlength=len(used))
-            for number in (np.flatnonzero(used[1:]) + 1).tolist():
+            _, places = np.unique(column.ids, return_index=True)
+            for number, place in zip(np.unique(column.ids).tolist(), places.tolist(), strict=True):
                 status = column.table[number]
-                for reason, site in _reasons(status):
-                    key = order, reason, site, status.code
+                for reason, site in _reasons(status) if number else ():
+                    key = order, reason, site, status.code, status.is_error_in(reason)
                     nodes[key] += int(used[number])
                     alone[key] += int(only[number])
+                    first.setdefault(key, place)
         names = tuple(self.judgement.columns)
-        return tuple(
-            Group(names[key[0]], key[3], key[1], key[2], nodes[key], alone[key])
+        groups = [
+            (
+                Group(names[key[0]], key[3], key[1], key[2], nodes[key], alone[key], is_error=key[4]),
+                first[key],
+            )
             for key in sorted(nodes, key=lambda key: (-nodes[key], key))
+        ]
+        told = (self._with_nearest(group, at, nearest) for group, at in groups[:SHOWN])
+        return (*told, *(group for group, _ in groups[SHOWN:]))
+
+    def _with_nearest(self, group: Group, first: int, nearest: Sequence[JudgedNode]) -> Group:
+        """Return a group with its nearest node: one of those told one by one, else the first there is."""
+
+        told = group.reason, group.site
+
+        def rejections(node: JudgedNode) -> list[Rejected]:
+            of_rule = (each for each in node.rejected if (each.rule, each.code) == (group.rule, group.code))
+            return [each for each in of_rule if told in _reasons(each)]
+
+        node = next((node for node in nearest if rejections(node)), None) or self._node(first)
+        failed = tuple(
+            each
+            for rejected in rejections(node)
+            for each in rejected.failed
+            if (each.reason, each.site) == told
         )
+        return replace(group, nearest=node.node, failed=failed)
 
     def _nearest(self, counts: NDArray[np.int64], everything: bool) -> tuple[JudgedNode, ...]:
         """Return rejected nodes, the nearest first; of many equally near the first are compared."""
-        order = [int(at) for at in np.argsort(counts, kind="stable") if counts[at]]
+        by_reasons = np.lexsort((self.judgement.reasons(), counts))
+        order = [at for at in by_reasons.tolist() if counts[at]]
         compared = order if everything else order[:MAX_COMPARED]
         judged = [(self._node(at), at) for at in compared]
         judged.sort(key=lambda pair: (len(pair[0].rejected), pair[0].shortage, pair[1]))
@@ -250,12 +296,12 @@ class _Inspector:
         promised = (status.plugin, row) in self.judgement.promised
         if status.plugin == DEVICES and cards is not None:
             known = () if cards.failed is None else (_as_told(cards.failed, status),)
-            return Rejected(status.plugin, status.code, status.reasons, status.sites, known, promised)
+            return _told(status, known, promised)
         snapshot = self._around(row) if promised else self.snapshot
         failed = self.traces.failures(status.plugin, self.pod, snapshot, snapshot.info(row))
         # What the rule answered is the truth; what has no `require` behind it, as `narrow to`, has no trace.
         told = tuple(each for each in failed if each.site in status.sites)
-        return Rejected(status.plugin, status.code, status.reasons, status.sites, told, promised)
+        return _told(status, told, promised)
 
     def _around(self, row: int) -> Snapshot:
         """Return the cluster as the pod finds it on a node: with the pods that were promised that node."""
@@ -305,7 +351,8 @@ class _Inspector:
     def _fits(self, node: str, cures: Sequence[tuple[Cure, ...]]) -> Iterable[Fit]:
         """Put the cures of all failing rules together: of one kind where there are such, else the first."""
         row = self.snapshot.row_of(node)
-        if row is None or not all(cures):
+        # Of a node that nothing rejects there is nothing to change.
+        if row is None or not cures or not all(cures):
             return
         finder = CureFinder(World.of(self.pod, self._around(row)))
         tried: set[tuple[Step, ...]] = set()
@@ -317,13 +364,19 @@ class _Inspector:
             tried.add(steps)
 
 
+def _told(status: Status, failed: tuple[Failed, ...], promised: bool) -> Rejected:
+    return Rejected(
+        status.plugin, status.code, status.reasons, status.sites, failed, promised, status.is_error
+    )
+
+
 def _as_told(failed: Failed, status: Status) -> Failed:
     """Return what decided about a card as the answer of its node, which counts cards by reason."""
     site = status.sites[0] if status.sites else ""
     return replace(failed, reason=status.reasons[0] if status.reasons else "", site=site)
 
 
-def _reasons(status: Status) -> Iterable[tuple[str, str]]:
+def _reasons(status: Status | Rejected) -> Iterable[tuple[str, str]]:
     sites = status.sites or ("",) * len(status.reasons)
     return zip(status.reasons or ("",), sites or ("",), strict=True)
 

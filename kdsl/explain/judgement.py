@@ -138,6 +138,13 @@ class Judgement:
             counts += column.ids != 0
         return counts
 
+    def reasons(self) -> NDArray[np.int64]:
+        """Return how many reasons each node is rejected for."""
+        counts = np.zeros(len(self.rows), dtype=np.int64)
+        for column in self.columns.values():
+            counts += np.array([len(status.reasons) for status in column.table])[column.ids]
+        return counts
+
 
 def judge_all(rules: Iterable[Rule], pod: PodInfo, snapshot: Snapshot, contested: Contested) -> Judgement:
     """Ask all `rules` about all nodes; those with promised pods with them on it, and without."""

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kdsl.base.quantity import Quantity
+from kdsl.base.quantity import Quantity, QuantityFormat
+from kdsl.base.resources import quantity_of
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.selectors import Operator
@@ -32,6 +33,10 @@ from kdsl.plan.values import Optional, Value
 
 MAX_PODS = 256
 """So many placed pods at most are tried to be taken away."""
+
+_MEBI = 2**20
+_COARSE = 64 * _MEBI
+"""From so many bytes on amounts are chosen in whole Mi: nobody writes a request of 30278897984."""
 
 _CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 _MAP_FIELDS = ("labels", "annotations", "nodeSelector")
@@ -113,9 +118,25 @@ def _singles(kind: Kind, steps: Iterable[Step]) -> Iterator[Family]:
     return (Family(kind, (step,)) for step in steps)
 
 
+def _unit(name: str, amount: int) -> int:
+    """Return in what steps an amount of a resource is chosen, in its canonical unit."""
+    is_bytes = quantity_of(name, amount).format is QuantityFormat.BINARY_SI
+    return _MEBI if is_bytes and amount >= _COARSE else 1
+
+
+def _units(amount: int, unit: int) -> int:
+    """Return how many units an amount takes, rounded up."""
+    return -(-amount // unit)
+
+
 def _requests(pod: PodInfo) -> Iterator[Amount]:
     for name, amount in pod.requests.amounts().items():
-        yield Amount(lambda value, name=name: request(name, value), 0, amount)  # type: ignore[misc]
+        unit = _unit(name, amount)
+
+        def step(value: int, name: str = name, unit: int = unit) -> Step:
+            return request(name, value * unit)
+
+        yield Amount(step, 0, _units(amount, unit))
 
 
 def _device_requests(pod: PodInfo) -> Iterator[Family]:
@@ -143,11 +164,12 @@ def _annotation_drops(on: str, annotations: Mapping[str, str], is_wanted: bool) 
 def _freed(node: NodeInfo) -> Iterator[Amount]:
     """Offer what is used on a node: `least` is nothing left of it."""
     for name, amount in node.requested.amounts().items():
+        unit = _unit(name, amount)
 
-        def step(left: int, name: str = name, amount: int = amount) -> Step:
-            return Freed(node.name, name, amount - left)
+        def step(left: int, name: str = name, amount: int = amount, unit: int = unit) -> Step:
+            return Freed(node.name, name, min(amount, (_units(amount, unit) - left) * unit))
 
-        yield Amount(step, 0, amount)
+        yield Amount(step, 0, _units(amount, unit))
 
 
 def _allocatable(pod: PodInfo, node: NodeInfo) -> Iterator[Amount]:
@@ -155,11 +177,13 @@ def _allocatable(pod: PodInfo, node: NodeInfo) -> Iterator[Amount]:
     for name in names:
         now = node.allocatable.amount(name)
         needed = node.requested.amount(name) + pod.requests.amount(name) + node.pod_count + 1
+        most = min(max(now, needed) * 2, _MOST)
+        unit = _unit(name, most)
 
-        def step(value: int, name: str = name) -> Step:
-            return allocatable(node.name, name, value)
+        def step(value: int, name: str = name, unit: int = unit) -> Step:
+            return allocatable(node.name, name, value * unit)
 
-        yield Amount(step, min(max(now, needed) * 2, _MOST), now)
+        yield Amount(step, most // unit, now // unit)
 
 
 def _drops(pod: PodInfo, is_read: Callable[..., bool]) -> Iterator[Step]:
@@ -223,7 +247,9 @@ def _text(value: Value) -> str | None:
         return "true" if value else "false"
     if isinstance(value, Optional):
         return _text(value.value) if value.present else None
-    return str(value) if isinstance(value, (str, int, Quantity)) else None
+    if isinstance(value, Quantity):
+        return value.written
+    return str(value) if isinstance(value, (str, int)) else None
 
 
 def _evictions(world: World, node: NodeInfo, is_read: Callable[..., bool]) -> Iterator[Family]:

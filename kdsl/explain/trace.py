@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
+from kdsl.base.reasons import MAX_REASONS
 from kdsl.base.span import Span
 from kdsl.check.model import (
     CheckedForEach,
@@ -20,10 +22,11 @@ from kdsl.explain.atoms import Atom
 from kdsl.explain.deciding import Deciding, Why, with_items
 from kdsl.plan.scalar import UNSET, Frame
 from kdsl.plan.scalar.meter import Meter
-from kdsl.plan.scope import Functions, RuleScope, holds
+from kdsl.plan.scope import Conditions, Functions, RuleScope
 from kdsl.plan.statements import Block, Chosen
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError
+from kdsl.plan.verdicts import error_text
 from kdsl.plan.views import ClusterView
 
 
@@ -44,28 +47,33 @@ class PredicateTrace:
     """A predicate, without its tightenings, compiled for being explained."""
 
     def __init__(self, rule: CheckedPredicate, functions: Functions) -> None:
+        self._rule = rule.name
         self._report_all = rule.report_all
         self._steps = functions.steps
-        self._scope = RuleScope(rule.scope, rule.params, rule.slots, functions)
+        self._scope = RuleScope(
+            rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified)
+        )
         self._pod, self._node, self._cluster = map(self._scope.slot_of, ("pod", "node", "cluster"))
         self._deciding = Deciding(self._scope, functions)
         self._block = Block(self._scope, rule.report_all)
         for statement in rule.body:
             if isinstance(statement, CheckedLet):
                 self._let(statement)
-        self._applies = [self._scope.compile(each) for each in rule.applies]
+        self._applies = Conditions(rule.applies, self._scope, rule.qualified, functions.erred)
         self._runs = [self._compile(each) for each in rule.body if not isinstance(each, CheckedLet)]
         self._blank = self._scope.new_frame()
 
     def failures(self, pod: PodInfo, snapshot: Snapshot, node: NodeInfo) -> tuple[Failed, ...]:
-        """Return what fails: the first `require`, or all of them where the rule reports all."""
+        """Return what fails: the first `require`, or where the rule reports all so many of them as may have
+        reasons.
+        """
         frame = self._blank.copy()
         frame[self._pod], frame[self._node], frame[self._cluster] = pod, node, ClusterView(snapshot)
         # One node is looked at here, for which what is computed once per pod is computed as well.
         frame[-1] = Meter(self._steps.pod)
-        if not all(holds(condition, frame) for condition in self._applies):
+        if not self._applies.hold(frame):
             return ()
-        return tuple(self._failures(self._runs, frame))
+        return tuple(islice(self._failures(self._runs, frame), MAX_REASONS))
 
     def _failures(self, runs: list[Run], frame: Frame) -> Iterator[Failed]:
         for run in runs:
@@ -95,7 +103,7 @@ class PredicateTrace:
                 if condition(frame):
                     return
             except EvalError as error:
-                yield broken(source, statement.condition.span, error)
+                yield broken(source, statement.condition.span, error, self._rule)
                 return
             yield Failed(text_in(reason, frame), site, source, explained(why, source, frame))
 
@@ -120,7 +128,7 @@ class PredicateTrace:
             else:
                 frame[variables[0].slot], frame[variables[1].slot] = value
             if error is not None:
-                yield broken(" ".join(where_span.text.split()), where_span, error)
+                yield broken(" ".join(where_span.text.split()), where_span, error, self._rule)
                 return
             for slot in resets:
                 frame[slot] = UNSET
@@ -141,7 +149,8 @@ class PredicateTrace:
                     if found and not self._report_all:
                         return
             except EvalError as error:
-                yield broken(" ".join(statement.iterable.span.text.split()), statement.iterable.span, error)
+                span = statement.iterable.span
+                yield broken(" ".join(span.text.split()), span, error, self._rule)
 
         return run_all
 
@@ -154,10 +163,11 @@ def explained(why: Why, source: str, frame: Frame) -> tuple[Atom, ...]:
         return (Atom(source, (source,), holds=False, error=error.message),)
 
 
-def broken(source: str, span: Span, error: EvalError) -> Failed:
-    """Return what is told of a condition that has no value."""
+def broken(source: str, span: Span, error: EvalError, rule: str = "") -> Failed:
+    """Return what is told of a condition that has no value, under the reason that the rule gives."""
     atom = Atom(source, (source,), holds=False, error=error.message)
-    return Failed(error.message, span.site, source, (atom,))
+    reason = error_text(rule, error, span) if rule else error.message
+    return Failed(reason, span.site, source, (atom,))
 
 
 class Traces:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from kdsl.base.quantity import NANOS_PER_UNIT, Quantity, QuantityFormat
+
+_MEBI = 2**20
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
@@ -12,6 +15,16 @@ def amount_text(resource: str, amount: int) -> str:
     if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
         return bytes_text(amount)
     return f"{amount:,}"
+
+
+def quantity_text(quantity: Quantity, exact: bool = False) -> str:
+    """Return a quantity as people write it: `7000`, `1500m`, `3Gi`; odd bytes in Mi, unless `exact`."""
+    units, rest = divmod(abs(quantity.nanos), NANOS_PER_UNIT)
+    is_bytes = quantity.format is QuantityFormat.BINARY_SI and not rest
+    if exact or not is_bytes or units < _MEBI or units % _MEBI == 0:
+        return quantity.written
+    places = f"{units / _MEBI:.2f}".rstrip("0").rstrip(".")
+    return f"{'-' if quantity.nanos < 0 else ''}{places}Mi"
 
 
 def bytes_text(amount: int) -> str:

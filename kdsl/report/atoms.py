@@ -8,19 +8,24 @@ from dataclasses import dataclass
 from kdsl.base.quantity import Quantity
 from kdsl.base.resources import quantity_of
 from kdsl.check.types import BOOL
+from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.pod import PodInfo
 from kdsl.explain.atoms import Atom, Shown
 from kdsl.explain.worlds import Freed, Step
+from kdsl.report.amounts import quantity_text
 from kdsl.report.values import ValuePrinter
 
 _LONGEST = 60
 """An operand that takes more characters is shown as the text of its expression."""
 _LONGEST_ITEM = 100
-"""A loop item that takes more characters is left out."""
+"""A loop item that takes more characters is called by its name."""
+_SLIGHT = 1e-4
+"""Amounts that differ by a smaller share are shown to the last byte: rounded they could look equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class AtomPrinter:
-    """Prints atoms; quantities in their canonical form, other values as CEL writes them."""
+    """Prints atoms; amounts as people write them, other values as CEL does."""
 
     values: ValuePrinter
 
@@ -34,22 +39,24 @@ class AtomPrinter:
         """Return an atom with values in place of its operands."""
         if len(atom.parts) == 1:
             return f"{atom.source} = {_bool(atom.holds)}"
+        exact = atom.shortage is not None and atom.shortage < _SLIGHT
         text = "".join(
-            part if isinstance(part, str) else self._value(part) or part.source for part in atom.parts
+            part if isinstance(part, str) else self._value(part, exact=exact) or part.source
+            for part in atom.parts
         )
-        return f"{text} = true" if atom.holds else text
+        return f"{text} holds" if atom.holds else text
 
     def _items(self, atom: Atom) -> Iterable[str]:
         shown = {part.source for part in atom.parts if isinstance(part, Shown) and self._value(part)}
         items = {item.source: item for item in atom.items if item.source not in shown}
-        known = {name: self._value(item, _LONGEST_ITEM) for name, item in items.items()}
+        known = {name: self._value(item, _LONGEST_ITEM) or _name(item) for name, item in items.items()}
         texts = [f"{name} = {value}" for name, value in known.items() if value]
         return [f"({', '.join(texts)})"] if texts else []
 
-    def _value(self, shown: Shown, longest: int = _LONGEST) -> str:
+    def _value(self, shown: Shown, longest: int = _LONGEST, exact: bool = False) -> str:
         """Return the text of a value; an empty one where it is too long to be read."""
         if isinstance(shown.value, Quantity):
-            return str(shown.value)
+            return quantity_text(shown.value, exact)
         if shown.type == BOOL or isinstance(shown.value, bool):
             return _bool(bool(shown.value))
         text = self.values.text(shown.value, shown.type)
@@ -59,13 +66,21 @@ class AtomPrinter:
 def step_text(step: Step) -> str:
     """Return a step: a change as `--what-if` takes it, else in words."""
     if isinstance(step, Freed):
-        return f"{quantity_of(step.resource, step.amount)} {step.resource} freed on {step.node}"
+        return f"{quantity_of(step.resource, step.amount).written} {step.resource} freed on {step.node}"
     return step.text
 
 
 def steps_text(steps: Iterable[Step]) -> str:
     """Return steps that are all needed."""
     return " and ".join(map(step_text, steps))
+
+
+def _name(shown: Shown) -> str:
+    """Return what an object is called; an empty text where that is nothing."""
+    value = shown.value
+    if isinstance(value, PodInfo):
+        return f"pod {value.key}"
+    return f"node {value.name}" if isinstance(value, NodeInfo) else ""
 
 
 def _bool(value: bool) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kdsl.base.visible import visible_lines
 from kdsl.cluster.devices.cards import Card, Tenant
 from kdsl.plan.devices.requests import Request
 from kdsl.report.decisions import Json
@@ -111,7 +112,7 @@ def cards_text(report: CardReport, wide: bool = False) -> str:
         lines += ["", *table(header, rows, right={3, 4, 5})]
     if len(nodes) > len(shown):
         lines += [f"… and {len(nodes) - len(shown):,} more nodes (-o wide lists all)"]
-    return "\n".join([*lines, "", LEGEND, *summary_lines(report)])
+    return visible_lines([*lines, "", LEGEND, *summary_lines(report)])
 
 
 def _amounts(cards: Sequence[Card]) -> list[str]:

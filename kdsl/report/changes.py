@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from kdsl.base.visible import visible_lines
 from kdsl.check.change import Change, ChangeKind
 from kdsl.report.decisions import API_VERSION, Json
 from kdsl.report.tables import plural
@@ -23,7 +24,7 @@ def changes_text(changes: Sequence[Change]) -> str:
             continue
         lines.append(subject)
         lines += [f"  {_SIGNS[each.kind]} {_words(each)}  ({each.site})" for each in members]
-    return "\n".join((*lines, summary(changes)))
+    return visible_lines((*lines, summary(changes)))
 
 
 def summary(changes: Sequence[Change]) -> str:
@@ -66,7 +67,7 @@ def changes_markdown(changes: Sequence[Change]) -> str:
             continue
         lines += ["", f"**{subject}**", ""]
         lines += [f"- {each.kind}: {_marked(each)} (`{each.site}`)" for each in members]
-    return "\n".join(lines)
+    return visible_lines(lines)
 
 
 def _groups(changes: Iterable[Change]) -> Iterator[tuple[str, list[Change]]]:
@@ -85,13 +86,13 @@ def _words(change: Change) -> str:
 
 def _marked(change: Change) -> str:
     if change.kind is ChangeKind.CHANGED:
-        return f"{change.what} {_code(change.before)} → {_code(change.after)}"
+        return f"{change.what} {quoted(change.before)} → {quoted(change.after)}"
     detail = change.before or change.after
-    return f"{change.what} {_code(detail)}" if detail else change.what
+    return f"{change.what} {quoted(detail)}" if detail else change.what
 
 
-def _code(text: str) -> str:
-    """Quote text as code, in as many backticks as it takes."""
+def quoted(text: str) -> str:
+    """Return text as code in Markdown, in as many backticks as it takes."""
     if not text:
         return "none"
     fence = "`"

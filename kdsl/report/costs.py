@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from kdsl.base.visible import visible_lines
 from kdsl.check.model import CheckedProfile, RuleSet
 from kdsl.check.views import Views
 from kdsl.plan.cost.formula import Formula
@@ -28,7 +29,7 @@ def costs_text(rules: RuleSet, views: Views, sizes: Sizes, source: str) -> str:
     for profile in rules.profiles.values():
         costs = profile_costs(rules, profile, views)
         names.update(*(each.cost.names for each in costs if each.cost is not None))
-        parts.append("\n".join((_title(profile), *table(_HEADER, _rows(costs, sizes), right=_NUMBERS))))
+        parts.append(visible_lines((_title(profile), *table(_HEADER, _rows(costs, sizes), right=_NUMBERS))))
     shown = ", ".join(f"{name} {sizes(name):,}" for name in sorted(names))
     return "\n\n".join((*parts, f"sizes {source}: {shown or 'none'}"))
 

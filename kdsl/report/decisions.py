@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kdsl.cycle.decision import Decision, NodeVerdict, PreFilter, ScoreCell, Victim
+from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import Status
 
 API_VERSION = "kdsl.dev/v1alpha1"
@@ -11,8 +12,11 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """What JSON can say."""
 
 
-def decision_document(decision: Decision) -> dict[str, Json]:
-    """Return one decision as a document. It holds no timing: equal runs give equal documents."""
+def decision_document(decision: Decision, traceback: bool = False) -> dict[str, Json]:
+    """Return one decision as a document. It holds no timing: equal runs give equal documents.
+
+    With `traceback` it has the lines of Python where plugins raised.
+    """
     document: dict[str, Json] = {
         "pod": decision.pod,
         "profile": decision.profile,
@@ -32,6 +36,7 @@ def decision_document(decision: Decision) -> dict[str, Json]:
                 "reason": rejection.reason,
                 "site": rejection.site,
                 "nodes": rejection.nodes,
+                "error": rejection.is_error,
             }
             for rejection in decision.rejections
         ],
@@ -45,7 +50,7 @@ def decision_document(decision: Decision) -> dict[str, Json]:
         "snapshot": decision.snapshot,
     }
     if decision.faults:
-        document["faults"] = list(decision.faults)
+        document["faults"] = [fault_document(fault, traceback) for fault in decision.faults]
     if decision.verdicts:
         document["verdicts"] = [_verdict(verdict) for verdict in decision.verdicts]
     return document
@@ -66,6 +71,7 @@ def _status(status: Status) -> dict[str, Json]:
         "plugin": status.plugin,
         "reasons": list(status.reasons),
         "sites": list(status.sites),
+        "error": status.is_error,
     }
 
 
@@ -100,3 +106,19 @@ def _cell(cell: ScoreCell) -> dict[str, Json]:
         "weight": cell.weight,
         "weighted": cell.weighted,
     }
+
+
+def fault_document(fault: Fault, traceback: bool = False) -> dict[str, Json]:
+    """Return a fault as JSON."""
+    document: dict[str, Json] = {
+        "source": fault.source,
+        "message": fault.message,
+        "site": fault.site,
+        "nodes": fault.nodes,
+        "firstNodes": list(fault.first),
+    }
+    if traceback and fault.code:
+        document["traceback"] = [
+            {"file": file, "line": line, "function": function} for file, line, function in fault.code
+        ]
+    return document

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.base.diagnostic import Diagnostic, Fix, Severity
 from kdsl.base.span import Source
-from kdsl.report.snippet import Mark, Row, draw, visible
+from kdsl.base.visible import visible
+from kdsl.report.snippet import Mark, Row, draw
 
 _COLOURS = {
     "error": "\x1b[1;31m",
@@ -16,6 +17,7 @@ _COLOURS = {
     "help": "\x1b[1;36m",
     "title": "\x1b[1m",
 }
+_PLUGINS = "K10"
 _RESET = "\x1b[0m"
 
 
@@ -43,9 +45,21 @@ def summary(diagnostics: Iterable[Diagnostic]) -> str:
     return ", ".join(f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count)
 
 
+def fix_legend(diagnostics: Iterable[Diagnostic], command: str) -> str:
+    """Say what `[fix 1]` and `[choice 1]` mean to a command with `--fix`; "" where neither stands."""
+    words = {_word(fix) for diagnostic in diagnostics for fix in diagnostic.fixes}
+    certain = f"[fix …] is certain: `{command} --fix` applies it, `{command} --diff` shows it"
+    open_ = "[choice …] is left to you"
+    return "; ".join(text for word, text in (("fix", certain), ("choice", open_)) if word in words)
+
+
+def _word(fix: Fix) -> str:
+    return "fix" if fix.is_certain else "choice"
+
+
 def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Sort diagnostics by file and position."""
-    return sorted(diagnostics, key=_place)
+    """Sort diagnostics by file and position; plugins come first, since other mistakes follow from theirs."""
+    return sorted(diagnostics, key=lambda each: (not each.code.startswith(_PLUGINS), *_place(each)))
 
 
 def _place(diagnostic: Diagnostic) -> tuple[str, int, str, str]:
@@ -95,7 +109,8 @@ def _full(diagnostic: Diagnostic, paint: _Paint) -> Iterator[str]:
     for line in diagnostic.help:
         yield f"{blank} {paint('gutter', '=')} {paint('help', 'help')}: {visible(line)}"
     for number, fix in enumerate(diagnostic.fixes, 1):
-        yield f"{blank} {paint('gutter', '=')} {paint('help', 'help')}: {visible(fix.title)} [fix {number}]"
+        mark = f"[{_word(fix)} {number}]"
+        yield f"{blank} {paint('gutter', '=')} {paint('help', 'help')}: {visible(fix.title)} {mark}"
 
 
 def _marks(diagnostic: Diagnostic) -> dict[Source, list[Mark]]:

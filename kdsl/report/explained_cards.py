@@ -35,6 +35,15 @@ def cards_lines(nodes: Sequence[CardsOfNode], atoms: AtomPrinter) -> list[str]:
     return [*lines, "", *table(header, rows, right={3, 4, 5, 6})]
 
 
+def given_lines(node: CardsOfNode | None) -> list[str]:
+    """Return which cards each container gets: `main gets gpu-1 (8,000 MiB, 30 cores)`."""
+    lines: list[str] = []
+    for each in () if node is None else node.containers:
+        given = [f"{card.card.id} ({_given(card)})" for card in each.cards if card.grants]
+        lines += [f"{each.container} gets {', '.join(given)}"] if given else []
+    return lines
+
+
 def refused_lines(refused: Sequence[RefusedCards]) -> list[str]:
     """Return how many cards of all nodes are refused for what."""
     if not refused:
@@ -113,12 +122,14 @@ def _card_cells(verdict: CardVerdict, container: ContainerCards, atoms: AtomPrin
     ]
 
 
+def _given(verdict: CardVerdict) -> str:
+    return " and ".join(f"{each.memory:,} MiB, {each.cores:,} cores" for each in verdict.grants)
+
+
 def _state(verdict: CardVerdict, container: ContainerCards) -> str:
     match verdict.outcome:
         case CardOutcome.GIVEN:
-            return "given: " + " and ".join(
-                f"{each.memory:,} MiB, {each.cores:,} cores" for each in verdict.grants
-            )
+            return f"given: {_given(verdict)}"
         case CardOutcome.REFUSED:
             return verdict.reason
         case CardOutcome.UNASKED:

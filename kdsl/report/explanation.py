@@ -8,49 +8,93 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from kdsl.base.visible import visible_lines
 from kdsl.check.views import load_views
-from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
+from kdsl.cycle.decision import Decision, NodeVerdict
 from kdsl.explain.explanation import Explanation
 from kdsl.explain.findings import SHOWN, Findings, JudgedNode, Rejected
-from kdsl.explain.placement import Placement
-from kdsl.hooks.status import Code
+from kdsl.report.answer import (
+    answer_lines,
+    asked_lines,
+    group_lines,
+    late_lines,
+    late_rejections,
+    mattered_lines,
+    narrowed_lines,
+    score_lines,
+    when_text,
+    when_word,
+)
 from kdsl.report.atoms import AtomPrinter, steps_text
-from kdsl.report.explained_cards import cards_lines, refused_lines
-from kdsl.report.tables import plural, table
+from kdsl.report.explained_cards import cards_lines, given_lines, refused_lines
+from kdsl.report.faults import decision_lines
+from kdsl.report.tables import plural, table, wrapped
 from kdsl.report.values import ValuePrinter
 
 MOST_NODES = 3
 """Of so many nodes the cards are told one by one."""
 
-_WHEN = {
-    Code.UNRESOLVABLE: "never",
-    Code.UNSCHEDULABLE: "not now",
-    Code.PENDING: "pending",
-    Code.ERROR: "error",
-}
+
+def explanation_text(explanation: Explanation, width: int, traceback: bool = False) -> str:
+    """Return an explanation in few lines: the answer, what would help, and who stands in the way.
+
+    With `traceback` it shows where the Python of plugins raised.
+    """
+    decision, findings = explanation.decision, explanation.findings
+    atoms = AtomPrinter(ValuePrinter(load_views()))
+    answer = [line for text in answer_lines(explanation) for line in wrapped(text, width, "    ")]
+    faults = decision_lines(decision.faults, decision.message, traceback)
+    sections: list[list[str]] = [answer, faults, narrowed_lines(decision, width)]
+    if findings is None or findings.asked is None:
+        given = given_lines(explanation.cards)
+        sections += [
+            [line for text in given for line in wrapped(text, width, "    ")],
+            score_lines(decision, explanation.home, width),
+            mattered_lines(decision, explanation.placement),
+        ]
+        if findings is not None:
+            sections += [group_lines(findings, atoms, width), late_lines(decision, findings, width)]
+        sections.append(_unvisited(decision))
+    else:
+        sections.append(asked_lines(findings, findings.asked, atoms, width))
+    sections.append([line for text in _wakes(explanation) for line in wrapped(text, width, "    ")])
+    return _joined(sections)
 
 
-def explanation_text(explanation: Explanation, everything: bool = False) -> str:
-    """Return an explanation as text; at most `SHOWN` nodes of a kind one by one, unless `everything`."""
+def wide_text(explanation: Explanation, everything: bool = False, traceback: bool = False) -> str:
+    """Return an explanation in tables; at most `SHOWN` nodes of a kind one by one, unless `everything`.
+
+    With `traceback` it shows where the Python of plugins raised.
+    """
     decision, findings = explanation.decision, explanation.findings
     report = _Report(AtomPrinter(ValuePrinter(load_views())), None if everything else SHOWN)
-    sections: list[list[str]] = [_head(explanation), _prefilter(decision)]
+    sections: list[list[str]] = [
+        answer_lines(explanation, most=None),
+        decision_lines(decision.faults, decision.message, traceback),
+        _head(decision),
+        _prefilter(decision),
+        _skipped(decision),
+    ]
     if findings is not None and findings.asked is not None:
         asked = findings.asked
-        sections += [report.asked(findings, asked), report.cards([asked]), _help(findings)]
+        sections += [report.asked(findings, asked), report.cards([asked]), _cures(findings)]
     else:
         sections += [
             report.scores(decision),
-            _mattered(decision, explanation.placement),
+            mattered_lines(decision, explanation.placement),
             [] if explanation.cards is None else cards_lines([explanation.cards], report.atoms),
         ]
         if findings is not None:
             sections += [_overview(findings), _groups(findings), report.nodes(findings)]
             sections += [report.late(decision, findings)]
-            sections += [report.cards(findings.nodes), refused_lines(findings.cards), _help(findings)]
+            sections += [report.cards(findings.nodes), refused_lines(findings.cards), _cures(findings)]
         sections += [_unvisited(decision)]
-    sections.append(_wakes(explanation.wakes))
-    return "\n\n".join("\n".join(lines) for lines in sections if lines)
+    sections.append(_wakes(explanation))
+    return _joined(sections)
+
+
+def _joined(sections: Iterable[list[str]]) -> str:
+    return "\n\n".join(visible_lines(lines) for lines in sections if lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +132,8 @@ class _Report:
     def late(self, decision: Decision, findings: Findings) -> list[str]:
         """Return the nodes that all rules let pass and something else rejected afterwards."""
         rows = [
-            [verdict.node, status.plugin, _WHEN[status.code], status.message]
-            for verdict in decision.verdicts
-            if (status := verdict.status) is not None
-            and any(part.plugin not in ("", *findings.rules) for part in status.parts or (status,))
+            [verdict.node, status.plugin, when_word(status), status.message]
+            for verdict, status in late_rejections(decision, findings)
         ]
         if not rows:
             return []
@@ -120,7 +162,7 @@ class _Report:
     def _rows(self, node: JudgedNode) -> Iterator[list[str]]:
         name = node.node
         for each in node.rejected:
-            first = [each.rule, _when(each)]
+            first = [each.rule, when_text(each)]
             for reason, decided, site in self._causes(each):
                 yield [name, *first, reason, decided, site]
                 name, first = "", ["", ""]
@@ -141,47 +183,9 @@ class _Report:
         return [f"… and {plural(count - self.most, noun)} more: --all lists them"]
 
 
-def _head(explanation: Explanation) -> list[str]:
-    decision = explanation.decision
+def _head(decision: Decision) -> list[str]:
     profile = f"profile {decision.profile}" if decision.profile else "no profile"
-    lines = [f"pod {decision.pod}  {profile}  rules {decision.rules[:12]}"]
-    if explanation.before is not None:
-        lines += [f"what if {change}" for change in explanation.changes]
-        lines.append(f"before: {_outcome(explanation.before)}")
-    lines.append(_outcome(decision))
-    return [*lines, *_room(decision), *(f"went wrong: {fault}" for fault in decision.faults)]
-
-
-def _outcome(decision: Decision) -> str:
-    if decision.outcome is not Outcome.PLACED:
-        return f"{decision.outcome.value}: {decision.message}"
-    return f"placed on {decision.node}: {_choice(decision)}"
-
-
-def _room(decision: Decision) -> list[str]:
-    """Say where the pod can run, and once which pods are gone."""
-    if not decision.nominated:
-        return []
-    victims = ", ".join(victim.pod for victim in decision.victims)
-    return [
-        f"nominated to {decision.nominated}" + (f", once these pods are gone: {victims}" if victims else "")
-    ]
-
-
-def _choice(decision: Decision) -> str:
-    if decision.feasible == 1:
-        return "the only feasible node, so nothing was scored"
-    chosen = f"total {decision.total}, {plural(decision.feasible, 'feasible node')}"
-    if decision.tied > 1:
-        return (
-            f"{chosen}, {decision.tied} of them with this total; tie broken by `{decision.tie_break.value}`"
-        )
-    others = {each.node: each.total for each in decision.verdicts if each.total is not None}
-    best = others.pop(decision.node, None)
-    if not others or best is None:
-        return chosen
-    second = max(others, key=lambda node: others[node])
-    return f"{chosen}, {best - others[second]} ahead of {second}"
+    return [f"{profile}  rules {decision.rules[:12]}", *([decision.message] if decision.message else [])]
 
 
 def _prefilter(decision: Decision) -> list[str]:
@@ -195,9 +199,12 @@ def _prefilter(decision: Decision) -> list[str]:
     if prefilter.narrowed_by and prefilter.candidates is not None:
         rules, nodes = ", ".join(prefilter.narrowed_by), ", ".join(prefilter.candidates) or "none"
         lines.append(f"{rules} narrowed the candidates to: {nodes}")
-    if prefilter.skipped:
-        lines.append(f"nothing to do for: {', '.join(prefilter.skipped)}")
     return lines
+
+
+def _skipped(decision: Decision) -> list[str]:
+    skipped = decision.prefilter.skipped
+    return [f"nothing to do for: {', '.join(skipped)}"] if skipped else []
 
 
 def _score_row(verdict: NodeVerdict, chosen: str) -> list[str]:
@@ -210,22 +217,6 @@ def _cell(raw: int | float, normalized: int) -> str:
     return str(normalized) if raw == normalized else f"{normalized} (raw {raw:g})"
 
 
-def _mattered(decision: Decision, placement: Placement | None) -> list[str]:
-    """Say which scores made the choice: without which the pod would be elsewhere."""
-    if placement is None or not placement.without:
-        return []
-    lines = [
-        f"without {each.score} it would be {each.node}, {_lead(each.margin)}"
-        for each in placement.without
-        if each.node
-    ]
-    return lines or [f"no single score mattered: without any one of them it is {decision.node} as well"]
-
-
-def _lead(margin: int) -> str:
-    return f"{margin} ahead" if margin else "after a tie"
-
-
 def _overview(findings: Findings) -> list[str]:
     rejected = findings.total - findings.passing
     if not rejected:
@@ -234,9 +225,10 @@ def _overview(findings: Findings) -> list[str]:
     for group in findings.groups:
         nodes[group.rule, group.reason] += group.nodes
     (rule, reason), most = nodes.most_common(1)[0]
-    now = rejected - findings.never
+    now = rejected - findings.never - findings.errors
+    wrong = f" {findings.errors:,} error," if findings.errors else ""
     return [
-        f"{plural(rejected, 'node')} of {findings.total:,} rejected: {findings.never:,} never,"
+        f"{plural(rejected, 'node')} of {findings.total:,} rejected: {findings.never:,} never,{wrong}"
         f" {now:,} not now (never: no eviction helps, the node or the pod has to change)",
         f"mostly by {rule}: {reason}, on {most:,} of them",
     ]
@@ -244,20 +236,15 @@ def _overview(findings: Findings) -> list[str]:
 
 def _groups(findings: Findings) -> list[str]:
     rows = [
-        [group.rule, f"{group.nodes:,}", f"{group.alone:,}", _WHEN[group.code], group.reason, group.site]
+        [group.rule, f"{group.nodes:,}", f"{group.alone:,}", when_word(group), group.reason, group.site]
         for group in findings.groups
     ]
     header = ["RULE", "NODES", "ALONE", "WHEN", "REASON", "AT"]
     return table(header, rows, right=(1, 2)) if rows else []
 
 
-def _when(rejected: Rejected) -> str:
-    when = _WHEN[rejected.code]
-    return f"{when} (room is promised)" if rejected.promised else when
-
-
-def _help(findings: Findings) -> list[str]:
-    """Say what would make single rules pass, and what all of them."""
+def _cures(findings: Findings) -> list[str]:
+    """Say what would make single rules pass."""
     rows: list[Sequence[str]] = []
     before = ("", "")
     for cure in findings.cures:
@@ -265,12 +252,7 @@ def _help(findings: Findings) -> list[str]:
         shown = ("", "") if place == before else place
         rows.append([*shown, steps_text(cure.steps)])
         before = place
-    lines = table(["TO PASS", "ON", "SMALLEST CHANGE"], rows) if rows else []
-    fits = [f"it fits on {fit.node} with {steps_text(fit.steps)}" for fit in findings.fits]
-    if fits:
-        return [*lines, "", *fits] if lines else fits
-    is_stuck = findings.total > 0 and not findings.passing
-    return [*lines, *(["no small change was found that makes it fit"] if is_stuck else [])]
+    return table(["TO PASS", "ON", "SMALLEST CHANGE"], rows) if rows else []
 
 
 def _unvisited(decision: Decision) -> list[str]:
@@ -280,6 +262,7 @@ def _unvisited(decision: Decision) -> list[str]:
     return [f"{plural(count, 'node')} not looked at: {decision.sampled} feasible nodes were enough"]
 
 
-def _wakes(events: Iterable[str]) -> list[str]:
-    listed = list(events)
-    return [f"wakes on: {', '.join(listed)}"] if listed else []
+def _wakes(explanation: Explanation) -> list[str]:
+    """Say which events give the pod another attempt, where it waits for one."""
+    waits = explanation.wakes and not explanation.home
+    return [f"wakes on: {', '.join(explanation.wakes)}"] if waits else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kdsl.base.reasons import shortened
 from kdsl.check.views import load_views
 from kdsl.explain.atoms import Atom, Shown
 from kdsl.explain.changes import Change
@@ -17,14 +18,15 @@ from kdsl.report.explained_cards import cards_document, refused_document
 from kdsl.report.values import ValuePrinter
 
 
-def explanation_envelope(explanation: Explanation) -> dict[str, Json]:
-    """Return an explanation as a versioned document."""
+def explanation_envelope(explanation: Explanation, traceback: bool = False) -> dict[str, Json]:
+    """Return an explanation as a versioned document; with `traceback` it says where plugins raised."""
     printer = AtomPrinter(ValuePrinter(load_views()))
     findings, placement, before = explanation.findings, explanation.placement, explanation.before
     return {
         "apiVersion": API_VERSION,
         "kind": "Explanation",
-        "decision": decision_document(explanation.decision),
+        "decision": decision_document(explanation.decision, traceback),
+        "home": explanation.home,
         "whatIf": list(explanation.changes),
         "before": None
         if before is None
@@ -41,17 +43,19 @@ def _findings(findings: Findings, printer: AtomPrinter) -> dict[str, Json]:
         "nodes": findings.total,
         "passing": findings.passing,
         "never": findings.never,
+        "errors": findings.errors,
         "rules": list(findings.rules),
-        "reasons": [_group(group) for group in findings.groups],
+        "reasons": [_group(group, printer) for group in findings.groups],
         "nearest": [_node(node, printer) for node in findings.nodes],
         "node": None if findings.asked is None else _node(findings.asked, printer),
+        "home": None if findings.home is None else _node(findings.home, printer),
         "cures": [_cure(cure) for cure in findings.cures],
         "fits": [_fit(fit) for fit in findings.fits],
         "refusedCards": refused_document(findings.cards),
     }
 
 
-def _group(group: Group) -> dict[str, Json]:
+def _group(group: Group, printer: AtomPrinter) -> dict[str, Json]:
     return {
         "rule": group.rule,
         "code": group.code.label,
@@ -59,6 +63,9 @@ def _group(group: Group) -> dict[str, Json]:
         "site": group.site,
         "nodes": group.nodes,
         "alone": group.alone,
+        "nearest": group.nearest,
+        "failed": [_failed(each, printer) for each in group.failed],
+        "error": group.is_error,
     }
 
 
@@ -79,6 +86,7 @@ def _rejected(rejected: Rejected, printer: AtomPrinter) -> dict[str, Json]:
         "reasons": list(rejected.reasons),
         "sites": list(rejected.sites),
         "promised": rejected.promised,
+        "error": rejected.is_error,
         "failed": [_failed(each, printer) for each in rejected.failed],
     }
 
@@ -105,7 +113,7 @@ def _atom(atom: Atom, printer: AtomPrinter) -> dict[str, Json]:
 
 
 def _shown(shown: Shown, printer: AtomPrinter) -> dict[str, Json]:
-    return {"source": shown.source, "value": printer.values.text(shown.value, shown.type)}
+    return {"source": shown.source, "value": shortened(printer.values.text(shown.value, shown.type))}
 
 
 def _cure(cure: Cure) -> dict[str, Json]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdsl.base.visible import visible_lines
 from kdsl.check.model import (
     CheckedPreemption,
     CheckedProfile,
@@ -29,7 +30,7 @@ Row = tuple[str, str, str, str, str, str]
 def plan_text(rules: RuleSet) -> str:
     """Return one table per profile with its rules in the order in which they run."""
     return "\n\n".join(
-        "\n".join((f"profile {profile.qualified}", *table(_HEADER, _rows(profile), right=(_WEIGHT,))))
+        visible_lines((f"profile {profile.qualified}", *table(_HEADER, _rows(profile), right=(_WEIGHT,))))
         for profile in rules.profiles.values()
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
+from kdsl.base.visible import visible_lines
 from kdsl.check.externals import PLUGINS, rule_name
 from kdsl.check.views import time_of
 from kdsl.hooks.installed import InstalledPlugin, InstalledRules
@@ -24,7 +25,7 @@ def plugins_text(
     if rules:
         packages = [[each.name, _from(each), str(each.folder or "not there")] for each in rules]
         lines += ["", *table(["RULE PACKAGE", "FROM", "FOLDER"], packages)]
-    return "\n".join(lines)
+    return visible_lines(lines)
 
 
 def plugins_document(
@@ -66,7 +67,7 @@ def description_text(
     ]
     brings = table(["KIND", "NAME", "KNOWN WITH", "READS", "COST", "WHAT"], rows) if rows else []
     arguments = [schema] if isinstance(schema, str) else list(_arguments(schema))
-    sections = ["\n".join(heading), "\n".join(brings), "\n".join(arguments)]
+    sections = [visible_lines(each) for each in (heading, brings, arguments)]
     return "\n\n".join(filter(None, sections))
 
 

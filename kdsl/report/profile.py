@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kdsl.base.span import Span
+from kdsl.base.visible import visible_lines
 from kdsl.check.devices.sharing import DEVICES
 from kdsl.check.model import (
     CheckedParam,
@@ -28,7 +29,7 @@ def profile_text(profile: CheckedProfile) -> str:
     """Write a profile the way it would be written without `extends`; origins stand behind the lines."""
     lines = list(_lines(profile))
     width = max(len(text) for text, site in lines if site and len(text) <= _MAX_COLUMN)
-    return "\n".join(f"{text:<{width}}  // {site}" if site else text for text, site in lines)
+    return visible_lines(f"{text:<{width}}  // {site}" if site else text for text, site in lines)
 
 
 def profile_document(profile: CheckedProfile) -> dict[str, Json]:

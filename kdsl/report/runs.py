@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdsl.base.visible import visible_lines
 from kdsl.check.model import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
 from kdsl.plan.columns.programs import DistinctPredicate
 from kdsl.plan.columns.rule import Note
@@ -24,7 +25,7 @@ def runs_text(rules: RuleSet) -> str:
     """Return one table per profile."""
     functions = Functions.of(rules.fns)
     return "\n\n".join(
-        "\n".join((f"profile {profile.qualified}", *table(_HEADER, _rows(profile, functions))))
+        visible_lines((f"profile {profile.qualified}", *table(_HEADER, _rows(profile, functions))))
         for profile in rules.profiles.values()
         if profile.predicates or profile.scores
     )

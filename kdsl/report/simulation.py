@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kdsl.base.visible import visible, visible_lines
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.report.amounts import amount_text, bytes_text
 from kdsl.report.cards import CardReport, summary_lines
 from kdsl.report.decisions import API_VERSION, Json, decision_document
+from kdsl.report.faults import GoneWrong, fault_lines, who
 from kdsl.report.summary import Summary
 from kdsl.report.tables import plural, table
 
@@ -29,19 +30,19 @@ class Simulation:
     cards: CardReport | None = None
 
 
-def simulation_document(simulation: Simulation) -> dict[str, Json]:
-    """Return the run as one versioned document."""
+def simulation_document(simulation: Simulation, traceback: bool = False) -> dict[str, Json]:
+    """Return the run as one versioned document; with `traceback` it says where plugins raised."""
     return {
         "apiVersion": API_VERSION,
         "kind": "Simulation",
-        "decisions": [decision_document(decision) for decision in simulation.decisions],
+        "decisions": [decision_document(decision, traceback) for decision in simulation.decisions],
         "summary": simulation.summary.document(),
         **({} if simulation.cards is None else {"cards": simulation.cards.document()}),
     }
 
 
-def simulation_text(simulation: Simulation, wide: bool = False) -> str:
-    """Return the run as text: who went where, why the rest waits, and the summary."""
+def simulation_text(simulation: Simulation, wide: bool = False, traceback: bool = False) -> str:
+    """Return the run as text: who went where, why the rest waits, what went wrong, and the summary."""
     evictions = [decision for decision in simulation.decisions if decision.victims]
     last = _last_decisions(simulation.decisions)
     placed = [decision for decision in last if decision.outcome is Outcome.PLACED]
@@ -50,11 +51,26 @@ def simulation_text(simulation: Simulation, wide: bool = False) -> str:
         _evictions(evictions, wide),
         _placements(placed, wide),
         _pending(pending, wide),
-        _faults(simulation.decisions, wide),
+        *_totals(simulation, wide, traceback),
+    ]
+    return _joined(sections)
+
+
+def totals_text(simulation: Simulation, traceback: bool = False) -> str:
+    """Return what the run came to without its pods: what went wrong, the summary, and that of the cards."""
+    return _joined(_totals(simulation, False, traceback))
+
+
+def _totals(simulation: Simulation, wide: bool, traceback: bool) -> list[list[str]]:
+    return [
+        _faults(simulation.summary.faults, wide, traceback),
         summary_text(simulation.summary),
         [] if simulation.cards is None else summary_lines(simulation.cards),
     ]
-    return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def _joined(sections: Iterable[Sequence[str]]) -> str:
+    return "\n\n".join(visible_lines(lines) for lines in sections if lines)
 
 
 def _last_decisions(decisions: Sequence[Decision]) -> list[Decision]:
@@ -101,11 +117,10 @@ def _pending(pending: Sequence[Decision], wide: bool) -> list[str]:
     return table(["PENDING", "WHY"], [[d.pod, d.message] for d in shown]) + _more(len(pending) - len(shown))
 
 
-def _faults(decisions: Iterable[Decision], wide: bool) -> list[str]:
-    """List what went wrong without changing an outcome, and in how many attempts, the most frequent first."""
-    counts = Counter(fault for decision in decisions for fault in decision.faults)
-    rows = [[fault, f"{count:,}"] for fault, count in counts.most_common(None if wide else SHOWN)]
-    return table(["WENT WRONG", "ATTEMPTS"], rows, right={1}) + _more(len(counts) - len(rows)) if rows else []
+def _faults(found: Sequence[GoneWrong], wide: bool, traceback: bool) -> list[str]:
+    """List what went wrong, and in how many attempts, the most frequent first."""
+    shown = found if wide else found[:SHOWN]
+    return [*fault_lines(shown, traceback), *_more(len(found) - len(shown))]
 
 
 def _more(count: int) -> list[str]:
@@ -115,7 +130,8 @@ def _more(count: int) -> list[str]:
 def summary_text(summary: Summary) -> list[str]:
     """Return the lines of the summary."""
     evicted = f", {plural(summary.evicted, 'pod')} evicted" if summary.evicted else ""
-    lines = [f"{plural(summary.placed, 'pod')} placed, {summary.pending:,} pending{evicted}"]
+    wrong = f"; {who(summary.faults)} went wrong" if summary.faults else ""
+    lines = [f"{plural(summary.placed, 'pod')} placed, {summary.pending:,} pending{evicted}{wrong}"]
     if summary.reasons:
         reasons = [[reason, f"{count:,}"] for reason, count in summary.reasons.items()]
         lines += ["", *table(["PENDING BY REASON", "PODS"], reasons, right={1})]
@@ -150,8 +166,8 @@ def placement_lines(decisions: Iterable[Decision]) -> Iterable[str]:
     did not fit, as kube-scheduler returns none with its error.
     """
     for decision in decisions:
-        name = decision.pod.split("/", 1)[1]
+        name = visible(decision.pod.split("/", 1)[1])
         if decision.node:
-            yield f"{name} {decision.node} {decision.evaluated} {decision.feasible}"
+            yield f"{name} {visible(decision.node)} {decision.evaluated} {decision.feasible}"
         else:
             yield f"{name} - 0 0"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from kdsl.base.span import Position, Source, Span
+from kdsl.base.visible import visible
 
 TAB = "    "
 MAX_COLUMNS = 120
@@ -48,16 +49,6 @@ class Row:
     number: int | None
     text: str
     is_primary: bool | None = None
-
-
-def visible(text: str) -> str:
-    """Return the text with control characters replaced by their escapes, so that a terminal only shows it."""
-    return "".join(
-        character
-        if character.isprintable() or character == " "
-        else character.encode("unicode_escape").decode()
-        for character in text
-    )
 
 
 def draw(source: Source, marks: Sequence[Mark]) -> Iterator[Row]:

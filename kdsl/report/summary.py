@@ -12,7 +12,8 @@ import numpy as np
 
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.cycle.decision import Decision, Outcome
-from kdsl.report.decisions import Json
+from kdsl.report.decisions import Json, fault_document
+from kdsl.report.faults import FaultTally, GoneWrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,10 @@ class Utilisation:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The figures of one run. `reasons` counts a pending pod once, under the reason that most nodes gave.
+    """The figures of one run. `reasons` counts pending pods under what keeps them, see `reasons_of`.
 
-    `evicted` counts how often a pod was removed to make room for another.
+    `evicted` counts how often a pod was removed to make room for another; `faults` are what went wrong, the
+    most frequent first.
     """
 
     placed: int
@@ -44,6 +46,7 @@ class Summary:
     p50_ms: float
     p99_ms: float
     peak_memory_bytes: int
+    faults: tuple[GoneWrong, ...] = ()
 
     def document(self) -> dict[str, Json]:
         """Return the summary as JSON."""
@@ -52,6 +55,7 @@ class Summary:
             "pending": self.pending,
             "evicted": self.evicted,
             "reasons": dict(self.reasons),
+            "faults": [{**fault_document(each.fault), "attempts": each.attempts} for each in self.faults],
             "utilisation": {
                 name: {
                     "allocatable": use.allocatable,
@@ -78,12 +82,14 @@ class SummaryBuilder:
 
     before: Mapping[str, int]
     evicted: int = 0
-    pending: dict[str, str] = field(default_factory=dict)  # the reason by pod
+    pending: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the reasons by pod
+    faults: FaultTally = field(default_factory=FaultTally)
     placed: set[str] = field(default_factory=set)
     latencies: list[int] = field(default_factory=list)
 
     def observe(self, decision: Decision, nanoseconds: int) -> None:
         """Count one decision."""
+        self.faults.observe(decision)
         self.latencies.append(nanoseconds)
         self.evicted += len(decision.victims)
         self.placed.difference_update(victim.pod for victim in decision.victims)
@@ -91,7 +97,7 @@ class SummaryBuilder:
             self.placed.add(decision.pod)
             self.pending.pop(decision.pod, None)
         else:
-            self.pending[decision.pod] = dominant_reason(decision)
+            self.pending[decision.pod] = reasons_of(decision)
 
     def build(self, after: Snapshot) -> Summary:
         """Return the figures, with the utilisation that `after` shows."""
@@ -99,13 +105,12 @@ class SummaryBuilder:
         total = float(latencies.sum()) / 1e3
         p50, p99 = (float(value) for value in np.percentile(latencies, (50, 99)))
         requested = requested_totals(after)
+        reasons = Counter(reason for each in self.pending.values() for reason in each)
         return Summary(
             placed=len(self.placed),
             pending=len(self.pending),
             evicted=self.evicted,
-            reasons=dict(
-                sorted(Counter(self.pending.values()).items(), key=lambda item: (-item[1], item[0]))
-            ),
+            reasons=dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
             utilisation={
                 name: Utilisation(allocatable, self.before.get(name, 0), requested[name])
                 for name, allocatable in allocatable_totals(after).items()
@@ -115,17 +120,28 @@ class SummaryBuilder:
             p50_ms=p50,
             p99_ms=p99,
             peak_memory_bytes=peak_memory_bytes(),
+            faults=self.faults.found(),
         )
 
 
-def dominant_reason(decision: Decision) -> str:
-    """Return the reason that rejected most nodes; the message where nothing was decided node by node."""
-    if not decision.rejections:
-        return decision.message
+def reasons_of(decision: Decision) -> tuple[str, ...]:
+    """Return what keeps a pod pending: each reason that half of the nodes gave, else the most frequent one.
+
+    The message stands for all where an error ended the attempt, or nothing was decided node by node. Errors
+    of one line of a rule are one reason, whatever they say of each node.
+    """
+    if decision.outcome is Outcome.ERROR:
+        return (f"error: {decision.message}",)
+    if decision.turned_away is not None or not decision.rejections:
+        return (decision.message,)
     counts: Counter[str] = Counter()
     for rejection in decision.rejections:
-        counts[rejection.reason] += rejection.nodes
-    return min(counts, key=lambda reason: (-counts[reason], reason))
+        is_error = rejection.is_error and rejection.site
+        reason = f"error: rule {rejection.plugin} ({rejection.site})" if is_error else rejection.reason
+        counts[reason] += rejection.nodes
+    most = min(counts, key=lambda reason: (-counts[reason], reason))
+    wide = (reason for reason in sorted(counts) if 2 * counts[reason] >= decision.nodes and reason != most)
+    return (most, *wide)
 
 
 def requested_totals(snapshot: Snapshot) -> dict[str, int]:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
+from kdsl.base.disk_cache import DiskCache
 from kdsl.check.checker import check_program
-from kdsl.check.externals import Externals
+from kdsl.check.externals import Externals, without_absent
 from kdsl.check.model import RuleSet
 from kdsl.check.views import load_views
+from kdsl.hooks.codes import PluginCode
 from kdsl.hooks.extensions import bring
+from kdsl.lang.discovery import NO_DRAFTS, Drafts
 from kdsl.lang.loader import Program, load_sources
 from kdsl.plan.constants import check_constants
 from kdsl.plan.overlap import check_overlaps
 from kdsl.plan.queue import check_backoffs
-from kdsl.rulebook.kept import Verdict, kept_answer
+from kdsl.rulebook.answer_cache import Verdict, kept_answer
+from kdsl.rulebook.imports import with_imports
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, RuleTexts, read_texts
 
 
@@ -44,22 +48,22 @@ def check_rules(
     paths: Sequence[Path | str],
     plugins: Collection[str] = DEFAULT_PLUGINS.keys(),
     undeclared: Collection[str] = (),
-    read: Callable[[Path], bytes] = Path.read_bytes,
-    keep: Path | None = None,
+    drafts: Drafts = NO_DRAFTS,
+    keep: DiskCache | None = None,
 ) -> CheckedRules:
     """Load and check the rule files of `paths`, which may use what the active `plugins` bring.
 
     Packages that they import and do not hold come from the libraries. Plugins called `undeclared` may bring
-    functions that do not say what they read. The answer is kept in the folder `keep`, and taken from there.
+    functions that do not say what they read. The answer is kept in the cache `keep`, and taken from there.
     """
-    return check_texts(read_texts(paths, read), plugins, undeclared, keep)
+    return check_texts(read_texts(paths, drafts), plugins, undeclared, keep)
 
 
 def check_texts(
     texts: RuleTexts,
     plugins: Collection[str] = DEFAULT_PLUGINS.keys(),
     undeclared: Collection[str] = (),
-    keep: Path | None = None,
+    keep: DiskCache | None = None,
 ) -> CheckedRules:
     """Check rule files that were read: see `check_rules`."""
     answer = kept_answer(keep, texts, plugins, undeclared)
@@ -72,7 +76,7 @@ def check_texts(
 
 def check_text(path: Path, text: str) -> CheckedRules:
     """Check a rule file that is not written yet as if it were at `path`, alone with the libraries."""
-    return check_rules((path,), read=lambda each: text.encode() if each == path else each.read_bytes())
+    return check_rules((path,), drafts={path: text.encode()})
 
 
 def _check(texts: RuleTexts, plugins: Collection[str], undeclared: Collection[str]) -> CheckedRules:
@@ -83,26 +87,30 @@ def _check(texts: RuleTexts, plugins: Collection[str], undeclared: Collection[st
         return CheckedRules(None, diagnostics, files, loaded.program)
     externals, misfits = bring((*PLACED_PLUGINS, *plugins), load_views(), undeclared)
     rules, problems = _check_once(loaded.program, externals)
-    found = (*diagnostics, *misfits, *problems)
-    return CheckedRules(None if has_errors(misfits) else rules, found, files, loaded.program)
+    problems = without_absent(problems, externals)
+    found = (*diagnostics, *misfits, *with_imports(problems, loaded.program, texts.libraries))
+    # Rules that use what is not installed can still be compared with what a configuration asks of them.
+    stops = any(each.is_error and each.code != PluginCode.NOT_INSTALLED for each in misfits)
+    return CheckedRules(None if stops else rules, found, files, loaded.program)
 
 
 _Checked: TypeAlias = tuple[RuleSet | None, tuple[Diagnostic, ...]]
 _MOST_CHECKED = 8
-_checked: OrderedDict[tuple[frozenset[str], tuple[tuple[str, str], ...]], tuple[Externals, _Checked]] = (
-    OrderedDict()
-)
+_Texts: TypeAlias = tuple[frozenset[str], tuple[tuple[str, str, tuple[str, ...]], ...]]
+_checked: OrderedDict[_Texts, tuple[Externals, _Checked]] = OrderedDict()
 
 
 def _check_once(program: Program, externals: Externals) -> _Checked:
     """Check a program, or return what came of the same texts with the same plugins in this process."""
-    files = tuple((file.span.source.path, file.span.source.text) for file in program.files)
+    sources = (file.span.source for file in program.files)
+    files = tuple((source.path, source.text, source.places) for source in sources)
     texts = (program.shelved, files)
     known = _checked.get(texts)
     if known is None or known[0] != externals:
         checked = check_program(program, externals=externals)
         rules = checked.rules
-        more = () if rules is None else _check_values(rules)
+        # What absent plugins bring is known by its type alone.
+        more = () if rules is None or externals.absent else _check_values(rules)
         answer = (None if has_errors(more) else rules, (*checked.diagnostics, *more))
         known = _checked[texts] = (externals, answer)
     _checked.move_to_end(texts)

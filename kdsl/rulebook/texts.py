@@ -11,7 +11,7 @@ from typing import Any
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Source
 from kdsl.hooks.installed import installed_rules
-from kdsl.lang.discovery import read_sources
+from kdsl.lang.discovery import NO_DRAFTS, Drafts, read_library, read_sources
 
 Plugins = Mapping[str, Mapping[str, Any]]
 """Plugins with their arguments."""
@@ -45,17 +45,17 @@ def libraries() -> tuple[Path, ...]:
 class RuleTexts:
     """Rule files as they were read, and what could not be read.
 
-    `libraries` reads the files of each library when it is first asked.
+    `libraries` reads the files of each library when it is first asked; see `read_library`.
     """
 
     own: Sequence[Source]
     problems: tuple[Diagnostic, ...]
-    libraries: Callable[[], Sequence[Sequence[Source]]]
+    libraries: Callable[[], Sequence[Sequence[Source | Diagnostic]]]
 
 
-def read_texts(paths: Sequence[Path | str], read: Callable[[Path], bytes] = Path.read_bytes) -> RuleTexts:
+def read_texts(paths: Sequence[Path | str], drafts: Drafts = NO_DRAFTS) -> RuleTexts:
     """Read the rule files that the paths mean."""
-    own, problems = read_sources(paths, read)
+    own, problems = read_sources(paths, drafts)
     return RuleTexts(
-        own, tuple(problems), cache(lambda: [read_sources([path], read)[0] for path in libraries()])
+        own, tuple(problems), cache(lambda: [read_library(path, drafts) for path in libraries()])
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from types import MappingProxyType
 
 from kdsl.app import Settings, build_engine, devices_in_use, engine_options, narrowed
 from kdsl.base.clock import ManualClock
@@ -19,10 +20,9 @@ from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.cycle.decision import Condition, Decision, Detail
 from kdsl.cycle.engine import Engine
-from kdsl.explain.cards import CardExplainer, CardsOfNode
 from kdsl.explain.explanation import Explanation
-from kdsl.explain.findings import Findings, Inspection, inspect
-from kdsl.explain.placement import placement_of
+from kdsl.explain.findings import Inspection
+from kdsl.explain.turn import Turns
 from kdsl.hooks.context import NO_MANIFESTS
 from kdsl.hooks.status import Status
 from kdsl.plan.devices.demand import Demand
@@ -38,6 +38,7 @@ Stopwatch = Callable[[], int]
 
 
 PLAIN_INSPECTION = Inspection()
+NOTHING_TOLD: Mapping[str, Collection[str]] = MappingProxyType({})
 
 
 class SimulatedBinder:
@@ -86,6 +87,7 @@ def simulate(
     record: Callable[[str], object] | None = None,
     attempts: int = 1,
     shows_idle_cards: bool = False,
+    told: Mapping[str, Collection[str]] = NOTHING_TOLD,
 ) -> Simulation:
     """Give every pending pod an attempt in queue order and return the decisions with their summary.
 
@@ -94,15 +96,22 @@ def simulate(
 
     `on_decision` is called after each. The decisions depend on nothing but the arguments before it. `record`
     gets the lines of a trace, for which the workload must have its manifests. With `shows_idle_cards` cards
-    are looked at even where no pod asks for any.
+    are looked at even where no pod asks for any. `told` are nodes by pod: the decisions about these pods hold
+    the verdicts about these nodes.
     """
     decisions: list[Decision] = []
     pods = {pod.key: pod for pod in workload.pending}
     with _engine(rules, workload, settings, record) as (engine, cluster, evictor), settled_heap():
         summary = SummaryBuilder(requested_totals(cluster.snapshot()))
         started = stopwatch()
-        for decision in engine.decisions(workload.pending, attempts):
+        for decision in engine.decisions(
+            workload.pending, attempts, lambda turn: Detail.FULL if turn.key in told else None
+        ):
             summary.observe(decision, stopwatch() - started)
+            if decision.verdicts and decision.pod in told:
+                nodes = told[decision.pod]
+                kept = tuple(verdict for verdict in decision.verdicts if verdict.node in nodes)
+                decision = decision.with_fields(verdicts=kept)
             decisions.append(decision)
             on_decision()
             if decision.victims:
@@ -150,49 +159,16 @@ def explain(
     inspection: Inspection = PLAIN_INSPECTION,
 ) -> Explanation:
     """Explain the decision for `pod`, on the cluster as it finds it when its turn comes."""
-    with _engine(rules, workload, replace(settings, detail=Detail.FULL)) as (engine, cluster, _):
-        found: list[Findings] = []
-
-        def look(turn: PodInfo) -> None:
-            is_wanted = inspection.is_needed and turn.key == pod.key and not found
-            known = engine.attempt(turn) if is_wanted else None
-            if known is not None:
-                attempt, contested = known
-                found.append(
-                    inspect(
-                        rules,
-                        attempt.table,
-                        attempt.pod,
-                        attempt.snapshot,
-                        contested,
-                        settings.steps,
-                        inspection,
-                    )
-                )
-
-        for decision in engine.decisions(workload.pending, on_turn=look):
-            if decision.pod == pod.key:
-                findings = found[0] if found else None
-                wakes = engine.waking_events(pod.key)
-                cards = _cards_of(decision, pod, rules, settings, cluster.snapshot())
-                return Explanation(decision, findings, placement_of(decision), wakes, cards=cards)
-    raise KdslError(f"pod `{pod.key}` got no decision")
-
-
-def _cards_of(
-    decision: Decision, pod: PodInfo, rules: RuleSet, settings: Settings, snapshot: Snapshot
-) -> CardsOfNode | None:
-    """Return the cards of the node that a pod was placed on, as the pod found them."""
-    row = snapshot.row_of(decision.node) if decision.node and pod.device_containers else None
-    if row is None:
-        return None
-    explainer = CardExplainer.of(rules, rules.profiles[decision.profile], settings.steps)
-    node = snapshot.info(row)
-    placed = next((each for each in node.pods if each.key == pod.key), None)
-    if explainer is None or placed is None:
-        return None
-    before = node.without_pod(placed)
-    return explainer.look(pod, snapshot.overlay(row, before), before)
+    if inspection.home:
+        settings = replace(settings, percentage=100)
+    with _engine(rules, workload, settings) as (engine, cluster, _), settled_heap():
+        for other in workload.waiting:
+            engine.nominator.add(other)
+        turns = Turns(engine, cluster, rules, settings.steps)
+        explanation = turns.explain(workload.pending, pod, inspection)
+        if explanation is None:
+            raise KdslError(f"pod `{pod.key}` got no decision")
+        return explanation
 
 
 @contextmanager

@@ -5,32 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from kdsl.base.diagnostic import Diagnostic, did_you_mean
-from kdsl.base.errors import InvalidInputError
 from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.problems import InputCode
-from kdsl.explain.changes import PODS, Change, ChangeError, parse_change
+from kdsl.explain.changes import PODS, Change
+from kdsl.explain.supposed import parse_changes
 from kdsl.sim.workload import Workload
 
 
 def read_changes(texts: Sequence[str], workload: Workload) -> tuple[Change, ...]:
     """Read changes to a workload; raises InvalidInputError with all that is wrong with them."""
-    nodes = [node.name for node in workload.nodes]
-    placed = [pod.key for pod in workload.placed]
-    found: list[Change] = []
-    problems: list[Diagnostic] = []
-    for text in texts:
-        try:
-            change = parse_change(text, nodes)
-            if change.on == PODS and change.value not in placed:
-                raise ChangeError(f"no pod `{change.value}` is placed", *did_you_mean(change.value, placed))
-            found.append(change)
-        except ChangeError as error:
-            title = f"`{text}` is no change: {error.reason}"
-            problems.append(Diagnostic(InputCode.VALUE, title, where="--what-if", help=error.help))
-    if problems:
-        raise InvalidInputError(problems)
-    return tuple(found)
+    return parse_changes(texts, [node.name for node in workload.nodes], [pod.key for pod in workload.placed])
 
 
 def changed(workload: Workload, pod: PodInfo, changes: Iterable[Change]) -> tuple[Workload, PodInfo]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
-from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
+from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError, KdslError
 from kdsl.base.heap import growing_heap
 from kdsl.cluster.cache import ClusterCache
@@ -17,6 +17,7 @@ from kdsl.cluster.objects import Node, Pod
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.problems import InputCode
 from kdsl.cluster.read import Manifest, read_objects
+from kdsl.sim.gaps import gaps
 from kdsl.sim.openb import read_openb
 from kdsl.sim.openb_manifests import openb_manifests
 from kdsl.trace.manifests import ObjectId, object_id
@@ -27,7 +28,8 @@ class Workload:
     """Nodes, the `placed` pods, those that have finished among them, and the `catalog` make the cluster.
 
     `pending` are the pods that want a node, in order of arrival. `manifests` are all of these objects as they
-    were written, by kind and `key_of`; none where nobody asked for them.
+    were written, by kind and `key_of`; none where nobody asked for them. `waiting` are further pods that get
+    no attempt; what nodes they were promised counts.
     """
 
     nodes: Sequence[NodeFacts]
@@ -35,6 +37,7 @@ class Workload:
     pending: Sequence[PodInfo]
     catalog: Sequence[CatalogObject] = ()
     manifests: Mapping[ObjectId, Manifest] = field(default_factory=dict)
+    waiting: Sequence[PodInfo] = ()
 
     def cluster(self) -> ClusterCache:
         """Return a cache that holds the cluster."""
@@ -54,14 +57,22 @@ class Workload:
         yield from map(object_id, self.catalog)
 
     def find(self, name: str) -> PodInfo:
-        """Return the pending pod called `name`, with or without its namespace.
+        """Return the pending pod called `name`, with or without its namespace; else the one on a node.
 
         Raises InvalidInputError where that is not one pod.
         """
-        found = [pod for pod in self.pending if name in (pod.key, pod.name)]
+        waits = [pod for pod in self.pending if name in (pod.key, pod.name)]
+        runs = [pod for pod in self.placed if name in (pod.key, pod.name) and not pod.is_finished]
+        found = waits or runs
         if len(found) == 1:
             return found[0]
         raise InvalidInputError([self._not_found(name, found)])
+
+    def without_its_node(self, pod: PodInfo) -> tuple[Workload, PodInfo]:
+        """Return the workload in which a placed `pod` is off its node and the only one to be decided."""
+        other = pod.with_fields(node_name="", nominated_node_name="", start_time=0)
+        placed = [each for each in self.placed if each is not pod]
+        return replace(self, placed=placed, pending=[other], waiting=self.pending), other
 
     def check_node(self, name: str) -> None:
         """Raise InvalidInputError where no node is called `name`."""
@@ -73,15 +84,13 @@ class Workload:
 
     def _not_found(self, name: str, found: Sequence[PodInfo]) -> Diagnostic:
         help: tuple[str, ...] = ()
-        settled = next((pod for pod in self.placed if name in (pod.key, pod.name)), None)
+        finished = next((pod for pod in self.placed if name in (pod.key, pod.name)), None)
         if found:
-            title = f"several pods that wait are called `{name}`"
+            which = "have a node" if found[0].node_name else "wait"
+            title = f"several pods that {which} are called `{name}`"
             help = (f"say which: {', '.join(f'`{pod.key}`' for pod in found)}",)
-        elif settled is not None and settled.is_finished:
-            title = f"pod `{settled.key}` has finished: nothing is decided for it"
-        elif settled is not None:
-            title = f"pod `{settled.key}` is on node `{settled.node_name}` already: nothing is decided for it"
-            help = ("to see where it would go now, remove `spec.nodeName` from its manifest",)
+        elif finished is not None:
+            title = f"pod `{finished.key}` has finished: nothing is decided for it"
         else:
             title = f"no pod in the input is called `{name}`"
             names = (pod.key if "/" in name else pod.name for pod in (*self.pending, *self.placed))
@@ -127,24 +136,4 @@ def _with_gaps(
     found: tuple[Diagnostic, ...], workload: Workload, unread: Sequence[tuple[str, int]] = ()
 ) -> tuple[Diagnostic, ...]:
     """Add what the input lacks, unless mistakes were found: then a gap is most likely what they left."""
-    return found if has_errors(found) else (*found, *_gaps(workload, unread))
-
-
-def _gaps(workload: Workload, unread: Sequence[tuple[str, int]]) -> Iterator[Diagnostic]:
-    """Warn of what a run needs and the input lacks: the answer would be right, and seldom what was meant."""
-    others = ", ".join(f"{count:,} {kind}" for kind, count in unread)
-    help = (f"the input also holds what is not read: {others}",) if others else ()
-    if not workload.nodes:
-        yield _warning("there is no node in the input", help)
-    if not workload.pending:
-        yield _warning("no pod in the input waits for a node: there is nothing to schedule", help)
-    nodes = {node.name for node in workload.nodes}
-    lost = [pod for pod in workload.placed if not pod.is_finished and pod.node_name not in nodes]
-    if lost and nodes:
-        pods = "1 pod runs" if len(lost) == 1 else f"{len(lost):,} pods run"
-        first = f"the first is `{lost[0].key}` on `{lost[0].node_name}`"
-        yield _warning(f"{pods} on nodes that are not in the input", (first,))
-
-
-def _warning(title: str, help: tuple[str, ...]) -> Diagnostic:
-    return Diagnostic(InputCode.INCOMPLETE, title, severity=Severity.WARNING, help=help)
+    return found if has_errors(found) else (*found, *gaps(workload, unread))

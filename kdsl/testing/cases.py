@@ -86,11 +86,15 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class PropertyCase(Setting):
-    """A law must hold for generated pods on generated nodes; fixtures give the generator its words."""
+    """A law must hold for generated pods on generated nodes; fixtures give the generator its words.
+
+    `unproven` is the reason why it may stay unproven, empty where it must not.
+    """
 
     law: Law
     pods: int
     cluster_size: int
+    unproven: str = ""
 
 
 Case = PodCase | QueueCase | PropertyCase

@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from kdsl.base.span import Span
+from kdsl.base.visible import visible_lines
 from kdsl.check.typed import TypedExpr
 from kdsl.lang.device_tree import (
     Admit,
@@ -56,10 +57,12 @@ from kdsl.report.decisions import Json
 from kdsl.report.tables import plural
 
 _BOOLEAN = ("&&", "||")
-_Key = tuple[str, int, int]
+Key = tuple[str, int, int]
+"""A place in a text: its path, and where it begins and ends."""
 
 
-def _key(span: Span) -> _Key:
+def key_of(span: Span) -> Key:
+    """Return what tells an expression from all others: its place in the text."""
     return span.source.path, span.start, span.end
 
 
@@ -86,12 +89,12 @@ class Point:
         return self.expr.span
 
     @property
-    def key(self) -> _Key:
+    def key(self) -> Key:
         """What the checked form of the expression is found by: `has(x.y)` keeps the place of `x.y` only."""
         match self.expr:
             case Call(function="has", target=None, args=(only,)):
-                return _key(only.span)
-        return _key(self.expr.span)
+                return key_of(only.span)
+        return key_of(self.expr.span)
 
 
 def points_of(file: File) -> Iterator[Point]:
@@ -204,11 +207,11 @@ class Coverage:
         # A file that was loaded twice is the same file: places are compared by path and position.
         distinct = {file.span.source.path: file for file in files}
         self.points = tuple(point for file in distinct.values() for point in points_of(file))
-        self._seen: dict[_Key, set[Seen]] = {point.key: set() for point in self.points}
+        self._seen: dict[Key, set[Seen]] = {point.key: set() for point in self.points}
 
     def watch(self, expr: TypedExpr, closure: Closure) -> Closure:
         """Record the values of an expression that is a point."""
-        seen = self._seen.get(_key(expr.span))
+        seen = self._seen.get(key_of(expr.span))
         if seen is None:
             return closure
 
@@ -267,7 +270,7 @@ def coverage_text(coverage: Coverage) -> str:
                 lines.append(f"        never {each}  {point.what}  {point.span}  {text}")
     outcomes = plural(coverage.total, "outcome")
     lines.append(f"coverage {coverage.percent:.1f}%: {coverage.covered} of {outcomes} of conditions seen")
-    return "\n".join(lines)
+    return visible_lines(lines)
 
 
 def coverage_document(coverage: Coverage) -> dict[str, Json]:

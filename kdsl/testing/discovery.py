@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.file_policy import FoundFile, distinct, files_below, named_file
 from kdsl.testing.codes import TestCode
 
 SUFFIXES: Final = (".test.yaml", "_test.yaml", ".test.yml", "_test.yml")
@@ -14,25 +15,24 @@ SUFFIXES: Final = (".test.yaml", "_test.yaml", ".test.yml", "_test.yml")
 
 def is_test_file(path: Path) -> bool:
     """Tell whether a file is a rule test by its name."""
-    return path.name.endswith(SUFFIXES)
+    return _is_test_name(path.name)
 
 
-def find_test_files(paths: Iterable[Path], found: list[Diagnostic]) -> list[Path]:
+def find_test_files(paths: Iterable[Path], found: list[Diagnostic]) -> list[FoundFile]:
     """List test files, each once: a file counts whatever its name, of a folder all tests below it.
 
-    Hidden files and folders do not count. A path that is not there, or paths without a test, are added to
-    `found`.
+    Hidden files and folders do not count, and `kdsl.base.file_policy` says which links do. A path that is not
+    there, a link that is refused, or paths without a test, are added to `found`.
     """
     paths = list(paths)
-    files: dict[Path, Path] = {}
+    files: list[FoundFile] = []
     for path in paths:
         if path.is_dir():
-            for file in sorted(path.rglob("*")):
-                hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-                if is_test_file(file) and not hidden and file.is_file():
-                    files.setdefault(file.resolve(), file)
-        elif path.is_file():
-            files.setdefault(path.resolve(), path)
+            problems: list[OSError] = []
+            files += files_below(path, _is_test_name, problems)
+            found += [_unreadable(error) for error in problems]
+        elif path.exists():
+            files.append(named_file(path))
         else:
             title = f"there is no file or folder `{path}`"
             found.append(Diagnostic(TestCode.UNREADABLE, title, where=str(path)))
@@ -40,4 +40,14 @@ def find_test_files(paths: Iterable[Path], found: list[Diagnostic]) -> list[Path
         where = ", ".join(map(str, paths))
         help_ = (f"the name of a test ends in {' or '.join(f'`{suffix}`' for suffix in SUFFIXES[:2])}",)
         found.append(Diagnostic(TestCode.NO_TESTS, "there are no rule tests here", where=where, help=help_))
-    return list(files.values())
+    return distinct(files)
+
+
+def _is_test_name(name: str) -> bool:
+    return name.endswith(SUFFIXES)
+
+
+def _unreadable(error: OSError) -> Diagnostic:
+    path = str(error.filename)
+    title = f"cannot read `{path}`: {(error.strerror or str(error)).lower()}"
+    return Diagnostic(TestCode.UNREADABLE, title, where=path)

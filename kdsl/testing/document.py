@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.file_policy import FoundFile
 from kdsl.base.span import Source, Span
-from kdsl.lang.yaml_tree import Plain, YamlMapping, YamlNode, YamlSequence, read_yaml
+from kdsl.lang.yaml_tree import MAX_BYTES, Plain, YamlMapping, YamlNode, YamlSequence, read_yaml
 from kdsl.testing.codes import TestCode
 
 Step = str | int
@@ -66,10 +66,11 @@ class Place:
         return self.children.values()
 
 
-def read_document(path: Path, found: list[Diagnostic]) -> Place | None:
+def read_document(file: FoundFile, found: list[Diagnostic]) -> Place | None:
     """Read the one YAML document of a file; what is wrong is added to `found`."""
+    path = file.path
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = file.read(MAX_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = (getattr(error, "strerror", None) or "it is not UTF-8 text").lower()
         title = f"cannot read `{path}`: {reason}"

@@ -16,6 +16,7 @@ from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.span import Span
 from kdsl.cluster.catalog import key_of
 from kdsl.cluster.documents import read_documents
+from kdsl.cluster.files import MAX_BYTES
 from kdsl.cluster.kinds import CatalogObject
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.objects import Node, Pod
@@ -33,6 +34,7 @@ from kdsl.testing.manifest import (
     manifest_of,
     objects_in,
 )
+from kdsl.testing.patterns import files_matching
 from kdsl.testing.recorded import Recorded, cycle_help, find_cycle, is_cycle, is_trace, name_objects, no_cycle
 
 
@@ -304,31 +306,37 @@ def _check_hosts(fixtures: Fixtures, found: list[Diagnostic]) -> None:
 def _add_manifests(pattern: Place, folder: Path, fixtures: Fixtures, found: list[Diagnostic]) -> None:
     """Add the objects of the files that a glob matches."""
     glob = pattern.text
+    refused: list[OSError] = []
     try:
-        paths = sorted(path for path in folder.glob(glob) if path.is_file())
-    except (ValueError, NotImplementedError, OSError) as error:
+        files = files_matching(folder, glob, refused)
+    except (ValueError, OSError) as error:
         title = f"`{glob}` is not a pattern that can be looked for: {error}".lower()
         found.append(Diagnostic(TestCode.NO_MANIFEST, title, pattern.span, "relative to this file"))
         return
-    if not paths:
+    found += [_unreadable(Path(str(error.filename)), error, pattern) for error in refused]
+    if not files and not refused:
         title = f"no file matches `{glob}`"
         help_ = cycle_help(glob) if "#" in glob else ()
         found.append(
             Diagnostic(TestCode.NO_MANIFEST, title, pattern.span, "relative to this file", help=help_)
         )
-    for path in paths:
+    for file in files:
         try:
-            data = path.read_bytes()
+            data = file.read(MAX_BYTES)
         except OSError as error:
-            title = f"cannot read `{path}`: {(error.strerror or '').lower()}"
-            found.append(Diagnostic(TestCode.UNREADABLE, title, pattern.span, "matched by this"))
+            found.append(_unreadable(file.path, error, pattern))
             continue
-        for document in read_documents(str(path), data, found):
+        for document in read_documents(str(file.path), data, found):
             if is_trace(document.value):
-                found.append(no_cycle(path, pattern))
+                found.append(no_cycle(file.path, pattern))
                 break
             for manifest in objects_in(document.value):
                 _add(manifest, pattern.span, fixtures, found)
+
+
+def _unreadable(path: Path, error: OSError, pattern: Place) -> Diagnostic:
+    title = f"cannot read `{path}`: {(error.strerror or str(error)).lower()}"
+    return Diagnostic(TestCode.UNREADABLE, title, pattern.span, "matched by this")
 
 
 def _add_recorded(pattern: Place, folder: Path, fixtures: Fixtures, found: list[Diagnostic]) -> None:

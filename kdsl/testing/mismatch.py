@@ -13,13 +13,16 @@ from kdsl.testing.document import Place
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """One field that is not as expected. `trace` are lines on the rule that decided."""
+    """One field that is not as expected. `trace` are lines on the rule that decided, `traceback` lines on
+    where a plugin raised.
+    """
 
     field: str
     expected: str
     actual: str
     span: Span
     trace: tuple[str, ...] = ()
+    traceback: tuple[str, ...] = ()
 
 
 def differs(

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from kdsl.base.span import Span
+from kdsl.base.visible import visible_lines
 from kdsl.lang.device_tree import Annotate, Change, Together
 from kdsl.lang.expression_tree import Binary, Conditional, ListExpr, Literal, LiteralKind, Node, Unary
 from kdsl.lang.loader import Program
@@ -247,7 +248,7 @@ def mutants_text(report: MutationReport) -> str:
     made = plural(report.killed + len(report.survivors), "mutant")
     refused = f", {report.refused} more refused by the checker" if report.refused else ""
     lines.append(f"mutation {report.percent:.1f}%: {report.killed} of {made} noticed{refused}")
-    return "\n".join(lines)
+    return visible_lines(lines)
 
 
 def mutants_document(report: MutationReport) -> dict[str, Json]:

@@ -14,9 +14,11 @@ from typing import Final
 
 from kdsl.app import shipped_rules
 from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
+from kdsl.base.file_policy import FoundFile, RefusedError, follow
 from kdsl.base.span import Span
 from kdsl.check.devices.sharing import DEVICES
 from kdsl.check.model import CheckedProfile
+from kdsl.lang.codes import LangCode
 from kdsl.lang.discovery import find_rule_files
 from kdsl.lang.loader import Program
 from kdsl.testing.cases import Arrival, Case, PodCase, PropertyCase, QueueCase, RuleTest
@@ -25,7 +27,7 @@ from kdsl.testing.document import Place, read_document
 from kdsl.testing.fixtures import Fixtures, Kind, read_fixtures
 from kdsl.testing.laws import read_law
 from kdsl.testing.matrix import read_matrix
-from kdsl.testing.shape import check_shape
+from kdsl.testing.shape import check_shape, fitting
 from kdsl.testing.subject import Checked, Library, Subject, SubjectKind, check_subject, find_subject
 
 _ARRIVAL: Final = re.compile(r"([^@\s]+)(?:@t=(\d+))?(?:\s+priority\s+(-?\d+))?")
@@ -34,37 +36,48 @@ _GENERATED_NODES: Final = 20
 
 
 def read_test(
-    path: Path, library: Library, found: list[Diagnostic], rules: Sequence[Path] = ()
+    file: FoundFile, library: Library, found: list[Diagnostic], rules: Sequence[Path] = ()
 ) -> RuleTest | None:
     """Read one test file; `rules` replace what it says about the rule files.
 
     What is wrong is added to `found`, also what is wrong with the rules; then there is no test.
     """
-    before = len(found)
-    root = read_document(path, found)
+    before, path = len(found), file.path
+    root = read_document(file, found)
     if root is None:
         return None
     found.extend(check_shape(root))
-    if has_errors(found[before:]):
+    whole, root = root, fitting(root)
+    if root is None:
         return None
     fixtures = read_fixtures(root.get("fixtures"), path.parent, found)
+    for kind in Kind:
+        lost = set(_keys(whole, kind)) - set(_keys(root, kind))
+        # Nothing is known of them but their names: that they are named is no mistake.
+        fixtures.broken.update(lost)
     paths = tuple(rules or _rule_paths(root, path.parent, found))
-    if not paths:
+    loaded = library.load(paths) if paths else None
+    is_loaded = loaded is not None and not has_errors(loaded.diagnostics)
+    # The library reports what is wrong with rules, once for all files that test these rules.
+    subject = _subject(root, loaded.program, found) if loaded is not None and is_loaded else None
+    checked = None
+    if loaded is not None and subject is not None:
+        checked = check_subject(loaded.program, subject, library.plugins)
+        if checked.rules is None:
+            found.extend(_about_subject(checked, root.keys["params" if subject.params else subject.kind]))
+    # What can be said of the cases without the rules is said in any case.
+    is_known = checked is not None and checked.rules is not None
+    reader = _CaseReader(fixtures, checked if is_known else None, found)
+    tests = root.get("tests")
+    cases = tuple(case for place in (tests.each() if tests else ()) for case in reader.read(place))
+    if checked is None or subject is None or loaded is None or not is_known or has_errors(found[before:]):
         return None
-    loaded = library.load(paths)
-    if has_errors(loaded.diagnostics):
-        # The library reports them, once for all files that test these rules.
-        return None
-    subject = _subject(root, loaded.program, found)
-    if subject is None:
-        return None
-    checked = check_subject(loaded.program, subject, library.plugins)
-    if checked.rules is None:
-        found.extend(_about_subject(checked, root.keys["params" if subject.params else subject.kind]))
-        return None
-    reader = _CaseReader(fixtures, checked, found)
-    cases = tuple(case for place in root.children["tests"].each() for case in reader.read(place))
-    return None if has_errors(found[before:]) else RuleTest(path, subject, paths, loaded, checked, cases)
+    return RuleTest(path, subject, paths, loaded, checked, cases)
+
+
+def _keys(root: Place, kind: Kind) -> Iterable[str]:
+    written = root.get("fixtures", kind)
+    return written.keys if written is not None else ()
 
 
 def _rule_paths(root: Place, folder: Path, found: list[Diagnostic]) -> Sequence[Path]:
@@ -74,17 +87,28 @@ def _rule_paths(root: Place, folder: Path, found: list[Diagnostic]) -> Sequence[
     """
     written = root.get("rules")
     if written is not None:
-        missing = [each for each in written.each() if not (folder / each.text).exists()]
-        help_ = ("paths begin in the folder of the test",)
-        found += [
-            Diagnostic(
-                TestCode.UNREADABLE, f"there is no file or folder `{each.text}`", each.span, help=help_
-            )
-            for each in missing
-        ]
-        return [] if missing else [_near(folder / each.text) for each in written.each()]
+        paths = [_rule_path(each, folder, found) for each in written.each()]
+        return [] if None in paths else [path for path in paths if path is not None]
     beside, problems = find_rule_files([folder])
-    return [folder] if beside and not problems else [shipped_rules()]
+    # Rules that are there and cannot be read are reported: no others are tested in their place.
+    is_empty = not beside and all(each.code == LangCode.NO_RULES for each in problems)
+    return [shipped_rules()] if is_empty else [folder]
+
+
+def _rule_path(place: Place, folder: Path, found: list[Diagnostic]) -> Path | None:
+    """Return a path of rule files that a test names; None where there is nothing, or a link is refused."""
+    try:
+        path = follow(folder, place.text)
+        path.stat()
+    except RefusedError as error:
+        title = f"cannot read `{place.text}`: {error.refusal}"
+    except (OSError, ValueError):
+        title = f"there is no file or folder `{place.text}`"
+    else:
+        return _near(path)
+    help_ = ("paths begin in the folder of the test",)
+    found.append(Diagnostic(TestCode.UNREADABLE, title, place.span, help=help_))
+    return None
 
 
 def _near(path: Path) -> Path:
@@ -94,7 +118,11 @@ def _near(path: Path) -> Path:
 
 
 def _subject(root: Place, program: Program, found: list[Diagnostic]) -> Subject | None:
-    kind = next(kind for kind in SubjectKind if kind in root.keys)
+    kinds = [kind for kind in SubjectKind if kind in root.keys]
+    if len(kinds) != 1:
+        # The shape is wrong, and that was said.
+        return None
+    (kind,) = kinds
     place = root.children[kind]
     subject = find_subject(program, kind, place.text, place.span)
     if isinstance(subject, Diagnostic):
@@ -126,16 +154,16 @@ def _about_subject(checked: Checked, span: Span) -> Iterable[Diagnostic]:
 
 @dataclass(slots=True)
 class _CaseReader:
-    """Reads the cases of one file, against its fixtures and the profile under test."""
+    """Reads the cases of one file, against its fixtures and the profile under test, where that is known."""
 
     fixtures: Fixtures
-    checked: Checked
+    checked: Checked | None
     found: list[Diagnostic]
     names: dict[str, Span] = field(default_factory=dict)
 
     @property
-    def profile(self) -> CheckedProfile:
-        return self.checked.find()
+    def profile(self) -> CheckedProfile | None:
+        return self.checked.find() if self.checked is not None else None
 
     def read(self, place: Place) -> list[Case]:
         """Read one entry of `tests`; with a matrix it is several cases, and where it is wrong none."""
@@ -180,8 +208,6 @@ class _CaseReader:
         pod, expect = place.children["pod"], place.children["expect"]
         self._pending_pod(pod)
         self._expected_nodes(expect.get("feasible"), nodes)
-        devices = [DEVICES] if self.profile.sharing is not None else []
-        predicates = [*(rule.name for rule in self.profile.predicates), *devices]
         self._expected_cards(expect.get("cards"), pod.text)
         for node, rejected in _entries(expect.get("rejected")):
             self._expected_node(node, nodes)
@@ -189,12 +215,11 @@ class _CaseReader:
             by = rejected.get("by")
             if by is not None:
                 for each in (by,) if isinstance(by.value, str) else by.each():
-                    self._known_rule(each.text, each.span, "predicate", predicates)
-        scores = [*(entry.score.name for entry in self.profile.scores), *devices]
+                    self._known_rule(each.text, each.span, "predicate")
         for node, expected in _entries(expect.get("scores")):
             self._expected_node(node, nodes)
             for rule, span in expected.keys.items():
-                self._known_rule(rule, span, "score", scores)
+                self._known_rule(rule, span, "score")
         recorded, held = expect.get("recorded"), self.fixtures.recorded
         is_there = pod.text in self.fixtures.of[Kind.PODS]
         if recorded is not None and is_there and (held is None or held.pod != pod.text):
@@ -254,9 +279,9 @@ class _CaseReader:
             yield Arrival(name, int(second or 0), None if priority is None else int(priority))
 
     def _property(self, place: Place) -> list[Case]:
-        assert self.checked.rules is not None
-        law = read_law(place.children["holds"], self.checked.rules, self.profile, self.found)
+        law = read_law(place.children["holds"], self.checked, self.found)
         pods, nodes = place.get("forall", "pods"), place.get("forall", "nodes")
+        reason = place.get("unproven")
         if law is None:
             return []
         case = PropertyCase(
@@ -267,6 +292,7 @@ class _CaseReader:
             law=law,
             pods=int(pods.text) if pods else _GENERATED_PODS,
             cluster_size=int(nodes.text) if nodes else _GENERATED_NODES,
+            unproven=reason.text if reason else "",
         )
         return [case]
 
@@ -292,7 +318,7 @@ class _CaseReader:
         """Report cards where there are no devices, and those of containers that `pod` does not have."""
         if place is None:
             return
-        if self.profile.sharing is None:
+        if self.profile is not None and self.profile.sharing is None:
             title = "what is tested shares no devices, so no pod gets cards"
             help_ = ("`device: NAME` tests a device, `profile: NAME` a profile with some",)
             self.found.append(Diagnostic(TestCode.WRONG_VALUE, title, place.span, "of no device", help=help_))
@@ -308,7 +334,13 @@ class _CaseReader:
         title = f"there is no {noun} `{place.text}` in this case"
         self.found.append(Diagnostic(TestCode.UNKNOWN_FIXTURE, title, place.span, "unknown", help=help_))
 
-    def _known_rule(self, name: str, span: Span, noun: str, known: Sequence[str]) -> None:
+    def _known_rule(self, name: str, span: Span, noun: str) -> None:
+        profile = self.profile
+        if profile is None:
+            return
+        scores = [entry.score.name for entry in profile.scores]
+        rules = scores if noun == "score" else [rule.name for rule in profile.predicates]
+        known = [*rules, DEVICES] if profile.sharing is not None else rules
         if name in known:
             return
         help_ = did_you_mean(name, known) or (f"{noun}s here: {', '.join(known) or 'none'}",)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.cluster.files import read_file
+from kdsl.cluster.files import read_written_file
 from kdsl.cluster.objects import Pod
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.read import Manifest, read_values
@@ -33,6 +33,12 @@ class Recorded:
     @property
     def decision(self) -> Mapping[str, Any]:
         return self.cycle.decision
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The rules and plugins that went wrong."""
+        found = self.decision.get("faults", ())
+        return tuple(str(each["source"]) for each in found if isinstance(each, Mapping) and "source" in each)
 
     @property
     def options(self) -> EngineOptions:
@@ -80,7 +86,7 @@ def find_cycle(pattern: Place, folder: Path, found: list[Diagnostic]) -> Recorde
     # INVARIANT: asked for patterns that name a cycle only.
     assert match is not None
     problems: list[Diagnostic] = []
-    file = read_file(folder / match["file"], problems)
+    file = read_written_file(folder, match["file"], problems)
     try:
         if file is not None:
             return read_cycle(file, int(match["number"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 import yaml
 
@@ -17,11 +18,21 @@ from kdsl.report.decisions import decision_document
 from kdsl.testing.card_cases import CardsBefore, cards_of, compare_annotations, compare_cards
 from kdsl.testing.cases import Case, PodCase, PropertyCase, QueueCase, RuleTest
 from kdsl.testing.document import Place
-from kdsl.testing.laws import search_counterexample
+from kdsl.testing.expected_faults import unexpected_faults
 from kdsl.testing.mismatch import Mismatch, differs, shown
+from kdsl.testing.proof import Proof, Sightings
 from kdsl.testing.recorded import Recorded
+from kdsl.testing.search import Pair, search
 from kdsl.testing.session import Session
 from kdsl.testing.subject import Checked
+
+
+class CaseOutcome(StrEnum):
+    """What a case came to. A property is unproven where some condition never was true, or never false."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNPROVEN = "unproven"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +42,26 @@ class CaseResult:
     test: RuleTest
     case: Case
     mismatches: tuple[Mismatch, ...] = ()
+    proof: Proof | None = None
+
+    @property
+    def outcome(self) -> CaseOutcome:
+        """What is said of the case: a property that no world broke may still be unproven."""
+        if self.mismatches:
+            return CaseOutcome.FAILED
+        if self.proof is not None and self.proof.open:
+            return CaseOutcome.UNPROVEN
+        return CaseOutcome.PASSED
+
+    @property
+    def allowed(self) -> str:
+        """The reason why this property may stay unproven; empty where there is none."""
+        is_open = self.outcome is CaseOutcome.UNPROVEN
+        return self.case.unproven if is_open and isinstance(self.case, PropertyCase) else ""
 
     @property
     def passed(self) -> bool:
-        return not self.mismatches
+        return self.outcome is CaseOutcome.PASSED or bool(self.allowed)
 
 
 @dataclass(slots=True)
@@ -57,7 +84,7 @@ class Runner:
             case QueueCase():
                 found = self._queue(self._session(checked, checked.profile), case)
             case PropertyCase():
-                found = self._property(checked, case)
+                return self._property(test, case)
         return CaseResult(test, case, tuple(found))
 
     def _session(self, checked: Checked, profile: str, *, is_watched: bool = True) -> Session:
@@ -82,6 +109,8 @@ class Runner:
         yield from compare_cards("cards", expect.get("cards"), cards_of(session.cards, placed), why)
         yield from compare_annotations(expect.get("annotations"), placed)
         wanted = case.expect.get("recorded")
+        known = () if recorded is None or wanted is None else recorded.faults
+        yield from unexpected_faults(decision.faults, expect, known)
         if recorded is not None and wanted is not None:
             yield from _moved(recorded, decision, wanted.span)
 
@@ -113,6 +142,7 @@ class Runner:
         unplaced = sorted(name for name, decision in decisions.items() if not decision.node)
         yield from differs("pending", expect.get("pending"), unplaced, in_order=False)
         yield from self._cards_of_queue(session, pods, decisions, expect)
+        yield from unexpected_faults(queued.faults, expect)
 
     @staticmethod
     def _cards_of_queue(
@@ -126,17 +156,27 @@ class Runner:
             decision = decisions.get(name)
             yield from differs(f"messages.{name}", wanted, "" if decision is None else decision.message)
 
-    def _property(self, checked: Checked, case: PropertyCase) -> Iterator[Mismatch]:
+    def _property(self, test: RuleTest, case: PropertyCase) -> CaseResult:
+        checked = test.checked
         assert checked.rules is not None
-        found = search_counterexample(
-            case, checked.rules, lambda name: self._session(checked, name, is_watched=False), self.seed
-        )
-        if found is None:
-            return
-        world = () if found.world is None else _yaml_lines({"fixtures": found.world.fixtures()})
+
+        sightings = Sightings()
+        sessions = {
+            name: Pair(
+                Session(checked.rules, name, checked.plugins.args, sightings),
+                self._session(checked, name, is_watched=False),
+            )
+            for name in case.law.profiles
+        }
+        found = search(case, checked.rules, test.loaded.program.files, sessions, sightings, self.seed)
+        example = found.counterexample
+        if example is None:
+            return CaseResult(test, case, proof=found.proof)
+        world = () if example.world is None else _yaml_lines({"fixtures": example.world.fixtures()})
         seeded = f"found with --seed {self.seed}; the smallest fixtures that show it:" if world else ""
         trace = (seeded, *world) if world else ()
-        yield Mismatch("holds", str(case.law), found.text, case.span, trace)
+        mismatch = Mismatch("holds", str(case.law), example.text, case.span, trace)
+        return CaseResult(test, case, (mismatch,), found.proof)
 
 
 def _moved(recorded: Recorded, decision: Decision, span: Span) -> Iterator[Mismatch]:

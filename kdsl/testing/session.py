@@ -32,6 +32,7 @@ from kdsl.cycle.workers import Workers
 from kdsl.explain.cards import CardExplainer
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.errors import PluginError
+from kdsl.hooks.faults import Fault, merged
 from kdsl.hooks.status import Status
 from kdsl.plan.scalar.meter import DEFAULT_STEPS
 from kdsl.plan.scalar.probe import Probe
@@ -65,12 +66,13 @@ class Cluster:
 class Queued:
     """What a queue made of its pods: those it refused with the reason, and the others in its order.
 
-    `decisions` are those of the pods that were let in, in the same order.
+    `decisions` are those of the pods that were let in, in the same order; `faults` are what went wrong.
     """
 
     gated: Mapping[str, str]
     order: tuple[str, ...]
     decisions: tuple[Decision, ...]
+    faults: tuple[Fault, ...] = ()
 
 
 class _CaseClock:
@@ -129,7 +131,10 @@ class Session:
             gated = engine.queue.add(pod)
             if gated is not None:
                 message, profile = gated.status.message, self._table.profile
-                return Decision(pod.key, profile, Outcome.GATED, message=message, rules=self._rules)
+                faults = gated.status.faults
+                return Decision(
+                    pod.key, profile, Outcome.GATED, message=message, faults=faults, rules=self._rules
+                )
             if pod.node_name:
                 # The cycle takes such a pod for placed; what the rules say of it is asked all the same.
                 return self._judge(cluster, pod)
@@ -137,22 +142,28 @@ class Session:
         is_lone = decision.feasible == 1 and decision.outcome is Outcome.PLACED
         if recorded is not None or not is_lone:
             return decision
-        return decision.with_fields(verdicts=self._judge(cluster, pod).verdicts)
+        # The score of a lone node was not asked by the engine: what goes wrong in it is seen here.
+        judged = self._judge(cluster, pod)
+        new = [each for each in judged.faults if each.key not in {known.key for known in decision.faults}]
+        return decision.with_fields(verdicts=judged.verdicts, faults=(*decision.faults, *new))
 
     def queue(self, cluster: Cluster, arrivals: Iterable[tuple[PodInfo, int]]) -> Queued:
         """Let pods arrive (at a second each), take them in the queue's order and schedule them."""
         arrivals = sorted(arrivals, key=lambda each: each[1])
         gated: dict[str, str] = {}
         decisions: list[Decision] = []
+        faults: list[Fault] = []
         with self._engine(cluster, [pod for pod, _ in arrivals]) as engine:
             for pod, second in arrivals:
                 self._clock.time = second * _SECOND
                 refused = engine.queue.add(pod)
                 if refused is not None:
                     gated[pod.key] = refused.status.message
+                    faults += refused.status.faults
             while (queued := engine.queue.pop()) is not None:
                 decisions.append(engine.schedule_one(queued))
-        return Queued(gated, tuple(each.pod for each in decisions), tuple(decisions))
+        faults += (fault for each in decisions for fault in each.faults)
+        return Queued(gated, tuple(each.pod for each in decisions), tuple(decisions), merged(faults))
 
     def _engine(
         self,
@@ -183,7 +194,7 @@ class Session:
                 return record.decision(Outcome.UNSCHEDULABLE, message=record.diagnosis.message())
             record.scores = score_nodes(attempt, nodes)
         except PluginError as error:
-            return record.decision(Outcome.ERROR, message=str(error))
+            return record.decision(Outcome.ERROR, message=str(error), fault=error.fault)
         finally:
             workers.close()
         record.choice = select(record.scores.totals, TieBreak.HEAP, Random(0))

@@ -6,7 +6,7 @@ The schema is the one description of the shape: editors use it, and so does the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +16,7 @@ from kdsl.base.span import Span
 from kdsl.config.misfits import fault_of, type_of, written
 from kdsl.lang.yaml_tree import Plain
 from kdsl.testing.codes import TestCode
-from kdsl.testing.document import Place
+from kdsl.testing.document import Place, Step
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -34,16 +34,69 @@ def schema() -> Mapping[str, Any]:
 
 def check_shape(root: Place) -> tuple[Diagnostic, ...]:
     """Return everything in which a document differs from the schema."""
+    return tuple(each for error, place in _errors(root) for each in _explain(error, place, root.span))
+
+
+def fitting(root: Place) -> Place | None:
+    """Return what of a document fits the schema, so that the rest can be read; None where nothing does.
+
+    A value that does not fit is left out, and what cannot be without it as well. A case that expects nothing
+    stays: its names can be checked.
+    """
+    whole: Place | None = root
+    while whole is not None:
+        unfit = {path for error, place in _errors(whole) for path in _unfit(error, place)}
+        if not unfit:
+            return whole
+        whole = _without(whole, unfit)
+    return None
+
+
+def _errors(root: Place) -> Iterator[tuple[ValidationError, Place]]:
     # It takes 120 ms to import: only those who test rules pay for it.
     from jsonschema import Draft202012Validator
 
-    found: list[Diagnostic] = []
     for error in Draft202012Validator(schema()).iter_errors(root.value):
         place = root.get(*error.absolute_path)
         # INVARIANT: the place of an error exists: the validator saw the value that the place was made for.
         assert place is not None
-        found.extend(_explain(error, place, root.span))
-    return tuple(found)
+        yield error, place
+
+
+def _unfit(error: ValidationError, place: Place) -> Iterator[tuple[Step, ...]]:
+    """Yield the paths of what does not fit: unknown keys, or a value as a whole."""
+    path = tuple(error.absolute_path)
+    match error.validator:
+        case "additionalProperties" if isinstance(error.schema, Mapping):
+            known = error.schema.get("properties", {})
+            yield from ((*path, key) for key in place.keys if key not in known)
+        case "oneOf" if not path:
+            # What is tested is not known: everything else can be read all the same.
+            return
+        case "minProperties" if _comment(error) == "expectation":
+            return
+        case "required" if not path:
+            return
+        case _:
+            yield path
+
+
+def _without(place: Place, unfit: Set[tuple[Step, ...]]) -> Place | None:
+    """Return a place without what stands at some paths below it; None where it is itself one of them."""
+    if () in unfit:
+        return None
+    kept: dict[Step, Place] = {}
+    for step, child in place.children.items():
+        left = _without(child, {path[1:] for path in unfit if path[0] == step})
+        if left is not None:
+            kept[step] = left
+    if isinstance(place.value, list):
+        kept = dict(enumerate(kept.values()))
+        return Place([child.value for child in kept.values()], place.span, kept)
+    if not isinstance(place.value, dict):
+        return place
+    keys = {key: span for key, span in place.keys.items() if key in kept}
+    return Place({key: kept[key].value for key in keys}, place.span, kept, keys)
 
 
 def misfit_of(definition: str, value: Plain) -> str:

@@ -49,15 +49,9 @@ def pod(
     **fields: object,
 ) -> PodInfo:
     requests = Resources.from_strings({"cpu": cpu})
-    return PodInfo(
-        name,
-        labels=FrozenMap(dict(labels)),
-        requests=requests,
-        scored_requests=requests,
-        usage=requests,
-        scored_usage=requests,
-        **fields,  # type: ignore[arg-type]  # fields of PodInfo
-    )
+    amounts = dict.fromkeys(("requests", "scored_requests", "usage", "scored_usage"), requests)
+    given: dict[str, object] = {**amounts, **fields}
+    return PodInfo(name, labels=FrozenMap(dict(labels)), **given)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

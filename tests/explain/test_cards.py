@@ -14,7 +14,7 @@ from kdsl.cluster.pod import PodInfo
 from kdsl.explain.cards import CardOutcome, CardsOfNode, RefusedCards, count_refused
 from kdsl.explain.explanation import Explanation
 from kdsl.explain.findings import Inspection
-from kdsl.report.explanation import explanation_text
+from kdsl.report.explanation import wide_text
 from kdsl.report.explanation_document import explanation_envelope
 from kdsl.report.schemas import output_schema
 from kdsl.sim.run import explain
@@ -125,7 +125,7 @@ def test_a_placed_pod_has_its_cards_explained(found: RuleSet) -> None:
     first = cards.containers[0].cards[0]
     assert (first.card.used_memory, first.fullness > 0) == (300, True)
     assert [(each.memory, each.cores) for each in first.grants] == [(100, 10)]
-    text = explanation_text(explanation)
+    text = wide_text(explanation)
     assert (
         "main asks for 1 NVIDIA of 100 MiB and 10 cores, the fullest first (`binpack` of the profile)" in text
     )
@@ -134,10 +134,10 @@ def test_a_placed_pod_has_its_cards_explained(found: RuleSet) -> None:
 
 def test_an_order_of_ones_own_and_a_policy_of_the_pod(found: RuleSet) -> None:
     ordered = told(found, [node("n")], pod("p"), profile="ordered")
-    assert "cards by `order by device.index desc`, chosen by `first`" in explanation_text(ordered)
+    assert "cards by `order by device.index desc`, chosen by `first`" in wide_text(ordered)
     assert reasons(ordered.cards) == {"n-g1": "given", "n-g0": "not asked"}
     own = pod("p", annotations={"hami.io/gpu-scheduler-policy": "numa,binpack"})
-    text = explanation_text(told(found, [node("n")], own))
+    text = wide_text(told(found, [node("n")], own))
     assert "by NUMA node, then the fullest first (`numa,binpack` of the pod's annotation)" in text
 
 
@@ -252,4 +252,4 @@ def test_cards_that_a_nominated_pod_will_need(found: RuleSet) -> None:
     (judged,) = explanation.findings.nodes
     assert (judged.rejected[0].rule, judged.rejected[0].promised) == ("Devices", True)
     assert reasons(judged.cards) == {"n-g0": "CardInsufficientMemory"}
-    assert "not now (room is promised)" in explanation_text(explanation)
+    assert "not now (room is promised)" in wide_text(explanation)

@@ -22,7 +22,10 @@ WILD = Taint("wild", "", "NoSchedule")
         ("node.name == 'a' || node.name == 'b'", ['"n" == "a"', '"n" == "b"']),
         ("node.name == 'n' && node.podCount > 0", ["0 > 0"]),
         ("pod.priority > 1 && node.podCount > 0", ["0 > 1", "0 > 0"]),
-        ("!(node.name == 'n')", ['"n" == "n" = true']),
+        ("!(node.name == 'n')", ['"n" == "n" holds']),
+        ("!(pod.labels in [pod.labels])", ["{} in [{}] holds"]),
+        ("has(node.labels.zone)", ["has(node.labels.zone) = false"]),
+        ("!has(node.labels.size)", ["has(node.labels.size) = true"]),
         ("!node.unschedulable", ["node.unschedulable = true"]),
         ("node.unschedulable ? pod.priority > 1 : true", ["0 > 1"]),
         ("node.unschedulable ? false : true", ["node.unschedulable = true"]),
@@ -59,8 +62,59 @@ def test_names_and_loops_are_looked_into(tmp_path: Path) -> None:
     (judged,) = found.nodes
     (rejected,) = judged.rejected
     assert rejected.reasons == ("big", "short of cpu")
-    assert decided(found)["n"]["P"] == ["8 > 4 = true", '2 <= 1 (r = "cpu")']
+    assert decided(found)["n"]["P"] == ["8 > 4 holds", '2 <= 1 (r = "cpu")']
     assert [failed.condition for failed in rejected.failed] == ["isFree", "amount <= left"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "there", "text"),
+    [
+        ("32Gi", "31Gi", "32Gi <= 31Gi"),
+        ("32Gi", "33500123456", "32Gi <= 31948.21Mi"),
+        ("32Gi", "32715Mi", "32Gi <= 32715Mi"),
+        ("32Gi", "34359738367", "32Gi <= 34359738367"),
+        ("1000", "999", "1000 <= 999"),
+    ],
+)
+def test_bytes_are_shown_as_people_write_them(tmp_path: Path, asked: str, there: str, text: str) -> None:
+    """The last two differ by one byte: rounded, both sides would look equal."""
+    rule = f"""predicate P {{
+  require quantity("{asked}") <= node.allocatable["memory"]
+    else "no"
+}}
+"""
+    found = case(tmp_path, rule, [node("n", memory=there)], pod("p")).findings()
+    assert decided(found)["n"]["P"] == [text]
+
+
+def test_counts_are_shown_in_digits(tmp_path: Path) -> None:
+    rule = """predicate P {
+  require quantity("9k") <= node.allocatable["x.io/vmem"]
+    else "no"
+}
+"""
+    found = case(tmp_path, rule, [node("n", **{"x.io/vmem": "7000"})], pod("p")).findings()
+    assert decided(found)["n"]["P"] == ["9000 <= 7000"]
+
+
+def test_objects_are_called_by_their_names(tmp_path: Path) -> None:
+    rule = """fn crowded(where: Node): bool = where.podCount > 0
+
+predicate P {
+  require node.pods.all(other, other.priority > 1)
+    else "no"
+}
+
+predicate Q {
+  require !crowded(node)
+    else "no"
+}
+"""
+    found = case(tmp_path, rule, [node("n")], pod("old", node_name="n"), pod("p")).findings()
+    assert decided(found)["n"] == {
+        "P": ["0 > 1 (other = pod default/old)"],
+        "Q": ["1 > 0 holds (where = node n)"],
+    }
 
 
 def test_resources_are_compared_one_by_one(tmp_path: Path) -> None:

@@ -10,13 +10,14 @@ ALLOWED = {
     "testsuite": {"name", "time", "skipped", *COUNTS},
     "testcase": {"name", "classname", "time", "file", "line"},
     "failure": {"message", "type"},
+    "skipped": {"message"},
     "system-out": set[str](),
 }
 REQUIRED = {"testsuite": {"name", *COUNTS}, "testcase": {"name", "classname"}}
 CHILDREN = {
     "testsuites": {"testsuite"},
     "testsuite": {"testcase"},
-    "testcase": {"failure", "system-out"},
+    "testcase": {"failure", "skipped", "system-out"},
 }
 NUMBERS = {"line", "skipped", *COUNTS}
 

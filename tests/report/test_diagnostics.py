@@ -53,8 +53,8 @@ error[K0204]: label "gpu" may be missing
    | ----- this is not affected
    = note: labels are maps
    = help: guard it
-   = help: give a default [fix 1]
-   = help: leave it out [fix 2]
+   = help: give a default [choice 1]
+   = help: leave it out [choice 2]
 
 1 error"""
     )

@@ -3,9 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from kdsl.cycle.decision import Decision, Victim
+from kdsl.cycle.decision import Decision, Outcome, Rejection, Victim
+from kdsl.hooks.faults import Fault
+from kdsl.hooks.status import Code, Status
 from kdsl.report.simulation import SHOWN, Simulation, placement_lines, simulation_document, simulation_text
-from kdsl.report.summary import Summary, SummaryBuilder, Utilisation, dominant_reason
+from kdsl.report.summary import Summary, SummaryBuilder, Utilisation, reasons_of
 
 from tests.report.decisions import GATED, PENDING, PLACED
 
@@ -63,6 +65,7 @@ def test_the_summary_has_the_published_keys() -> None:
         "pending",
         "evicted",
         "reasons",
+        "faults",
         "utilisation",
         "podsPerSecond",
         "p50Ms",
@@ -76,15 +79,72 @@ def test_placement_lines_have_the_form_of_the_reference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("decision", "reason"),
+    ("decision", "reasons"),
     [
-        (PENDING, "Insufficient cpu"),
-        (GATED, "waiting for scheduling gates: [shop/approved]"),
-        (PENDING.with_fields(rejections=PENDING.rejections[2:]), "node(s) had untolerated taint(s)"),
+        (PENDING, ("Insufficient cpu", "Insufficient memory")),
+        (GATED, ("waiting for scheduling gates: [shop/approved]",)),
+        (PENDING.with_fields(rejections=PENDING.rejections[2:]), ("node(s) had untolerated taint(s)",)),
     ],
 )
-def test_the_dominant_reason_is_the_one_most_nodes_gave(decision: Decision, reason: str) -> None:
-    assert dominant_reason(decision) == reason
+def test_a_pod_is_pending_for_the_reason_that_most_nodes_gave(
+    decision: Decision, reasons: tuple[str, ...]
+) -> None:
+    assert reasons_of(decision) == reasons
+
+
+def _rejection(reason: str, nodes: int, plugin: str = "Fit", is_error: bool = False) -> Rejection:
+    return Rejection(plugin, "UnschedulableAndUnresolvable", reason, "t.kdsl:4", nodes, is_error)
+
+
+def test_a_pod_that_is_short_of_two_resources_is_pending_for_both() -> None:
+    short = (_rejection("Insufficient memory", 3), _rejection("Insufficient cpu", 2), _rejection("taint", 1))
+    decision = PENDING.with_fields(nodes=4, rejections=short)
+    assert reasons_of(decision) == ("Insufficient memory", "Insufficient cpu")
+
+
+def test_errors_of_one_line_are_one_reason_of_their_own_kind() -> None:
+    texts = ("rule Gpu failed: 'a' is no int", "rule Gpu failed: 'b' is no int")
+    wrong = [_rejection(text, 2, "Gpu", is_error=True) for text in texts]
+    decision = PENDING.with_fields(nodes=7, rejections=(_rejection("taint", 3), *wrong))
+    assert reasons_of(decision) == ("error: rule Gpu (t.kdsl:4)",)
+
+
+def test_a_pod_whose_attempt_an_error_ended_is_pending_for_no_other_reason() -> None:
+    failed = PENDING.with_fields(outcome=Outcome.ERROR, message='running Score plugins: plugin "X" failed')
+    assert reasons_of(failed) == ('error: running Score plugins: plugin "X" failed',)
+
+
+def test_a_pod_that_was_turned_away_is_pending_for_what_the_plugin_said() -> None:
+    turned_away = PENDING.with_fields(turned_away=Status(Code.UNSCHEDULABLE, ("no",), "P"), message="1 no")
+    assert reasons_of(turned_away) == ("1 no",)
+
+
+def test_what_went_wrong_is_told_once_with_its_attempts_and_most_nodes() -> None:
+    builder = SummaryBuilder({})
+    fault = Fault("Cheap", "no int", "t.kdsl:3:9")
+    for names, count in ((["n1"], None), (["n2", "n3", "n4"], 5000), (["n5"], None)):
+        builder.observe(PLACED.with_fields(faults=(fault.on(names, count),)), 1)
+    late = Fault("P", "running PostBind plugin: boom")
+    builder.observe(PLACED.with_fields(faults=(late,)), 1)
+    summary = replace(SUMMARY, faults=builder.faults.found())
+    text = simulation_text(Simulation([PLACED], summary))
+    assert "1 rule and 1 plugin went wrong" in text
+    assert (
+        "WENT WRONG  ATTEMPTS  NODES                        ERROR                          AT\n"
+        "Cheap              3  5,000 nodes (n2, n3, n4, …)  no int                         t.kdsl:3:9\n"
+        "P                  1  -                            running PostBind plugin: boom\n"
+    ) in text
+    assert summary.document()["faults"] == [
+        {
+            "source": "Cheap",
+            "message": "no int",
+            "site": "t.kdsl:3:9",
+            "nodes": 5000,
+            "firstNodes": ["n2", "n3", "n4"],
+            "attempts": 3,
+        },
+        {"source": "P", "message": late.message, "site": "", "nodes": 0, "firstNodes": [], "attempts": 1},
+    ]
 
 
 def test_of_each_pod_the_last_decision_counts() -> None:
@@ -96,7 +156,7 @@ def test_of_each_pod_the_last_decision_counts() -> None:
         builder.observe(decision, 1_000_000)
     assert (builder.placed, builder.pending, builder.evicted) == (
         {PENDING.pod},
-        {GATED.pod: GATED.message},
+        {GATED.pod: (GATED.message,)},
         1,
     )
 

@@ -6,7 +6,8 @@ import pytest
 from kdsl.app import Settings, check_rules, shipped_rules
 from kdsl.base.errors import InvalidInputError, KdslError
 from kdsl.check.model import RuleSet
-from kdsl.cycle.decision import Decision, Detail, Outcome, TieBreak
+from kdsl.cycle.decision import Decision, Detail, NodeVerdict, Outcome, TieBreak
+from kdsl.cycle.record import Record
 from kdsl.sim.run import explain, simulate
 from kdsl.sim.workload import Workload, read_kubernetes, read_openb_trace
 
@@ -136,16 +137,27 @@ def test_explain_sees_the_cluster_that_the_pod_finds(rules: RuleSet, quickstart:
     assert totals != {verdict.node: verdict.total for verdict in undisturbed.verdicts}
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("nobody", "no pod in the input is called `nobody`"),
-        ("db-0", "pod `shop/db-0` is on node `cpu-a1` already"),
-    ],
-)
-def test_find_says_why_there_is_no_such_pod(quickstart: Workload, name: str, message: str) -> None:
-    with pytest.raises(KdslError, match=message):
-        quickstart.find(name)
+def test_only_the_pod_that_is_explained_is_recorded_in_full(
+    rules: RuleSet, quickstart: Workload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The full record of a decision costs several times what deciding does."""
+    written: list[str] = []
+    whole = Record._verdicts
+
+    def counting(record: Record) -> tuple[NodeVerdict, ...]:
+        written.append(record.attempt.pod.key)
+        return whole(record)
+
+    monkeypatch.setattr(Record, "_verdicts", counting)
+    explanation = explain(rules, quickstart, Settings(), quickstart.find("report"))
+    assert written == ["finance/report"]
+    everything = placements(rules, quickstart, detail=Detail.FULL)
+    assert explanation.decision == next(each for each in everything if each.pod == "finance/report")
+
+
+def test_find_says_that_there_is_no_such_pod(quickstart: Workload) -> None:
+    with pytest.raises(KdslError, match="no pod in the input is called `nobody`"):
+        quickstart.find("nobody")
 
 
 def test_openb_takes_one_table_each() -> None:

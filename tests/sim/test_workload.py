@@ -57,6 +57,68 @@ def test_gaps(tmp_path: Path) -> None:
     assert read(tmp_path, NODE, *lost)[1] == ["2 pods run on nodes that are not in the input"]
 
 
+def thing(version: str, kind: str, name: str, spec: dict[str, object], **more: object) -> dict[str, object]:
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "a"},
+        "spec": spec,
+        **more,
+    }
+
+
+def claiming(name: str) -> dict[str, object]:
+    made = pod(name)
+    made["spec"] |= {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}  # type: ignore[operator]
+    return made
+
+
+CLAIM = thing("v1", "PersistentVolumeClaim", "c", {"volumeName": "v"})
+VOLUME = thing("v1", "PersistentVolume", "v", {"csi": {"driver": "d", "volumeHandle": "h"}})
+CSI_NODE = thing("storage.k8s.io/v1", "CSINode", "n1", {})
+WAITING = thing("v1", "PersistentVolumeClaim", "c", {"storageClassName": "fast"})
+CLASS = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "fast"},
+    "provisioner": "p",
+}
+SELECTING = pod("selects")
+SELECTING["spec"] |= {  # type: ignore[operator]
+    "affinity": {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "zone", "labelSelector": {}, "namespaceSelector": {}}
+            ]
+        }
+    }
+}
+NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}
+
+
+@pytest.mark.parametrize(
+    ("objects", "said"),
+    [
+        ([claiming("p")], "1 pod has claims, and the input holds no PersistentVolumeClaim"),
+        (
+            [claiming("p"), claiming("q")],
+            "2 pods have claims, and the input holds no PersistentVolumeClaim",
+        ),
+        ([claiming("p"), CLAIM], "1 claim is bound, and the input holds no PersistentVolume"),
+        ([claiming("p"), CLAIM, VOLUME], "1 volume has a CSI driver, and the input holds no CSINode"),
+        ([claiming("p"), CLAIM, VOLUME, CSI_NODE], None),
+        ([claiming("p"), WAITING], "1 claim waits for a volume, and the input holds no StorageClass"),
+        ([claiming("p"), WAITING, CLASS], None),
+        ([SELECTING], "1 pod selects namespaces, and the input holds no Namespace"),
+        ([SELECTING, NAMESPACE], None),
+    ],
+)
+def test_kinds_that_the_input_refers_to_are_missed(
+    tmp_path: Path, objects: list[dict[str, object]], said: str | None
+) -> None:
+    assert read(tmp_path, NODE, *objects)[1] == ([] if said is None else [said])
+
+
 def test_tables_of_the_trace_come_in_pairs(tmp_path: Path) -> None:
     with pytest.raises(KdslError, match="takes one --cluster table and one --pods table"):
         read_openb_trace(["nodes.csv"], [])

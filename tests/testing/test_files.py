@@ -229,7 +229,7 @@ def test_no_tests_and_no_files(tmp_path: Path) -> None:
     (tmp_path / ".hidden" / "a.test.yaml").write_text("")
     (tmp_path / "b_test.yaml").write_text("")
     found = find_test_files([tmp_path], [])
-    assert [path.name for path in found] == ["b_test.yaml"]
+    assert [file.path.name for file in found] == ["b_test.yaml"]
 
 
 def test_broken_rules_are_reported_once(tmp_path: Path) -> None:

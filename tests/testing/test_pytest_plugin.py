@@ -48,3 +48,29 @@ def test_passing_failing_and_broken_files(tmp_path: Path) -> None:
 def test_other_files_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "values.yaml").write_text("a: 1\n")
     assert _pytest(tmp_path).returncode == 5
+
+
+def test_a_link_to_a_secret_is_not_followed(tmp_path: Path) -> None:
+    """pytest finds test files in its own way, and prints what is wrong with them."""
+    (tmp_path / "shadow").write_text("root:$6$not-for-you")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "a.test.yaml").symlink_to("../shadow")
+    result = _pytest(tmp_path / "tests")
+    assert result.returncode == 2
+    assert "leads out of the folder" in result.stdout
+    assert "not-for-you" not in result.stdout
+
+
+def test_what_is_unproven_fails_and_what_is_allowed_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "a.kdsl").write_text(
+        'kdsl 1\npackage a\npredicate P { require pod.labels.size() < 30 else "no" }\n'
+    )
+    head = "apiVersion: kdsl.dev/v1\nkind: RuleTest\npredicate: P\ntests:\n"
+    case = "- {property: %s, forall: {pods: 5, nodes: 2}, holds: order independent%s}\n"
+    allowed = ", unproven: nobody has thirty labels"
+    (tmp_path / "a.test.yaml").write_text(head + case % ("open", "") + case % ("known", allowed))
+    result = _pytest(tmp_path, "-v", "-rs")
+    assert result.returncode == 1, result.stdout
+    assert "a.test.yaml::open FAILED" in result.stdout and "never false" in result.stdout
+    assert "a.test.yaml::known SKIPPED" in result.stdout and "nobody has thirty labels" in result.stdout
+    assert "Traceback" not in result.stdout

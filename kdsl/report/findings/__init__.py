@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.report.diagnostics import in_order, render
 from kdsl.report.findings.github import github_text
-from kdsl.report.findings.json_document import json_text
+from kdsl.report.findings.json_document import findings_text
 from kdsl.report.findings.junit import junit_text
 from kdsl.report.findings.sarif import sarif_text
 
 TEXT_FORMATS = ("full", "concise")
 MACHINE_FORMATS: Mapping[str, Callable[[Sequence[Diagnostic]], str]] = {
-    "json": json_text,
+    "json": findings_text,
     "sarif": sarif_text,
     "junit": junit_text,
     "github": github_text,

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
-from kdsl.report.findings.message import message_of
+from kdsl.base.visible import visible, visible_lines
+from kdsl.report.findings.message import message_lines
 
 
 def github_text(diagnostics: Sequence[Diagnostic]) -> str:
@@ -20,8 +21,9 @@ def github_text(diagnostics: Sequence[Diagnostic]) -> str:
 
 def _command(diagnostic: Diagnostic) -> str:
     properties = {**_place(diagnostic.span), "title": f"{diagnostic.severity}[{diagnostic.code}]"}
-    written = ",".join(f"{key}={_escape_property(str(value))}" for key, value in properties.items())
-    return f"::{diagnostic.severity} {written}::{_escape(message_of(diagnostic))}"
+    written = ",".join(f"{key}={_escape_property(visible(str(value)))}" for key, value in properties.items())
+    message = visible_lines(message_lines(diagnostic))
+    return f"::{diagnostic.severity} {written}::{_escape(message)}"
 
 
 def _place(span: Span | None) -> dict[str, str | int]:

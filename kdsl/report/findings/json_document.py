@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from kdsl.base.diagnostic import Diagnostic, Fix, Severity
 from kdsl.base.span import Span
 from kdsl.report.decisions import API_VERSION, Json
+from kdsl.report.json_text import json_text
 
 
-def json_text(diagnostics: Sequence[Diagnostic]) -> str:
+def findings_text(diagnostics: Sequence[Diagnostic]) -> str:
     """Write the document of `findings_document`."""
-    return json.dumps(findings_document(diagnostics), indent=2, ensure_ascii=False)
+    return json_text(findings_document(diagnostics))
 
 
 def findings_document(diagnostics: Sequence[Diagnostic]) -> dict[str, Json]:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.report.findings.message import message_of
-from kdsl.report.snippet import visible
+from kdsl.base.visible import visible, visible_lines
+from kdsl.report.findings.message import message_lines
 
 _SUITE = "kdsl check"
 
@@ -39,8 +39,7 @@ def _case(suite: ElementTree.Element, diagnostic: Diagnostic) -> None:
         attributes |= {"file": visible(file), "line": str(span.line)}
     case = ElementTree.SubElement(suite, "testcase", attributes)
     # XML has no way to write most control characters: they are shown as escapes.
-    lines = [visible(line) for line in message_of(diagnostic).split("\n")]
-    text = "\n".join([*([visible(str(span))] if span else []), *lines])
+    text = visible_lines([*([str(span)] if span else []), *message_lines(diagnostic)])
     if diagnostic.is_error:
         kind = {"message": title, "type": str(diagnostic.code)}
         ElementTree.SubElement(case, "failure", kind).text = text

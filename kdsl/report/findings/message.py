@@ -5,9 +5,9 @@ from __future__ import annotations
 from kdsl.base.diagnostic import Diagnostic
 
 
-def message_of(diagnostic: Diagnostic) -> str:
+def message_lines(diagnostic: Diagnostic) -> list[str]:
     """Return title, label, notes, help and fixes as lines; the place only where it is no span."""
     title = diagnostic.title if diagnostic.span else f"{diagnostic.where}: {diagnostic.title}".lstrip(": ")
     notes = [f"note: {note}" for note in diagnostic.notes]
     help_ = [f"help: {line}" for line in (*diagnostic.help, *(fix.title for fix in diagnostic.fixes))]
-    return "\n".join([title, *([diagnostic.label] if diagnostic.label else []), *notes, *help_])
+    return [title, *([diagnostic.label] if diagnostic.label else []), *notes, *help_]

@@ -6,33 +6,21 @@ object is named where it is made.
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote_from_bytes
 
 from kdsl import __version__
 from kdsl.base.diagnostic import Diagnostic, Edit, Fix
 from kdsl.base.span import Span
+from kdsl.report.code_pages import code_pages, page_markdown, page_text, plain
 from kdsl.report.decisions import Json
-from kdsl.report.findings.message import message_of
+from kdsl.report.findings.message import message_lines
+from kdsl.report.json_text import json_text
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "%SRCROOT%"
-_AREAS = {
-    "K01": "syntax",
-    "K02": "types and missing values",
-    "K03": "names and imports",
-    "K04": "composition and rights",
-    "K05": "cost",
-    "K06": "rules without effect",
-    "K07": "scheduling sense",
-    "K08": "style",
-    "K09": "rule tests",
-    "K10": "plugins",
-    "K11": "input files",
-    "K12": "not built yet",
-}
 
 
 def sarif_text(diagnostics: Sequence[Diagnostic]) -> str:
@@ -47,12 +35,21 @@ def sarif_text(diagnostics: Sequence[Diagnostic]) -> str:
         "results": [_result(diagnostic, codes.index(diagnostic.code)) for diagnostic in diagnostics],
     }
     log: dict[str, Json] = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=2, ensure_ascii=False)
+    return json_text(log)
 
 
 def _rule(code: str) -> dict[str, Json]:
-    """Return a reportingDescriptor (section 3.49)."""
-    return {"id": code, "shortDescription": {"text": _AREAS.get(code[:3], "kdsl")}}
+    """Return a reportingDescriptor (section 3.49), with what the docs say of the code."""
+    page = code_pages().get(code)
+    if page is None:
+        return {"id": code, "shortDescription": {"text": "kdsl"}}
+    return {
+        "id": code,
+        "shortDescription": {"text": page.section.lower()},
+        "fullDescription": {"text": plain(page.cause)},
+        "help": {"text": page_text(page), "markdown": page_markdown(page)},
+        "helpUri": page.uri,
+    }
 
 
 def _result(diagnostic: Diagnostic, rule_index: int) -> dict[str, Json]:
@@ -61,7 +58,7 @@ def _result(diagnostic: Diagnostic, rule_index: int) -> dict[str, Json]:
         "ruleId": str(diagnostic.code),
         "ruleIndex": rule_index,
         "level": str(diagnostic.severity),
-        "message": {"text": message_of(diagnostic)},
+        "message": {"text": "\n".join(message_lines(diagnostic))},
     }
     if diagnostic.span:
         result["locations"] = [{"physicalLocation": _physical(diagnostic.span)}]
@@ -87,7 +84,7 @@ def _artifact(path: str) -> dict[str, Json]:
     """Return an artifactLocation (section 3.4): absolute, or relative to where kdsl ran."""
     if Path(path).is_absolute():
         return {"uri": Path(path).as_uri()}
-    return {"uri": quote(Path(path).as_posix()), "uriBaseId": _ROOT}
+    return {"uri": quote_from_bytes(os.fsencode(Path(path).as_posix())), "uriBaseId": _ROOT}
 
 
 def _region(span: Span) -> dict[str, Json]:

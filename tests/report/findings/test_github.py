@@ -13,7 +13,7 @@ COMMAND = re.compile(r"::(error|warning) ((?:\w+=[^,:\r\n]*,?)+)::([^\r\n]*)")
 
 def test_commands() -> None:
     assert render_findings(ALL, "github").split("\n") == [
-        "::error title=error[K1101]::pods.yaml#2: spec: bad \x1b[2J]]> & <b>",
+        "::error title=error[K1101]::pods.yaml#2: spec: bad \\x1b[2J]]> & <b>",
         "::warning file=teams/ml team/a.kdsl,line=1,endLine=2,title=warning[K0801]::over lines",
         "::error file=teams/ml team/a.kdsl,line=3,endLine=3,col=7,endColumn=13,title=error[K0204]::"
         "100%25 of `a,b:c` may be missing%0Aa node without it%0Anote: labels are maps%0Ahelp: guard it"

@@ -1,28 +1,26 @@
-"""What came of checking some rule texts, kept on disk: the verdict first, then the checked rules.
+"""The answer to a check of some rule texts, kept on disk: the verdict apart from the checked rules.
 
 The name of a kept answer is a digest of all that it depends on: the texts and their places, the libraries,
 the installed plugins and the code of kdsl. Answers that plugins of others take part in are not kept, since
-nothing says when those change. They are unpickled: only the user's own files are read.
+nothing says when those change.
 """
 
 from __future__ import annotations
 
-import copyreg
-import io
 import os
-import pickle
 import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kdsl import __version__
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.base.kept import digest_of, prune, read_kept, write_kept
+from kdsl.base.disk_cache import DiskCache, digest_of
+from kdsl.base.record_codec import RecordCodec, UnknownRecordError
 from kdsl.hooks.installed import InstalledPlugin, installed_plugins, installed_rules, package_folder
+from kdsl.lang.tree_cache import TREE_RECORDS
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, RuleTexts
 
 if TYPE_CHECKING:
@@ -32,7 +30,33 @@ MAX_ANSWERS: Final = 8
 """The most answers that are kept; a new one takes the place of those that were written longest ago."""
 
 _OWN: Final = "kdsl"
-_PREFIX = "checked-"
+_VERDICT = "verdict-"
+_RULES = "rules-"
+# Reading a verdict must not import the checker: that is most of what `kdsl check` would take.
+_VERDICTS: Final = RecordCodec(
+    (
+        __name__,
+        "kdsl.base.span",
+        "kdsl.base.diagnostic",
+        "kdsl.lang.codes",
+        "kdsl.check.codes",
+        "kdsl.hooks.codes",
+        "kdsl.plan.cost.codes",
+    )
+)
+_CHECKED: Final = RecordCodec(
+    (
+        *_VERDICTS.modules,
+        *TREE_RECORDS,
+        "kdsl.lang.loader",
+        "kdsl.check.model",
+        "kdsl.check.typed",
+        "kdsl.check.types",
+        "kdsl.check.devices.model",
+        "kdsl.check.devices.sharing",
+        "kdsl.rulebook.checking",
+    )
+)
 _CODE = (".py", ".lark", ".yaml")
 
 
@@ -50,82 +74,77 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """The place of an answer, which may not be there yet; without a `path` it is kept nowhere."""
+    """The place of an answer, which may not be there yet; without a cache it is kept nowhere."""
 
-    path: Path | None = None
+    disk: DiskCache | None = None
+    name: str = ""
 
     def verdict(self) -> Verdict | None:
         """Return the verdict alone, which takes next to no time."""
-        kept = self._open()
-        if kept is None:
-            return None
-        verdict: Verdict = pickle.load(kept)
-        return verdict
+        verdict = self._read(_VERDICT, _VERDICTS)
+        return verdict if isinstance(verdict, Verdict) else None
 
     def rules(self) -> CheckedRules | None:
         """Return all that came of the check."""
-        kept = self._open()
-        if kept is None:
-            return None
-        pickle.load(kept)
-        checked: CheckedRules = pickle.load(kept)
-        return checked
+        from kdsl.rulebook.checking import CheckedRules
+
+        checked = self._read(_RULES, _CHECKED)
+        return checked if isinstance(checked, CheckedRules) else None
 
     def write(self, checked: CheckedRules) -> None:
-        """Keep an answer."""
-        if self.path is None:
+        """Keep an answer, unless it holds something that the codec does not know: that costs only time."""
+        if self.disk is None:
             return
-        stream = io.BytesIO()
-        for part in (checked.verdict, checked):
-            _pickler(stream).dump(part)
-        write_kept(self.path, stream.getvalue())
-        prune(self.path.parent, _PREFIX, MAX_ANSWERS)
+        try:
+            verdict, rules = _VERDICTS.encode(checked.verdict), _CHECKED.encode(checked)
+        except UnknownRecordError:
+            return
+        self.disk.write(_VERDICT + self.name, verdict)
+        self.disk.write(_RULES + self.name, rules)
+        for prefix in (_VERDICT, _RULES):
+            self.disk.prune(prefix, MAX_ANSWERS)
 
-    def _open(self) -> io.BytesIO | None:
-        kept = None if self.path is None else read_kept(self.path)
-        return None if kept is None else io.BytesIO(kept)
+    def _read(self, prefix: str, codec: RecordCodec) -> object:
+        """Return what is kept under a name, None where that cannot be read."""
+        content = None if self.disk is None else self.disk.read(prefix + self.name)
+        if content is None:
+            return None
+        try:
+            return codec.decode(content)
+        except ValueError:
+            return None
 
 
 def kept_answer(
-    folder: Path | None,
+    disk: DiskCache | None,
     texts: RuleTexts,
     plugins: Collection[str] = DEFAULT_PLUGINS.keys(),
     undeclared: Collection[str] = (),
 ) -> KeptAnswer:
-    """Return where in `folder` the answer about these texts with these active plugins is kept."""
-    if folder is None or texts.problems:
+    """Return the place of the answer about these texts with these active plugins."""
+    if disk is None or texts.problems:
         return KeptAnswer()
     installed = installed_plugins()
     active = {*PLACED_PLUGINS, *plugins}
     if any(each.name in active and each.distribution != _OWN for each in installed):
         return KeptAnswer()
-    sources = (texts.own, *texts.libraries())
+    shelves = (texts.own, *texts.libraries())
     # Where a file stands tells whose it is.
     parts = [sys.version, _code(), str(Path.cwd()), *sorted(active), "undeclared", *sorted(undeclared)]
     parts += [part for plugin in installed for part in _identity(plugin, plugin.name in active)]
     parts += [str(rules) for rules in installed_rules()]
-    for shelf in sources:
-        parts += ["files", *(part for source in shelf for part in (source.path, source.text))]
-    return KeptAnswer(folder / f"{_PREFIX}{digest_of(*parts)}")
-
-
-def _pickler(stream: io.BytesIO) -> pickle.Pickler:
-    """Return a pickler that writes read-only views of dicts too."""
-    pickler = pickle.Pickler(stream, pickle.HIGHEST_PROTOCOL)
-    pickler.dispatch_table = {
-        **copyreg.dispatch_table,
-        MappingProxyType: lambda view: (_read_only, (dict(view),)),
-    }
-    return pickler
-
-
-def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
-    return MappingProxyType(items)
+    for shelf in shelves:
+        parts.append("files")
+        for source in shelf:
+            if isinstance(source, Diagnostic):
+                return KeptAnswer()
+            parts += (source.path, source.text, repr(source.places))
+    return KeptAnswer(disk, digest_of(*parts))
 
 
 def _identity(plugin: InstalledPlugin, is_active: bool) -> Iterator[str]:
     yield from (plugin.name, plugin.target, plugin.distribution, plugin.version, str(is_active))
-    folder = package_folder(plugin.entry_point.module) if is_active else None
+    folder = package_folder(plugin.module) if is_active else None
     if folder is not None:
         yield from _stamps(folder)
 

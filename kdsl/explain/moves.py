@@ -1,0 +1,241 @@
+"""What two runs of one workload decide differently: which pods are elsewhere, and what told them apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
+from kdsl.hooks.faults import merged
+
+
+class MoveKind(StrEnum):
+    """What becomes of a pod under the new rules."""
+
+    MOVED = "moved"
+    PENDING = "pending"
+    PLACED = "placed"
+
+
+class CauseKind(StrEnum):
+    """What tells the old node from the new one, for one pod.
+
+    `evicted`: the pod goes for another, which `reason` names. `evicts`: others go for it. `rejects`: a rule
+    rejects the old node. `accepts`: a rule rejected the new node and does so no longer. `score`: a score
+    changed most in favour of the new node. `unvisited`: the search did not come to one of the nodes. `tie`:
+    both have equal totals. `other`: nothing about a node; `reason` is the message.
+    """
+
+    EVICTED = "evicted"
+    EVICTS = "evicts"
+    REJECTS = "rejects"
+    ACCEPTS = "accepts"
+    SCORE = "score"
+    UNVISITED = "unvisited"
+    TIE = "tie"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a pod moves. `rule`, `reason` and `site` are those of a rejection or the score.
+
+    `before` and `now` are by how many weighted points the score favours the new node over the old one, in
+    the old run and the new one; None where a run did not score both.
+    """
+
+    kind: CauseKind
+    rule: str = ""
+    reason: str = ""
+    site: str = ""
+    before: int | None = None
+    now: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A pod that ends elsewhere: `before` and `after` are nodes, "" where it waits."""
+
+    pod: str
+    kind: MoveKind
+    before: str
+    after: str
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """A pod that one of the two runs takes off its node for another, and the other does not."""
+
+    pod: str
+    preemptor: str
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunFault:
+    """What went wrong in a run, and in how many decisions."""
+
+    text: str
+    decisions: int
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """All differences. `skipped` counts the unchanged pods for which neither run has a profile."""
+
+    moves: tuple[Move, ...]
+    evictions: tuple[Eviction, ...]
+    faults: tuple[RunFault, ...]
+    unchanged: int
+    skipped: int
+
+    def count(self, kind: MoveKind) -> int:
+        return sum(1 for each in self.moves if each.kind is kind)
+
+    @property
+    def is_any(self) -> bool:
+        """Whether the runs differ in more than what went wrong."""
+        return bool(self.moves or self.evictions)
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What became of each pod of a run, and for whom those went that were evicted."""
+
+    decisions: Mapping[str, Decision]
+    evicted: Mapping[str, str]
+
+    def node(self, pod: str) -> str:
+        """Return where a pod is in the end, "" where it waits."""
+        decision = self.decisions.get(pod)
+        return decision.node if decision is not None and decision.outcome is Outcome.PLACED else ""
+
+
+def ends_of(decisions: Sequence[Decision]) -> Ends:
+    """Return how a run ends for each pod; one that was evicted and stayed away waits."""
+    last: dict[str, Decision] = {}
+    evicted: dict[str, str] = {}
+    for decision in decisions:
+        last[decision.pod] = decision
+        for victim in decision.victims:
+            last.pop(victim.pod, None)
+            evicted[victim.pod] = decision.pod
+    return Ends(last, evicted)
+
+
+def moved_pods(old: Ends, new: Ends, homes: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return the nodes before and after of each pod that ends elsewhere.
+
+    `homes` are the nodes of pods that were placed at the start: what neither run evicts is still there.
+    """
+    pods = dict.fromkeys((*old.decisions, *new.decisions, *old.evicted, *new.evicted))
+    nodes = {pod: (_end(old, pod, homes), _end(new, pod, homes)) for pod in pods}
+    return {pod: (before, after) for pod, (before, after) in nodes.items() if before != after}
+
+
+def moves_of(old: Sequence[Decision], new: Sequence[Decision], homes: Mapping[str, str]) -> Moves:
+    """Compare two runs whose decisions about moved pods tell the nodes before and after in full."""
+    was, is_ = ends_of(old), ends_of(new)
+    nodes = moved_pods(was, is_, homes)
+    moves = tuple(_move(pod, before, after, was, is_) for pod, (before, after) in nodes.items())
+    pods = {*was.decisions, *is_.decisions, *was.evicted, *is_.evicted}
+    same = pods - nodes.keys()
+    skipped = sum(1 for pod in same if _is_skipped(was, pod) and _is_skipped(is_, pod))
+    return Moves(moves, _evictions(was, is_), _faults(old, new), len(same), skipped)
+
+
+def _end(ends: Ends, pod: str, homes: Mapping[str, str]) -> str:
+    if pod in ends.decisions or pod in ends.evicted:
+        return ends.node(pod)
+    return homes.get(pod, "")
+
+
+def _is_skipped(ends: Ends, pod: str) -> bool:
+    decision = ends.decisions.get(pod)
+    return decision is not None and decision.outcome is Outcome.SKIPPED
+
+
+def _evictions(old: Ends, new: Ends) -> tuple[Eviction, ...]:
+    was, is_ = old.evicted.items(), new.evicted.items()
+    return (
+        *(Eviction(pod, by, False) for pod, by in was if (pod, by) not in is_),
+        *(Eviction(pod, by, True) for pod, by in is_ if (pod, by) not in was),
+    )
+
+
+def _faults(old: Sequence[Decision], new: Sequence[Decision]) -> tuple[RunFault, ...]:
+    """Count what went wrong in each run, the most frequent first, as it happened first."""
+    return tuple(
+        RunFault(text, count, is_new)
+        for run, is_new in ((old, False), (new, True))
+        for text, count in _counted(run)
+    )
+
+
+def _counted(run: Sequence[Decision]) -> Iterator[tuple[str, int]]:
+    faults = [fault for each in run for fault in merged(each.faults)]
+    counts = Counter(fault.key for fault in faults)
+    texts = {fault.key: str(fault.on(())) for fault in reversed(faults)}
+    return ((texts[key], count) for key, count in counts.most_common())
+
+
+def _move(pod: str, before: str, after: str, old: Ends, new: Ends) -> Move:
+    kind = MoveKind.MOVED if before and after else MoveKind.PLACED if after else MoveKind.PENDING
+    was, is_ = old.decisions.get(pod), new.decisions.get(pod)
+    return Move(pod, kind, before, after, _eviction_of(pod, old, new) or _cause(before, after, was, is_))
+
+
+def _eviction_of(pod: str, old: Ends, new: Ends) -> Cause | None:
+    """Say that a pod goes for another, or others for it, where that is not so in the old run."""
+    if pod in new.evicted.keys() - old.evicted.keys():
+        return Cause(CauseKind.EVICTED, reason=new.evicted[pod])
+    evicts = pod in set(new.evicted.values()) - set(old.evicted.values())
+    return Cause(CauseKind.EVICTS) if evicts else None
+
+
+def _cause(before: str, after: str, was: Decision | None, is_: Decision | None) -> Cause:
+    """Return the first of what tells the two nodes apart, in the order of `CauseKind`."""
+    now_before, now_after = _verdict(is_, before), _verdict(is_, after)
+    old_before, old_after = _verdict(was, before), _verdict(was, after)
+    for kind, verdict in ((CauseKind.REJECTS, now_before), (CauseKind.ACCEPTS, old_after)):
+        if verdict is not None and verdict.status is not None:
+            status = verdict.status
+            return Cause(kind, status.plugin, ", ".join(status.reasons), next(iter(status.sites), ""))
+    if not after or not before:
+        pending = is_ if not after else was
+        return Cause(CauseKind.OTHER, reason="" if pending is None else pending.message)
+    score = _score(_gaps(old_before, old_after), _gaps(now_before, now_after))
+    if score is not None:
+        return score
+    if any(each is not None and not each.feasible for each in (now_before, old_after)):
+        return Cause(CauseKind.UNVISITED)
+    return Cause(CauseKind.TIE)
+
+
+def _verdict(decision: Decision | None, node: str) -> NodeVerdict | None:
+    verdicts = () if decision is None else decision.verdicts
+    return next((verdict for verdict in verdicts if verdict.node == node), None)
+
+
+def _gaps(before: NodeVerdict | None, after: NodeVerdict | None) -> Mapping[str, int] | None:
+    """Return by how much each score favours the new node; None where a run did not score both."""
+    if before is None or after is None or before.total is None or after.total is None:
+        return None
+    least = {cell.plugin: cell.weighted for cell in before.scores}
+    return {cell.plugin: cell.weighted - least.get(cell.plugin, 0) for cell in after.scores}
+
+
+def _score(old: Mapping[str, int] | None, new: Mapping[str, int] | None) -> Cause | None:
+    """Return the score whose favour changed most towards the new node, the first of equal ones."""
+    if new is None:
+        return None
+    change = {rule: new.get(rule, 0) - (old or {}).get(rule, 0) for rule in {**new, **(old or {})}}
+    rule = max(change, key=lambda each: change[each], default="")
+    if not rule or change[rule] <= 0:
+        return None
+    before = None if old is None else old.get(rule, 0)
+    return Cause(CauseKind.SCORE, rule, before=before, now=new.get(rule, 0))

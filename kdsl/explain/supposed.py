@@ -1,0 +1,33 @@
+"""Reads the changes of `--what-if` for one cluster, and says all that is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.errors import InvalidInputError
+from kdsl.cluster.problems import InputCode
+from kdsl.explain.changes import PODS, Change, ChangeError, parse_change
+
+
+def parse_changes(
+    texts: Iterable[str], nodes: Collection[str], placed: Collection[str]
+) -> tuple[Change, ...]:
+    """Read changes to a cluster with these nodes and these pods on them (`namespace/name`).
+
+    Raises InvalidInputError with all that is wrong.
+    """
+    found: list[Change] = []
+    problems: list[Diagnostic] = []
+    for text in texts:
+        try:
+            change = parse_change(text, nodes)
+            if change.on == PODS and change.value not in placed:
+                raise ChangeError(f"no pod `{change.value}` is placed", *did_you_mean(change.value, placed))
+            found.append(change)
+        except ChangeError as error:
+            title = f"`{text}` is no change: {error.reason}"
+            problems.append(Diagnostic(InputCode.VALUE, title, where="--what-if", help=error.help))
+    if problems:
+        raise InvalidInputError(problems)
+    return tuple(found)

@@ -1,0 +1,85 @@
+"""Explains the decision that an engine comes to about one pod, at the pod's turn.
+
+Simulations run an engine over a recorded cluster for it, a running scheduler one over a copy of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kdsl.check.model import RuleSet
+from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.cycle.decision import Decision, Detail
+from kdsl.cycle.engine import Engine
+from kdsl.explain.cards import CardExplainer, CardsOfNode
+from kdsl.explain.explanation import Explanation
+from kdsl.explain.findings import Findings, Inspection, inspect
+from kdsl.explain.placement import placement_of
+from kdsl.plan.scalar.meter import Steps
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """An engine over a `cluster` that nobody else uses: pods are placed on it.
+
+    The engine runs `rules`, in which one of them may spend `steps`.
+    """
+
+    engine: Engine
+    cluster: ClusterCache
+    rules: RuleSet
+    steps: Steps
+
+    def explain(self, pods: Sequence[PodInfo], pod: PodInfo, inspection: Inspection) -> Explanation | None:
+        """Decide `pods` in the order of the queue until it is the turn of `pod`, which is one of them.
+
+        None where it gets no turn.
+        """
+        found: list[Findings] = []
+
+        def look(turn: PodInfo) -> Detail | None:
+            # Only this pod's decision is told in full: for every other one it would cost more than deciding.
+            if turn.key != pod.key:
+                return None
+            if inspection.is_needed and not found:
+                found.extend(self._findings(turn, inspection))
+            return Detail.FULL
+
+        for decision in self.engine.decisions(pods, on_turn=look):
+            if decision.pod == pod.key:
+                return Explanation(
+                    decision,
+                    found[0] if found else None,
+                    placement_of(decision),
+                    self.engine.waking_events(pod.key),
+                    cards=self._cards(decision, pod, self.cluster.snapshot()),
+                    home=inspection.home,
+                )
+        return None
+
+    def _findings(self, pod: PodInfo, inspection: Inspection) -> list[Findings]:
+        known = self.engine.attempt(pod)
+        if known is None:
+            return []
+        attempt, contested = known
+        return [
+            inspect(
+                self.rules, attempt.table, attempt.pod, attempt.snapshot, contested, self.steps, inspection
+            )
+        ]
+
+    def _cards(self, decision: Decision, pod: PodInfo, snapshot: Snapshot) -> CardsOfNode | None:
+        """Return the cards of the node that a pod was placed on, as the pod found them."""
+        row = snapshot.row_of(decision.node) if decision.node and pod.device_containers else None
+        if row is None:
+            return None
+        explainer = CardExplainer.of(self.rules, self.rules.profiles[decision.profile], self.steps)
+        node = snapshot.info(row)
+        placed = next((each for each in node.pods if each.key == pod.key), None)
+        if explainer is None or placed is None:
+            return None
+        before = node.without_pod(placed)
+        return explainer.look(pod, snapshot.overlay(row, before), before)

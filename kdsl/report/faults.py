@@ -1,0 +1,97 @@
+"""What went wrong, as text: in one decision, and in a run of many."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kdsl.cycle.decision import Decision
+from kdsl.hooks.faults import Fault
+from kdsl.report.tables import plural, table
+
+
+@dataclass(frozen=True, slots=True)
+class GoneWrong:
+    """A fault as it happened first, with the most nodes of one attempt, and the number of its `attempts`."""
+
+    fault: Fault
+    attempts: int = 1
+
+    def again(self, other: Fault) -> GoneWrong:
+        """Count one attempt more."""
+        larger = other if other.nodes > self.fault.nodes else self.fault
+        return GoneWrong(self.fault.on(larger.first, larger.nodes), self.attempts + 1)
+
+
+class FaultTally:
+    """Counts what goes wrong in a run, decision by decision."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], GoneWrong] = {}
+
+    def observe(self, decision: Decision) -> None:
+        """Count the faults of one decision."""
+        for fault in decision.faults:
+            known = self._found.get(fault.key)
+            self._found[fault.key] = GoneWrong(fault) if known is None else known.again(fault)
+
+    def found(self) -> tuple[GoneWrong, ...]:
+        """Return what went wrong, the most frequent first."""
+        return tuple(sorted(self._found.values(), key=lambda each: -each.attempts))
+
+
+def who(found: Sequence[GoneWrong]) -> str:
+    """Say who went wrong: `1 rule`, `2 rules and 1 plugin`."""
+    rules = {each.fault.source for each in found if each.fault.site}
+    plugins = {each.fault.source for each in found if not each.fault.site} - rules
+    counts = [plural(len(each), noun) for each, noun in ((rules, "rule"), (plugins, "plugin")) if each]
+    return " and ".join(counts)
+
+
+def fault_lines(found: Sequence[GoneWrong], traceback: bool = False) -> list[str]:
+    """Return a table of what went wrong in a run; with `traceback` where the Python of plugins raised."""
+    if not found:
+        return []
+    rows = [
+        [
+            each.fault.source or "-",
+            f"{each.attempts:,}",
+            each.fault.where if each.fault.nodes else "-",
+            each.fault.message,
+            each.fault.site,
+        ]
+        for each in found
+    ]
+    lines = table(["WENT WRONG", "ATTEMPTS", "NODES", "ERROR", "AT"], rows, right={1})
+    return [*lines, *(line for each in found if traceback for line in traceback_lines(each.fault))]
+
+
+def decision_lines(faults: Iterable[Fault], message: str, traceback: bool = False) -> list[str]:
+    """Return a line for each fault of a decision, but for what its `message` says already."""
+    lines: list[str] = []
+    for fault in faults:
+        if fault.site or fault.message != message:
+            lines.append(f"went wrong: {fault}")
+        lines += traceback_lines(fault) if traceback else ()
+    return lines
+
+
+def traceback_lines(fault: Fault) -> list[str]:
+    """Return where a plugin's Python raised, as Python shows it; nothing where it did not."""
+    if not fault.code:
+        return []
+    lines = [f"Traceback of {fault.source} (most recent call last):"]
+    for file, number, function in fault.code:
+        lines.append(f'  File "{file}", line {number}, in {function}')
+        source = _line_of(file, number)
+        lines += [f"    {source}"] if source else []
+    return [*lines, fault.message]
+
+
+def _line_of(file: str, number: int) -> str:
+    try:
+        return linecache.getline(file, number).strip()
+    except ValueError:
+        # A plugin's code may name any file: this one has a null byte in its name.
+        return ""

@@ -1,0 +1,90 @@
+"""Warnings about what a run needs and its input lacks: the answer is right, and seldom what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from kdsl.base.diagnostic import Diagnostic, Severity
+from kdsl.cluster.objects import Namespace
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.problems import InputCode
+from kdsl.cluster.storage_objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from kdsl.cluster.workload_objects import PodDisruptionBudget
+from kdsl.cycle.decision import Decision
+
+if TYPE_CHECKING:
+    from kdsl.sim.workload import Workload
+
+_EXPORT = "docs/simulate.md has the command that exports all kinds which rules read"
+
+
+def gaps(workload: Workload, unread: Sequence[tuple[str, int]] = ()) -> Iterator[Diagnostic]:
+    """Warn of nodes, waiting pods and kinds of objects that the workload lacks.
+
+    `unread` are the kinds that were passed over, with how many there were of each.
+    """
+    others = ", ".join(f"{count:,} {kind}" for kind, count in unread)
+    help_ = (f"the input also holds what is not read: {others}",) if others else ()
+    if not workload.nodes:
+        yield _warning("there is no node in the input", *help_)
+    if not workload.pending:
+        yield _warning("no pod in the input waits for a node: there is nothing to schedule", *help_)
+    nodes = {node.name for node in workload.nodes}
+    lost = [pod for pod in workload.placed if not pod.is_finished and pod.node_name not in nodes]
+    if lost and nodes:
+        first = f"the first is `{lost[0].key}` on `{lost[0].node_name}`"
+        yield _warning(f"{_count(lost, 'pod runs', 'pods run')} on nodes that are not in the input", first)
+    yield from _missing_kinds(workload)
+
+
+def missing_budgets(workload: Workload, decisions: Iterable[Decision]) -> Iterator[Diagnostic]:
+    """Warn where pods were evicted from a cluster without a single PodDisruptionBudget."""
+    victims = [victim for decision in decisions for victim in decision.victims]
+    if victims:
+        yield from _without(
+            PodDisruptionBudget.KIND, workload, f"{_count(victims, 'pod was', 'pods were')} evicted"
+        )
+
+
+def _missing_kinds(workload: Workload) -> Iterator[Diagnostic]:
+    """Warn of the kinds that objects of the input refer to, and of which there is not a single one."""
+    pods = [pod for pod in (*workload.placed, *workload.pending) if not pod.is_finished]
+    claims = [each for each in workload.catalog if isinstance(each, PersistentVolumeClaim)]
+    volumes = [each for each in workload.catalog if isinstance(each, PersistentVolume)]
+    claiming = [pod for pod in pods if pod.claim_names]
+    bound = [claim for claim in claims if claim.spec.volume_name]
+    unbound = [claim for claim in claims if not claim.spec.volume_name and claim.spec.storage_class_name]
+    on_drivers = [volume for volume in volumes if volume.spec.csi is not None]
+    selecting = [pod for pod in pods if _selects_namespaces(pod)]
+    needs: tuple[tuple[str, Sequence[object], str, str], ...] = (
+        (PersistentVolumeClaim.KIND, claiming, "pod has claims", "pods have claims"),
+        (PersistentVolume.KIND, bound, "claim is bound", "claims are bound"),
+        (StorageClass.KIND, unbound, "claim waits for a volume", "claims wait for a volume"),
+        (CSINode.KIND, on_drivers, "volume has a CSI driver", "volumes have a CSI driver"),
+        (Namespace.KIND, selecting, "pod selects namespaces", "pods select namespaces"),
+    )
+    for kind, needing, singular, plural in needs:
+        if needing:
+            yield from _without(kind, workload, _count(needing, singular, plural))
+
+
+def _selects_namespaces(pod: PodInfo) -> bool:
+    terms = (
+        *pod.required_affinity, *pod.required_anti_affinity,
+        *pod.preferred_affinity, *pod.preferred_anti_affinity,
+    )  # fmt: skip
+    return any(term.namespace_selector is not None for term in terms)
+
+
+def _without(kind: str, workload: Workload, needed: str) -> Iterator[Diagnostic]:
+    if not any(kind == thing.KIND for thing in workload.catalog):
+        yield _warning(f"{needed}, and the input holds no {kind}", _EXPORT)
+
+
+def _count(things: Sequence[object], singular: str, plural: str) -> str:
+    return f"1 {singular}" if len(things) == 1 else f"{len(things):,} {plural}"
+
+
+def _warning(title: str, *help_: str) -> Diagnostic:
+    return Diagnostic(InputCode.INCOMPLETE, title, severity=Severity.WARNING, help=help_)
