@@ -1,0 +1,259 @@
+"""The requests that change something in the API server, and the re-reading of what they change.
+
+Every request goes through its lane, is timed and counted, and comes back as an outcome: nothing is raised for
+an answer. Whether to repeat one is up to the caller. It belongs to the thread of the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder, encode
+
+from kdsl.base.visible import visible
+from kdsl.cluster.pod import PodInfo
+from kdsl.live import bodies
+from kdsl.live.bodies import JsonObject
+from kdsl.live.changes import PodCondition
+from kdsl.live.events import EventsApi
+from kdsl.live.http import MERGE_PATCH, STRATEGIC_PATCH, NoAnswerError, Request, Sender
+from kdsl.live.lanes import Lane, Lanes
+from kdsl.live.object_paths import (
+    EVENTS_GROUP,
+    claim_path,
+    events_path,
+    has_names,
+    node_path,
+    pod_path,
+    volume_path,
+)
+from kdsl.live.outcomes import Done, Lost, Refused, Result
+from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver, WriteOutcome
+
+T = TypeVar("T")
+
+
+class _Meta(Struct, frozen=True, rename="camel"):
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    deletion_timestamp: str | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Spec(Struct, frozen=True, rename="camel"):
+    node_name: str = ""
+
+
+class _Condition(Struct, frozen=True, rename="camel"):
+    """A condition as the server writes it: what is empty may be null."""
+
+    type: str
+    status: str | None = ""
+    reason: str | None = ""
+    message: str | None = ""
+    last_transition_time: str | None = ""
+    observed_generation: int | None = 0
+
+    def known(self) -> PodCondition:
+        """Return it without nulls."""
+        return PodCondition(
+            self.type,
+            self.status or "",
+            self.reason or "",
+            self.message or "",
+            self.last_transition_time or "",
+            self.observed_generation or 0,
+        )
+
+
+class _Status(Struct, frozen=True, rename="camel"):
+    nominated_node_name: str = ""
+    conditions: list[_Condition] | None = None
+
+
+class _Thing(Struct, frozen=True):
+    metadata: _Meta = _Meta()
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+class _Node(Struct, frozen=True):
+    metadata: _Meta = _Meta()
+
+
+class SeenPod(Struct, frozen=True):
+    """What an answer of the server says of a pod; `node` is empty while it is not bound."""
+
+    uid: str
+    version: str
+    node: str = ""
+    nominated: str = ""
+    generation: int = 0
+    is_terminating: bool = False
+    conditions: tuple[PodCondition, ...] = ()
+
+
+class SeenNode(Struct, frozen=True):
+    """What an answer of the server says of a node."""
+
+    uid: str
+    version: str
+    annotations: Mapping[str, str]
+
+
+_POD: Final = Decoder(_Thing)
+_NODE: Final = Decoder(_Node)
+_OBJECT: Final = Decoder(dict[str, Any])
+
+
+class Api:
+    """Writes to the API server through `sender`."""
+
+    def __init__(
+        self, sender: Sender, lanes: Lanes | None = None, observer: WriteObserver = UNOBSERVED
+    ) -> None:
+        self._sender = sender
+        self._lanes = Lanes() if lanes is None else lanes
+        self._observer = observer
+
+    async def bind(self, pod: PodInfo, node: str) -> Result[None]:
+        """Bind the pod to a node. Binding does not check that there is such a node."""
+        path = pod_path(pod.namespace, pod.name, "binding")
+        return await self._send(
+            Lane.BIND, Write.BIND, Request("POST", path, bodies.binding(pod, node)), _nothing
+        )
+
+    async def read_pod(self, namespace: str, name: str) -> Result[SeenPod]:
+        """Read a pod as it is now."""
+        request = Request("GET", pod_path(namespace, name))
+        return await self._send(Lane.BIND, Write.READ, request, _seen_pod)
+
+    async def patch_status(self, pod: PodInfo, patch: bytes, lane: Lane = Lane.STATUS) -> Result[SeenPod]:
+        """Change a pod's status by a strategic merge patch."""
+        request = Request("PATCH", pod_path(pod.namespace, pod.name, "status"), patch, STRATEGIC_PATCH)
+        return await self._send(lane, Write.STATUS, request, _seen_pod)
+
+    async def delete_pod(self, pod: PodInfo) -> Result[None]:
+        """Delete the pod with its own grace period; another one under its name stays."""
+        request = Request("DELETE", pod_path(pod.namespace, pod.name), bodies.delete_options(pod.uid))
+        return await self._send(Lane.EVICT, Write.DELETE, request, _nothing)
+
+    async def annotate_pod(self, pod: PodInfo, annotations: Mapping[str, str]) -> Result[None]:
+        """Give the pod annotations; another one under its name gets none."""
+        body = bodies.annotation_patch(annotations, uid=pod.uid)
+        request = Request("PATCH", pod_path(pod.namespace, pod.name), body, MERGE_PATCH)
+        return await self._send(Lane.BIND, Write.POD_ANNOTATIONS, request, _nothing)
+
+    async def read_node(self, name: str) -> Result[SeenNode]:
+        """Read the annotations of a node as they are now."""
+        return await self._send(Lane.BIND, Write.READ, Request("GET", node_path(name)), _seen_node)
+
+    async def annotate_node(
+        self, name: str, annotations: Mapping[str, str], version: str
+    ) -> Result[SeenNode]:
+        """Give a node annotations, if nobody changed it since it was at `version`."""
+        body = bodies.annotation_patch(annotations, version=version)
+        request = Request("PATCH", node_path(name), body, MERGE_PATCH)
+        return await self._send(Lane.BIND, Write.NODE_ANNOTATIONS, request, _seen_node)
+
+    async def read_claim(self, namespace: str, name: str) -> Result[JsonObject]:
+        """Read a PersistentVolumeClaim, whole."""
+        request = Request("GET", claim_path(namespace, name))
+        return await self._send(Lane.BIND, Write.READ, request, _whole)
+
+    async def update_claim(self, claim: JsonObject) -> Result[JsonObject]:
+        """Put a PersistentVolumeClaim in the place of the one that was read."""
+        meta = claim["metadata"]
+        request = Request("PUT", claim_path(meta["namespace"], meta["name"]), encode(claim))
+        return await self._send(Lane.BIND, Write.CLAIM, request, _whole)
+
+    async def read_volume(self, name: str) -> Result[JsonObject]:
+        """Read a PersistentVolume, whole."""
+        return await self._send(Lane.BIND, Write.READ, Request("GET", volume_path(name)), _whole)
+
+    async def update_volume(self, volume: JsonObject) -> Result[JsonObject]:
+        """Put a PersistentVolume in the place of the one that was read."""
+        request = Request("PUT", volume_path(volume["metadata"]["name"]), encode(volume))
+        return await self._send(Lane.BIND, Write.VOLUME, request, _whole)
+
+    async def events_api(self) -> Result[EventsApi]:
+        """Ask which API events are to go to."""
+        asked = await self._send(Lane.EVENT, Write.READ, Request("GET", EVENTS_GROUP), _nothing)
+        if isinstance(asked, Refused) and asked.is_gone:
+            return Done(EventsApi.CORE)
+        return Done(EventsApi.EVENTS) if isinstance(asked, Done) else asked
+
+    async def post_event(self, namespace: str, body: bytes, api: EventsApi) -> Result[None]:
+        """Make an event."""
+        request = Request("POST", events_path(namespace, is_core=api is EventsApi.CORE), body)
+        return await self._send(Lane.EVENT, Write.EVENT, request, _nothing)
+
+    async def patch_event(self, namespace: str, name: str, body: bytes, api: EventsApi) -> Result[None]:
+        """Say that an event was seen again."""
+        path = events_path(namespace, name, is_core=api is EventsApi.CORE)
+        request = Request("PATCH", path, body, STRATEGIC_PATCH)
+        return await self._send(Lane.EVENT, Write.SERIES, request, _nothing)
+
+    async def _send(
+        self, lane: Lane, write: Write, request: Request, read: Callable[[bytes], T]
+    ) -> Result[T]:
+        if not has_names(request.path):
+            return Refused(400, "BadRequest", f"there is no name to ask for in {visible(request.path)}")
+        await self._lanes.enter(lane)
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        status = 0
+        result: Result[T]
+        try:
+            answer = await self._sender.send(request)
+            status = answer.status
+            result = Done(read(answer.body)) if answer.is_success else Refused.of(answer)
+        except NoAnswerError as error:
+            result = Lost(error.reason, error.may_be_done)
+        except (DecodeError, UnicodeDecodeError, RecursionError) as error:
+            result = Lost(f"the server's answer is not readable: {error}", may_be_done=True)
+        finally:
+            self._lanes.leave(lane)
+        self._observer.request(write, _outcome_of(result), status, loop.time() - start)
+        return result
+
+
+def _outcome_of(result: Result[T]) -> WriteOutcome:
+    match result:
+        case Done():
+            return WriteOutcome.DONE
+        case Refused():
+            return WriteOutcome.REFUSED
+        case Lost():
+            return WriteOutcome.LOST
+
+
+def _nothing(body: bytes) -> None:
+    return None
+
+
+def _seen_pod(body: bytes) -> SeenPod:
+    thing = _POD.decode(body)
+    meta, status = thing.metadata, thing.status
+    return SeenPod(
+        uid=meta.uid,
+        version=meta.resource_version,
+        node=thing.spec.node_name,
+        nominated=status.nominated_node_name,
+        generation=meta.generation,
+        is_terminating=meta.deletion_timestamp is not None,
+        conditions=tuple(condition.known() for condition in status.conditions or ()),
+    )
+
+
+def _seen_node(body: bytes) -> SeenNode:
+    meta = _NODE.decode(body).metadata
+    return SeenNode(meta.uid, meta.resource_version, meta.annotations or {})
+
+
+def _whole(body: bytes) -> JsonObject:
+    return _OBJECT.decode(body)

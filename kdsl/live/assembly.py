@@ -1,0 +1,220 @@
+"""Puts a live scheduler together: engine, cache, feed, loop, and everything that writes to the API server.
+
+`kdsl run` makes one, starts it on an event loop, and feeds its inbox from watches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from kdsl.app import Scheduler
+from kdsl.base.clock import Clock, SystemClock
+from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.bindings import Reserved
+from kdsl.cycle.decision import Decision
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.waiting import WaitingPods
+from kdsl.hooks.context import PluginContext
+from kdsl.live.annotations import Annotations
+from kdsl.live.api import Api
+from kdsl.live.binder import IN_FLIGHT, BinderGates, LiveBinder
+from kdsl.live.binding_requests import BindingRequests
+from kdsl.live.bridge import Bridge
+from kdsl.live.cache_feed import CacheFeed, FeedListeners
+from kdsl.live.clocks import SteadyClock
+from kdsl.live.events import Event, EventsApi
+from kdsl.live.evictions import Evictions, Preemption
+from kdsl.live.handshakes import HandshakeKeeper
+from kdsl.live.http import Sender
+from kdsl.live.known import KnownObjects
+from kdsl.live.lanes import Lanes
+from kdsl.live.loop import Gates, Inbox, LoopParts, SchedulingLoop
+from kdsl.live.outlets import Outlets
+from kdsl.live.ports import (
+    LivePermits,
+    PortBinder,
+    PortManifests,
+    PortNodeAnnotations,
+    PortPodAnnotations,
+    PortVolumes,
+    Victims,
+)
+from kdsl.live.recorder import Recorder
+from kdsl.live.reporter import Reporter
+from kdsl.live.runner import DRAIN, LoopThread
+from kdsl.live.status_writer import StatusWriter
+from kdsl.live.volumes import Volumes
+from kdsl.live.write_counts import UNOBSERVED, WriteObserver
+
+Make = Callable[[PluginContext], Scheduler]
+"""Makes what decides, its plugins built with the ports given: `build_scheduler`, `load_scheduler`."""
+_ALWAYS: Final = Gates()
+
+
+@dataclass(frozen=True, slots=True)
+class LiveOptions:
+    """How a live scheduler runs: `host` is named in events, `in_flight` bounds the bindings under way.
+
+    `steady` is the clock of the queue, `wall` that of what others read.
+    """
+
+    host: str = ""
+    in_flight: int = IN_FLIGHT
+    events_api: EventsApi = EventsApi.EVENTS
+    steady: Clock = field(default_factory=SteadyClock)
+    wall: Clock = field(default_factory=SystemClock)
+
+
+class LiveScheduler:
+    """A scheduler between an inbox and a sender.
+
+    `start` and `stop` belong to the thread of the event loop, `adopt` to any. What is below is there to be
+    looked at, by metrics and explanations, on the scheduling thread: post a message to the inbox for that.
+    """
+
+    def __init__(
+        self,
+        make: Make,
+        inbox: Inbox,
+        sender: Sender,
+        gates: Gates = _ALWAYS,
+        options: LiveOptions | None = None,
+        observer: WriteObserver = UNOBSERVED,
+    ) -> None:
+        """Raises InvalidInputError where `make` does."""
+        self.options = options = options or LiveOptions()
+        self._inbox, self._gates = inbox, gates
+        self.known, self.cache = KnownObjects(), ClusterCache()
+        self._writers = _Writers(sender, options, observer, self._room_is_made)
+        self._bridge = Bridge()
+        writers = self._writers
+        self._permits = LivePermits(lambda: inbox.post(_look))
+        self._nodes = PortNodeAnnotations(self._bridge, self.known, writers.annotations)
+        self.context = PluginContext(
+            PortBinder(self._bridge, writers.requests),
+            options.wall,
+            self._permits,
+            PortVolumes(self._bridge, self.cache, writers.volumes),
+            PortPodAnnotations(self._bridge, self.cache, writers.annotations),
+            PortManifests(self.known),
+            self._nodes,
+            is_live=True,
+        )
+        self.outlets = Outlets(
+            self.known, Reporter(options.host), writers.status, writers.recorder, writers.evictions
+        )
+        self.binder = self._new_binder()
+        self.handshakes = HandshakeKeeper(self.known, self._nodes, options.wall, gates.leads)
+        self.loop = self._new_loop(make(self.context))
+        self.thread = LoopThread(self.loop, self._bridge.claim_thread)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def _new_binder(self) -> LiveBinder:
+        gates = BinderGates(
+            self.outlets.prepare, self._writers.status.settled, self._gates.leads, self.known.has_node
+        )
+        return LiveBinder(
+            self._writers.requests,
+            lambda settled: self._inbox.post(partial(self.loop.finish, settled)),
+            gates,
+            self.options.in_flight,
+        )
+
+    def _new_loop(self, made: Scheduler) -> SchedulingLoop:
+        waiting, victims = WaitingPods[Reserved](), Victims()
+        self._permits.attach(waiting)
+        self.engine = Engine(
+            made.tables,
+            self.cache,
+            self.options.steady,
+            made.options,
+            waiting=waiting,
+            router=made.router,
+            evictor=victims,
+            bindings=self.binder,
+        )
+        listeners = FeedListeners(self._tell_gated, self._writers.status.forget, self._writers.volumes.notice)
+        self.feed = CacheFeed(self.cache, self.engine, self.known, self._gates.leads, listeners)
+        parts = LoopParts(
+            self.engine, self.cache, self.feed, self.binder, self.outlets, victims, self.options.steady
+        )
+        return SchedulingLoop(self._inbox, parts, self._gates)
+
+    async def start(self) -> None:
+        """Begin to write, and to decide what the inbox brings."""
+        self._bridge.connect()
+        self._writers.start()
+        self.binder.start()
+        self._tasks.append(asyncio.create_task(self.handshakes.run(), name="handshakes"))
+        self.thread.start()
+
+    async def stop(self, drain: float = DRAIN) -> bool:
+        """Decide no more, end what is under way within `drain` seconds, and stop; tell whether all ended.
+
+        The lease is to be released after this.
+        """
+        self.thread.stop(drain)
+        self._inbox.post(_look)
+        has_ended = await asyncio.to_thread(self.thread.join, drain + 1)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.binder.close()
+        await self._writers.close()
+        self._bridge.disconnect()
+        return has_ended and self.loop.is_drained
+
+    def adopt(self, made: Scheduler) -> None:
+        """Decide by other rules from the next pod on; `made` was made with the `context` of this one."""
+        self._inbox.post(partial(self.loop.adopt, made))
+
+    def record(self, event: Event) -> None:
+        """Have an event recorded; from any thread."""
+        self._writers.recorder.record(event)
+
+    def record_plainly(self, event: Event) -> None:
+        """Have an event recorded in core/v1, as that of a lease always is; from any thread."""
+        self._writers.plain_recorder.record(event)
+
+    def _tell_gated(self, decision: Decision, pod: PodInfo) -> None:
+        self.outlets.tell(decision, pod, "")
+
+    def _room_is_made(self, preemption: Preemption, problem: str) -> None:
+        self._inbox.post(partial(self.loop.room_is_made, preemption, problem))
+
+
+class _Writers:
+    """What writes to the API server, all through one `Api`."""
+
+    def __init__(
+        self,
+        sender: Sender,
+        options: LiveOptions,
+        observer: WriteObserver,
+        ended: Callable[[Preemption, str], None],
+    ) -> None:
+        api = Api(sender, Lanes(), observer)
+        self.api = api
+        self.requests = BindingRequests(api)
+        self.annotations, self.volumes = Annotations(api), Volumes(api)
+        self.status = StatusWriter(api, options.wall, observer)
+        self.recorder = Recorder(api, options.wall, options.events_api, observer)
+        self.plain_recorder = Recorder(api, options.wall, EventsApi.CORE, observer)
+        self.evictions = Evictions(api, self.recorder, Reporter(options.host), options.wall, ended, observer)
+
+    def start(self) -> None:
+        for each in (self.volumes, self.status, self.recorder, self.plain_recorder, self.evictions):
+            each.start()
+
+    async def close(self) -> None:
+        for each in (self.evictions, self.status, self.recorder, self.plain_recorder):
+            await each.close()
+
+
+def _look() -> None:
+    """Be a message: the loop looks at everything when it gets one."""

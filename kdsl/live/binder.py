@@ -1,0 +1,244 @@
+"""Binds pods beside the scheduling thread: PreBind, Bind and PostBind of each, as many at once as allowed.
+
+Where no plugin has anything to do but the default binder, a binding is one request on the event loop. Hooks
+of plugins, which may wait, run on threads of their own. What came of a binding is told to the scheduling
+thread, which alone changes cache and queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor, Future
+from functools import partial
+from typing import Final, ParamSpec, TypeVar
+
+from msgspec import Struct
+
+from kdsl.base.threads import Threads
+from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.binding import pre_binds_with_work, run_binds, run_post_binds, run_pre_binds
+from kdsl.cycle.bindings import BindingEnd, BindingResult, Reserved
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.faults import Fault
+from kdsl.hooks.status import Code, Status
+from kdsl.hooks.table import Calls, HookTable, OnNode
+from kdsl.live.binding_requests import BindAnswer, BindingRequests
+from kdsl.live.doorbell import Crew, Doorbell
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+IN_FLIGHT: Final = 512
+"""The most bindings that are under way; no pod is decided while there are so many."""
+DEFAULT_BINDER: Final = "default-binder"
+"""The plugin whose Bind hook is one request; people know it by another name."""
+SHOWN_BINDER: Final = "DefaultBinder"
+_LOG: Final = logging.getLogger(__name__)
+
+
+class Settled(Struct, frozen=True, eq=False):
+    """What a binding came to. With `is_quiet` nothing is to be said of it: nobody knows enough."""
+
+    result: BindingResult
+    is_quiet: bool = False
+
+
+class _Task(Struct, eq=False):
+    """A binding under way. Once `has_begun` it cannot be stopped any more."""
+
+    reserved: Reserved
+    works: Calls[OnNode]
+    is_stopped: bool = False
+    has_begun: bool = False
+
+
+class BinderGates(Struct, frozen=True):
+    """What a binding asks and tells.
+
+    `prepare` is told of each pod before its binding begins, on the scheduling thread: its node, and whether
+    it will take a while. Right before a pod is bound `settled` waits until nothing else is written to it;
+    `leads` and `has_node` tell whether we still lead, and there still is such a node.
+    """
+
+    prepare: Callable[[PodInfo, str, bool], None] = lambda pod, node, takes_long: None
+    settled: Callable[[str], Awaitable[None]] | None = None
+    leads: Callable[[], bool] = lambda: True
+    has_node: Callable[[str], bool] = lambda node: True
+
+
+NO_GATES: Final = BinderGates()
+
+
+class LiveBinder:
+    """The `Bindings` of a live engine. `begin` and `stop` are for the scheduling thread, the rest happens on
+    the event loop.
+
+    `settled` is called there with what came of each binding.
+    """
+
+    def __init__(
+        self,
+        requests: BindingRequests,
+        settled: Callable[[Settled], None],
+        gates: BinderGates = NO_GATES,
+        in_flight: int = IN_FLIGHT,
+    ) -> None:
+        self._requests, self._settled, self._gates = requests, settled, gates
+        self._in_flight = in_flight
+        self._tasks: dict[int, _Task] = {}
+        self._waiting: deque[_Task] = deque()
+        self._lock = threading.Lock()
+        self._doorbell = Doorbell(self._look)
+        self._crew = Crew("binding", in_flight, self._look)
+        self._threads = _DaemonThreads()
+
+    def start(self) -> None:
+        """Begin to bind, on the event loop that runs now."""
+        self._doorbell.connect()
+
+    async def close(self) -> None:
+        """Abandon what is under way: the API server may still carry it out."""
+        self._doorbell.disconnect()
+        await self._crew.close()
+
+    # ---- on the scheduling thread ------------------------------------------------------------------------
+
+    @property
+    def under_way(self) -> int:
+        """The number of bindings that have begun and are not over."""
+        return len(self._tasks)
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether no other binding may begin."""
+        return len(self._tasks) >= self._in_flight
+
+    def begin(self, reserved: Reserved) -> BindingResult | None:
+        """Begin to bind a pod. Raises PluginError where a plugin cannot say whether it has work."""
+        attempt, node = reserved.attempt, reserved.decision.node
+        works = pre_binds_with_work(attempt, node)
+        self._gates.prepare(attempt.pod, node, bool(works))
+        task = _Task(reserved, works)
+        with self._lock:
+            self._tasks[id(reserved)] = task
+        self._waiting.append(task)
+        self._doorbell.ring()
+        return None
+
+    def stop(self, reserved: Reserved) -> bool:
+        """Stop a binding that has not come to its Bind hooks; False where it is too late."""
+        with self._lock:
+            task = self._tasks.get(id(reserved))
+            if task is None or task.has_begun:
+                return False
+            task.is_stopped = True
+            return True
+
+    # ---- on the event loop -------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        while self._waiting and self._crew.has_room:
+            self._crew.start(self._run(self._waiting.popleft()))
+
+    async def _run(self, task: _Task) -> None:
+        reserved = task.reserved
+        try:
+            settled = await self._carry_out(task)
+        except PluginError as error:
+            settled = Settled(BindingResult.failed(reserved, error))
+        except Exception as error:  # noqa: BLE001 - a mistake of ours must not keep the pod's room for ever
+            _LOG.exception("binding of pod %s ended with an error", reserved.attempt.pod.key)
+            message = f"binding failed: {type(error).__name__}: {error}"
+            settled = Settled(_failure(reserved, message))
+        with self._lock:
+            self._tasks.pop(id(reserved), None)
+        self._settled(settled)
+
+    async def _carry_out(self, task: _Task) -> Settled:
+        reserved = task.reserved
+        attempt, node = reserved.attempt, reserved.decision.node
+        if task.works:
+            await self._on_thread(lambda: run_pre_binds(attempt, node, task.works))
+        if self._gates.settled is not None:
+            await self._gates.settled(attempt.pod.uid)
+        obstacle = self._enter(task)
+        if obstacle is not None:
+            return obstacle
+        if is_plain(attempt.table):
+            answer = await self._requests.bind(attempt.pod, node)
+        else:
+            answer = await self._bind_by_hooks(reserved)
+        if answer.end is not BindingEnd.BOUND:
+            return Settled(_result_of(reserved, answer), not answer.is_known)
+        faults: tuple[Fault, ...] = ()
+        if attempt.table.post_binds:
+            late = await self._on_thread(lambda: run_post_binds(attempt, node))
+            faults = tuple(error.fault for error in late)
+        return Settled(BindingResult(reserved, BindingEnd.BOUND, faults=faults))
+
+    async def _bind_by_hooks(self, reserved: Reserved) -> BindAnswer:
+        """Have hooks bind the pod; one that failed may have bound it all the same."""
+        attempt, node = reserved.attempt, reserved.decision.node
+        try:
+            failure = await self._on_thread(lambda: run_binds(attempt, node))
+        except PluginError as error:
+            answer = await self._requests.look_up(attempt.pod, node, str(error))
+            if answer.end is BindingEnd.FAILED and answer.is_known:
+                raise
+            return answer
+        if failure is None:
+            return BindAnswer(BindingEnd.BOUND)
+        return BindAnswer(BindingEnd.FAILED, failure.message)
+
+    def _enter(self, task: _Task) -> Settled | None:
+        """Pass the point from which a binding is not stopped; return what keeps it from being begun."""
+        reserved, gates = task.reserved, self._gates
+        node = reserved.decision.node
+        with self._lock:
+            task.has_begun = True
+            is_stopped = task.is_stopped
+        if is_stopped:
+            return Settled(_failure(reserved, "preempted"))
+        if not gates.leads():
+            return Settled(_failure(reserved, "this scheduler does not lead any more"), is_quiet=True)
+        if not gates.has_node(node):
+            error = PluginError.answered(SHOWN_BINDER, "bind", Status(Code.ERROR, (f"node {node} is gone",)))
+            return Settled(BindingResult.failed(reserved, error))
+        return None
+
+    async def _on_thread(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+
+class _DaemonThreads(Executor):
+    """Threads that the end of the process does not wait for: a hook may hang. As many as bindings."""
+
+    def __init__(self) -> None:
+        self._threads = Threads()
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Begin a call."""
+        return self._threads.begin(partial(fn, *args, **kwargs))
+
+
+def is_plain(table: HookTable) -> bool:
+    """Tell whether pods are bound by one request: the default binder is asked first, and always answers."""
+    return bool(table.binds) and table.binds[0][0] == DEFAULT_BINDER
+
+
+def _failure(reserved: Reserved, message: str) -> BindingResult:
+    return BindingResult(reserved, BindingEnd.FAILED, message, (Fault("", message),))
+
+
+def _result_of(reserved: Reserved, answer: BindAnswer) -> BindingResult:
+    """Word the failure of a request as that of the plugin which makes it."""
+    if answer.end is BindingEnd.DROPPED:
+        return BindingResult(reserved, answer.end, answer.message)
+    if not is_plain(reserved.attempt.table):
+        return _failure(reserved, answer.message)
+    status = Status(Code.ERROR, (answer.message,))
+    return BindingResult.failed(reserved, PluginError.answered(SHOWN_BINDER, "bind", status))

@@ -1,0 +1,141 @@
+"""Bodies of requests, as kube-scheduler sends them.
+
+Where they differ it is on purpose: a deletion and a patch name the uid of the pod that they mean, so that a
+pod made anew under its name is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.json import encode
+
+from kdsl.cluster.claims import SELECTED_NODE
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.volume_plan import BOUND_BY_CONTROLLER
+from kdsl.live.events import Event, EventsApi
+from kdsl.live.timestamps import to_microseconds, to_seconds
+
+JsonObject = dict[str, Any]
+"""An object of the API as plain JSON: of volumes and claims all fields are sent back, known or not."""
+
+
+def binding(pod: PodInfo, node: str) -> bytes:
+    """Bind a pod to a node; its uid is a precondition."""
+    meta = {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}
+    target = {"kind": "Node", "name": node}
+    return encode({"kind": "Binding", "apiVersion": "v1", "metadata": meta, "target": target})
+
+
+def delete_options(uid: str) -> bytes:
+    """Delete an object with its own grace period, if it is still the one with that uid."""
+    return encode({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}})
+
+
+def status_patch(uid: str, status: Mapping[str, Any]) -> bytes:
+    """Change fields of a pod's status, by strategic merge."""
+    return encode({"metadata": {"uid": uid}, "status": status})
+
+
+def annotation_patch(annotations: Mapping[str, str], *, uid: str = "", version: str = "") -> bytes:
+    """Give an object annotations by merge patch; an empty text removes one.
+
+    With `uid` and `version` it must be that object, and as it was then.
+    """
+    meta: JsonObject = {"annotations": {key: value or None for key, value in annotations.items()}}
+    if version:
+        meta["resourceVersion"] = version
+    if uid:
+        meta["uid"] = uid
+    return encode({"metadata": meta})
+
+
+def set_aside(volume: JsonObject, claim: JsonObject) -> JsonObject:
+    """Return a PersistentVolume as it is once it is set aside for a claim."""
+    meta = claim["metadata"]
+    reference = {
+        "kind": "PersistentVolumeClaim",
+        "namespace": meta["namespace"],
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "apiVersion": "v1",
+        "resourceVersion": meta["resourceVersion"],
+    }
+    spec = volume.get("spec") or {}
+    changed = {**volume, "spec": {**spec, "claimRef": reference}}
+    return changed if spec.get("claimRef") else annotated(changed, BOUND_BY_CONTROLLER, "yes")
+
+
+def selected(claim: JsonObject, node: str) -> JsonObject:
+    """Return a PersistentVolumeClaim as it is once a volume is to be made for it near a node."""
+    return annotated(claim, SELECTED_NODE, node)
+
+
+def annotated(thing: JsonObject, key: str, value: str) -> JsonObject:
+    """Return an object with one more annotation."""
+    meta = thing["metadata"]
+    return {**thing, "metadata": {**meta, "annotations": {**(meta.get("annotations") or {}), key: value}}}
+
+
+def event(event: Event, name: str, made_at: int, api: EventsApi, count: int = 1, seen_at: int = 0) -> bytes:
+    """Make an event; one that was seen `count` times, the last time at `seen_at`, is made with its series."""
+    if api is EventsApi.CORE:
+        return encode(_core_event(event, name, made_at, count, seen_at))
+    about = event.regarding
+    body: JsonObject = {
+        "kind": "Event",
+        "apiVersion": "events.k8s.io/v1",
+        "metadata": _event_meta(event, name),
+        "eventTime": to_microseconds(made_at),
+        "reportingController": event.controller,
+        "reportingInstance": event.instance,
+        "action": event.action,
+        "reason": event.reason,
+        "regarding": about.as_json(),
+        "note": event.note,
+        "type": event.type.value,
+        "deprecatedSource": {},
+        "deprecatedFirstTimestamp": None,
+        "deprecatedLastTimestamp": None,
+    }
+    if count > 1:
+        body["series"] = _series(count, seen_at)
+    return encode(body)
+
+
+def series_patch(count: int, seen_at: int, api: EventsApi) -> bytes:
+    """Say that an event was seen `count` times by now."""
+    if api is EventsApi.CORE:
+        return encode({"count": count, "lastTimestamp": to_seconds(seen_at)})
+    return encode({"series": _series(count, seen_at)})
+
+
+def _series(count: int, seen_at: int) -> JsonObject:
+    return {"count": count, "lastObservedTime": to_microseconds(seen_at)}
+
+
+def _event_meta(event: Event, name: str) -> JsonObject:
+    meta: JsonObject = {"name": name, "namespace": event.namespace}
+    if event.annotations:
+        meta["annotations"] = dict(event.annotations)
+    return meta
+
+
+def _core_event(event: Event, name: str, made_at: int, count: int, seen_at: int) -> JsonObject:
+    return {
+        "kind": "Event",
+        "apiVersion": "v1",
+        "metadata": _event_meta(event, name),
+        "involvedObject": event.regarding.as_json(),
+        "reason": event.reason,
+        "message": event.note,
+        "source": {"component": event.controller},
+        "firstTimestamp": to_seconds(made_at),
+        "lastTimestamp": to_seconds(max(made_at, seen_at)),
+        "count": count,
+        "type": event.type.value,
+        "eventTime": None,
+        "reportingComponent": event.controller,
+        "reportingInstance": event.instance,
+    }

@@ -1,0 +1,94 @@
+"""From threads that wait to the event loop that sends: plugins' ports block, requests do not.
+
+A port may be asked on the scheduling thread too, while something is undone. That thread waits for nobody: the
+request is sent all the same, and what came of it is only counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import CancelledError, Future
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+
+TIMEOUT: Final = 60.0
+_LOG: Final = logging.getLogger(__name__)
+
+
+class BridgeError(Exception):
+    """A request has no result: it took too long, or the event loop is not there (any more)."""
+
+
+class Bridge:
+    """Runs coroutines on one event loop for other threads."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waited: set[Future[Any]] = set()
+        self._loop_thread = 0
+        self._scheduling_thread = 0
+        self.unwaited = 0
+        """How many requests nobody waited for."""
+
+    def connect(self) -> None:
+        """Run coroutines on the event loop that runs now."""
+        self._loop = asyncio.get_running_loop()
+        self._loop_thread = threading.get_ident()
+
+    def disconnect(self) -> None:
+        """Run no more; who waits is told so."""
+        self._loop = None
+        for running in tuple(self._waited):
+            running.cancel()
+
+    def claim_thread(self) -> None:
+        """Note that the present thread is the scheduling thread."""
+        self._scheduling_thread = threading.get_ident()
+
+    @property
+    def may_wait(self) -> bool:
+        """Tell whether the present thread may wait for a request."""
+        return threading.get_ident() not in (self._loop_thread, self._scheduling_thread)
+
+    def call(self, work: Coroutine[Any, Any, T], timeout: float = TIMEOUT) -> T:
+        """Run a coroutine and return its result within `timeout` seconds; raise BridgeError without one."""
+        loop = self._loop
+        if loop is None or loop.is_closed() or not self.may_wait:
+            work.close()
+            raise BridgeError("nobody sends requests from here")
+        running = asyncio.run_coroutine_threadsafe(work, loop)
+        self._waited.add(running)
+        try:
+            return running.result(timeout)
+        except CancelledError:
+            raise BridgeError("the scheduler stops") from None
+        except TimeoutError:
+            if running.done():
+                raise
+            running.cancel()
+            raise BridgeError(f"no answer within {timeout:g}s") from None
+        finally:
+            self._waited.discard(running)
+
+    def send(self, work: Coroutine[Any, Any, object]) -> None:
+        """Run a coroutine without waiting for it; what it raises is logged."""
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            work.close()
+            return
+        self.unwaited += 1
+        asyncio.run_coroutine_threadsafe(_logged(work), loop)
+
+
+async def _logged(work: Coroutine[Any, Any, object]) -> None:
+    try:
+        problem = await work
+    except Exception:  # noqa: BLE001 - nobody waits for it who could be told
+        _LOG.exception("a request that nobody waited for ended with an error")
+        return
+    if problem is not None:
+        _LOG.warning("a request that nobody waited for went wrong: %s", problem)

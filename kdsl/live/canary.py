@@ -1,0 +1,122 @@
+"""`kdsl run --canary RULES --percent N`: two rule sets live, each for its share of the pods, and one report.
+
+A pod's side follows from its uid alone: every attempt, every instance and every restart agree on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, Protocol
+
+from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.decision import Decision, Outcome
+
+_BUCKETS: Final = 10_000
+MAX_RULES: Final = 1_000
+"""Rules that rejections are counted by, on each side."""
+
+
+class Side(StrEnum):
+    """Whose rules a pod gets."""
+
+    STABLE = "stable"
+    CANARY = "canary"
+
+
+def side_of(pod: PodInfo, percent: float) -> Side:
+    """Return the side of a pod; with another percentage pods only move to the side that grows."""
+    digest = hashlib.sha256((pod.uid or pod.key).encode("utf-8", "surrogateescape")).digest()
+    bucket = int.from_bytes(digest[:8], "big") % _BUCKETS
+    return Side.CANARY if bucket < percent * _BUCKETS / 100 else Side.STABLE
+
+
+class CanaryObserver(Protocol):
+    """Counts decisions by side; `kdsl.obs` has one."""
+
+    def decided(self, side: str, outcome: str) -> None: ...
+
+
+@dataclass(slots=True)
+class _Tally:
+    outcomes: Counter[str] = field(default_factory=Counter)
+    rejections: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    timed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SideReport:
+    """How a side does: attempts by outcome, rejections (pods) and errors by rule, seconds of a decision."""
+
+    side: Side
+    rules: str
+    outcomes: dict[str, int]
+    rejections: dict[str, int]
+    errors: dict[str, int]
+    mean_seconds: float
+
+    @property
+    def attempts(self) -> int:
+        """All attempts but those in which there was nothing to decide."""
+        left_out = (Outcome.SKIPPED.value, Outcome.GATED.value)
+        return sum(count for outcome, count in self.outcomes.items() if outcome not in left_out)
+
+    @property
+    def placed_share(self) -> float:
+        """The share of attempts that gave the pod a node."""
+        placed = sum(self.outcomes.get(outcome, 0) for outcome in ("placed", "waiting", "binding"))
+        return placed / self.attempts if self.attempts else 0.0
+
+
+class Canary:
+    """Counts how two rule sets do. All calls come from the scheduling thread."""
+
+    def __init__(
+        self, stable: str, canary: str, percent: float, observer: CanaryObserver | None = None
+    ) -> None:
+        """`stable` and `canary` are the digests of the rule sets. ValueError unless 0 < percent < 100."""
+        if not 0 < percent < 100:
+            raise ValueError("percent must be between 0 and 100")
+        self.percent = percent
+        self._digests = {Side.STABLE: stable, Side.CANARY: canary}
+        self._tallies = {side: _Tally() for side in Side}
+        self._observer = observer
+
+    def side_of(self, pod: PodInfo) -> Side:
+        """Return the side whose engine decides a pod."""
+        return side_of(pod, self.percent)
+
+    def decided(self, side: Side, decision: Decision, seconds: float) -> None:
+        """Count a decision of a side, and how long it took."""
+        tally = self._tallies[side]
+        tally.outcomes[decision.outcome.value] += 1
+        tally.seconds += seconds
+        tally.timed += 1
+        if decision.outcome is Outcome.UNSCHEDULABLE:
+            for rule in {rejection.plugin for rejection in decision.rejections if rejection.plugin}:
+                _count(tally.rejections, rule)
+        for rule in {fault.source for fault in decision.faults}:
+            _count(tally.errors, rule)
+        if self._observer is not None:
+            self._observer.decided(side.value, decision.outcome.value)
+
+    def report(self) -> tuple[SideReport, SideReport]:
+        """Return how the stable side does, and how the canary does."""
+        stable, canary = (self._report(side) for side in Side)
+        return stable, canary
+
+    def _report(self, side: Side) -> SideReport:
+        tally = self._tallies[side]
+        mean = tally.seconds / tally.timed if tally.timed else 0.0
+        return SideReport(
+            side, self._digests[side], dict(tally.outcomes), dict(tally.rejections), dict(tally.errors), mean
+        )
+
+
+def _count(counter: Counter[str], rule: str) -> None:
+    if rule in counter or len(counter) < MAX_RULES:
+        counter[rule] += 1

@@ -1,0 +1,113 @@
+"""The certificate that the scheduler's own endpoints are served with: made in memory, or read from files."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import ipaddress
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from kdsl.base.file_policy import read_named
+from kdsl.live.content_files import as_file
+
+MAX_BYTES: Final = 1024 * 1024
+LIFETIME: Final = datetime.timedelta(days=365)
+_EARLY: Final = datetime.timedelta(hours=1)
+"""A certificate is good a little before it is made: clocks differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A certificate (with its chain) and its key, as PEM."""
+
+    certificate: bytes
+    key: bytes
+
+    @property
+    def digest(self) -> bytes:
+        """What tells two pairs apart."""
+        return hashlib.sha256(self.certificate + b"\\0" + self.key).digest()
+
+
+def self_signed(now: datetime.datetime) -> KeyPair:
+    """Make a certificate for localhost and 127.0.0.1, good for a year."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"localhost@{int(now.timestamp())}")])
+    alternatives = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _EARLY)
+        .not_valid_after(now + LIFETIME)
+        .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return KeyPair(
+        certificate.public_bytes(serialization.Encoding.PEM),
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        ),
+    )
+
+
+class ServedCertificate:
+    """The TLS context of the server. Connections that are open keep what they began with."""
+
+    def __init__(self, pair: KeyPair, files: tuple[Path, Path] | None = None) -> None:
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self._files = files
+        self._digest = b""
+        self._use(pair)
+
+    @staticmethod
+    def of_files(certificate: Path, key: Path) -> ServedCertificate:
+        """Read files, which `refresh` reads again; OSError or ssl.SSLError where they cannot be used."""
+        return ServedCertificate(_read(certificate, key), (certificate, key))
+
+    def refresh(self) -> bool:
+        """Use what the files hold now; tell whether that is new.
+
+        Raises OSError or ssl.SSLError where they cannot be used: what was used before stays in use.
+        """
+        if self._files is None:
+            return False
+        pair = _read(*self._files)
+        if pair.digest == self._digest:
+            return False
+        # A pair that does not fit must not take the place of one that does, not even in part.
+        ssl_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        _load(ssl_context, pair)
+        self._use(pair)
+        return True
+
+    def _use(self, pair: KeyPair) -> None:
+        _load(self.context, pair)
+        self._digest = pair.digest
+
+
+def _read(certificate: Path, key: Path) -> KeyPair:
+    return KeyPair(read_named(certificate, MAX_BYTES), read_named(key, MAX_BYTES))
+
+
+def _load(context: ssl.SSLContext, pair: KeyPair) -> None:
+    with as_file(pair.certificate + b"\n" + pair.key) as path:
+        context.load_cert_chain(path, password=_no_password)
+
+
+def _no_password() -> str:
+    """Answer who asks for the password of a key: without this, the terminal would be asked."""
+    raise ssl.SSLError("the key has a password")

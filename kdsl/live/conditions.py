@@ -1,0 +1,111 @@
+"""What a pod's status is to say, and the patch that takes it there from what is known of the pod.
+
+The patch is the one kube-scheduler makes: a strategic merge of the fields that differ. Conditions merge by
+their type, so what others added meanwhile stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from kdsl.cycle.decision import Condition
+from kdsl.live.bodies import status_patch
+from kdsl.live.changes import LivePod, PodCondition
+
+_ORDER = "$setElementOrder/conditions"
+
+
+@dataclass(frozen=True, slots=True)
+class StatusWish:
+    """What a pod's status is to say; None leaves it as it is.
+
+    `nominated` is the node that the pod is promised, empty for none.
+    """
+
+    condition: Condition | None = None
+    nominated: str | None = None
+
+    def over(self, older: StatusWish) -> StatusWish:
+        """Return this wish with what only the older one says."""
+        return StatusWish(
+            older.condition if self.condition is None else self.condition,
+            older.nominated if self.nominated is None else self.nominated,
+        )
+
+
+def patch_for(pod: LivePod, wish: StatusWish, now: str) -> bytes | None:
+    """Return the patch that grants a wish at a time; None where the status says so already."""
+    status: dict[str, Any] = {}
+    if wish.condition is not None:
+        status |= _condition_patch(pod, wish.condition, now)
+    if wish.nominated is not None and wish.nominated != pod.info.nominated_node_name:
+        status["nominatedNodeName"] = wish.nominated or None
+    return status_patch(pod.info.uid, status) if status else None
+
+
+def whole_patch(pod: LivePod, wish: StatusWish, now: str) -> bytes:
+    """Return the patch that grants a wish at a time whatever the status says: nobody knows."""
+    status: dict[str, Any] = {}
+    if wish.condition is not None:
+        status["conditions"] = [_added(pod, wish.condition, now)]
+    if wish.nominated is not None:
+        status["nominatedNodeName"] = wish.nominated or None
+    return status_patch(pod.info.uid, status)
+
+
+def _condition_patch(pod: LivePod, wanted: Condition, now: str) -> Mapping[str, Any]:
+    before = next((known for known in pod.conditions if known.type == wanted.type), None)
+    if before is None:
+        return _merged(pod, _added(pod, wanted, now), wanted.type)
+    if (before.status, before.reason, before.message) == (wanted.status, wanted.reason, wanted.message):
+        return {}
+    return _merged(pod, _changed(before, _renewed(before, wanted, pod.generation, now)), wanted.type)
+
+
+def _added(pod: LivePod, wanted: Condition, now: str) -> dict[str, Any]:
+    texts = {"message": wanted.message, "reason": wanted.reason}
+    return {
+        "lastProbeTime": None,
+        "lastTransitionTime": now,
+        **{key: text for key, text in texts.items() if text},
+        **({"observedGeneration": pod.generation} if pod.generation else {}),
+        "status": wanted.status,
+        "type": wanted.type,
+    }
+
+
+def _renewed(before: PodCondition, wanted: Condition, generation: int, now: str) -> PodCondition:
+    """Return the condition as it is to be; its time moves only with its status."""
+    return replace(
+        before,
+        status=wanted.status,
+        reason=wanted.reason,
+        message=wanted.message,
+        last_transition_time=before.last_transition_time if before.status == wanted.status else now,
+        observed_generation=generation,
+    )
+
+
+def _changed(before: PodCondition, after: PodCondition) -> dict[str, Any]:
+    """Return the fields that differ, and the type that the condition is found by."""
+    fields = {
+        "lastTransitionTime": (before.last_transition_time, after.last_transition_time),
+        "message": (before.message, after.message),
+        "observedGeneration": (before.observed_generation, after.observed_generation),
+        "reason": (before.reason, after.reason),
+        "status": (before.status, after.status),
+    }
+    found: dict[str, Any] = {key: new or None for key, (old, new) in fields.items() if old != new}
+    return {**found, "type": after.type}
+
+
+def _merged(pod: LivePod, condition: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
+    known = [each.type for each in pod.conditions]
+    if not known:
+        return {"conditions": [condition]}
+    order = known if type_ in known else [*known, type_]
+    return {_ORDER: [{"type": each} for each in order], "conditions": [condition]}

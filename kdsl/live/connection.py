@@ -1,0 +1,83 @@
+"""A connection to one cluster: it opens the way there and makes clients. `kdsl run` opens one."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from datetime import UTC, datetime
+
+import kdsl
+from kdsl.base.clock import Clock, SystemClock
+from kdsl.live.access import Access, AccessOptions, find_access
+from kdsl.live.client import DEFAULT_TIMEOUT, Client, Observer, user_agent
+from kdsl.live.http import NoAnswerError, Request
+from kdsl.live.pacing import DEFAULT_BURST, DEFAULT_QPS, Pace
+from kdsl.live.pool import MAX_CONNECTIONS, Pool
+
+_PROBE_TIME = 3.0
+
+
+class Connection:
+    """The way to a cluster, and the clients that go it. It belongs to the event loop it was opened on."""
+
+    def __init__(self, access: Access) -> None:
+        self.access = access
+        self._pools: list[Pool] = []
+        self._prober = self.client(qps=0, part="probe", timeout=_PROBE_TIME, connections=1)
+
+    @staticmethod
+    async def open(options: AccessOptions, clock: Clock | None = None) -> Connection:
+        """Find the way to a cluster; nothing is sent yet, but by credential plugins.
+
+        Raises InvalidInputError, which names the file, the context and what to do.
+        """
+        time = clock if clock is not None else SystemClock()
+
+        def now() -> datetime:
+            return datetime.fromtimestamp(time.now() / 1e9, UTC)
+
+        return Connection(await find_access(options, asyncio.get_running_loop().time, now))
+
+    def client(
+        self,
+        qps: float = DEFAULT_QPS,
+        burst: int = DEFAULT_BURST,
+        timeout: float = DEFAULT_TIMEOUT,
+        observer: Observer | None = None,
+        *,
+        part: str = "scheduler",
+        connections: int = MAX_CONNECTIONS,
+    ) -> Client:
+        """Return a client with a pace and connections of its own: what one does keeps no other waiting.
+
+        `timeout` are seconds for each request, `part` is added to the User-Agent. A `qps` of 0 is no limit.
+        """
+        access = self.access
+        pool = Pool(access.place, self._context, connections)
+        self._pools.append(pool)
+        return Client(
+            pool,
+            access.credentials,
+            host=str(access.place),
+            agent=user_agent(kdsl.__version__, part),
+            prefix=access.prefix,
+            pace=Pace(qps, max(burst, 1)),
+            timeout=timeout,
+            observer=observer,
+        )
+
+    async def probe(self) -> bool:
+        """Tell whether the server answers: that it is ready, or at least that it is there and refuses us."""
+        try:
+            answer = await self._prober.try_once(Request("GET", "/readyz"))
+        except NoAnswerError:
+            return False
+        return answer.status < 500 and answer.status != 429
+
+    def close(self) -> None:
+        """Close all connections, whatever is under way on them."""
+        for pool in self._pools:
+            pool.close()
+
+    def _context(self) -> ssl.SSLContext | None:
+        return None if self.access.tls is None else self.access.tls.context()

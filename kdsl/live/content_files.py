@@ -1,0 +1,27 @@
+"""Content as a file for a while: TLS contexts load certificates and keys from files alone."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def as_file(content: bytes) -> Iterator[str]:
+    """Yield a path to read the content from. Where possible it is in memory, and no disk has it."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("kdsl")
+        try:
+            os.write(descriptor, content)
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "content.pem"
+        path.touch(mode=0o600)
+        path.write_bytes(content)
+        yield str(path)

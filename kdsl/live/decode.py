@@ -1,0 +1,246 @@
+"""Bytes of the API server to the objects that the scheduler keeps: every reflector decodes here.
+
+An object is decoded twice, both times with what it does not need passed over: once for what identifies it,
+which is enough where it is known already, and once for what rules read of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.cluster.decode import decode
+from kdsl.cluster.defaults import with_defaults
+from kdsl.cluster.kinds import KubeObject
+from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.objects import Node, Pod
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.problems import Problems
+from kdsl.live.changes import LiveNode, LiveObject, PodCondition
+from kdsl.live.resources import ApiResource
+from kdsl.live.sharing import slim
+
+UNREADABLE: Final = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
+"""What msgspec raises for bytes that are not what they should be."""
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+
+class MalformedError(Exception):
+    """An object or frame that cannot be read; the text says why."""
+
+
+class Cause(Struct, frozen=True):
+    """One of the causes that a `Status` names."""
+
+    reason: str = ""
+
+
+class Details(Struct, frozen=True, rename="camel"):
+    """What a `Status` says besides its message."""
+
+    causes: tuple[Cause, ...] = ()
+    retry_after_seconds: int = 0
+
+
+class Status(Struct, frozen=True):
+    """An answer of the API server that is no object: mostly an error."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: Details | None = None
+
+    @property
+    def is_expired(self) -> bool:
+        """Tell whether the version asked for is too old, in any of the forms that servers have for it."""
+        return self.code == 410 or self.reason in ("Expired", "Gone")
+
+    @property
+    def is_too_large(self) -> bool:
+        """Tell whether the version asked for is newer than all that the server has seen."""
+        if self.details is not None and any(
+            one.reason == "ResourceVersionTooLarge" for one in self.details.causes
+        ):
+            return True
+        return "Too large resource version" in self.message
+
+
+class Frame(Struct, frozen=True):
+    """A line of a watch."""
+
+    type: str
+    object: Raw
+
+
+class _ListMeta(Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    continue_: str = field(default="", name="continue")
+
+
+class Page(Struct, frozen=True):
+    """A list, or a page of one; the objects are as they came."""
+
+    metadata: _ListMeta = _ListMeta()
+    items: list[Raw] | None = None
+
+
+class _Meta(Struct, frozen=True, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+
+
+class _Conditions(Struct, frozen=True):
+    conditions: tuple[PodCondition, ...] | None = None
+
+
+class _Identity(Struct, frozen=True):
+    metadata: _Meta
+
+
+class _PodIdentity(Struct, frozen=True):
+    metadata: _Meta
+    status: _Conditions = _Conditions()
+
+
+class _BookmarkMeta(Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class Bookmark(Struct, frozen=True):
+    """A frame that says how far a watch has come."""
+
+    metadata: _BookmarkMeta = _BookmarkMeta()
+
+    @property
+    def ends_initial_events(self) -> bool:
+        """Tell whether all objects that there were have come."""
+        return (self.metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true"
+
+
+_frame: Final = msgspec.json.Decoder(Frame)
+_page: Final = msgspec.json.Decoder(Page)
+_status: Final = msgspec.json.Decoder(Status)
+_bookmark: Final = msgspec.json.Decoder(Bookmark)
+
+
+def read_frame(line: bytes) -> Frame:
+    """Read a line of a watch; raise MalformedError."""
+    try:
+        return _frame.decode(line)
+    except UNREADABLE as error:
+        raise MalformedError(str(error)) from None
+
+
+def read_page(body: bytes) -> Page:
+    """Read a list; raise MalformedError."""
+    try:
+        return _page.decode(body)
+    except UNREADABLE as error:
+        raise MalformedError(str(error)) from None
+
+
+def read_bookmark(raw: Raw | bytes) -> Bookmark:
+    """Read the object of a bookmark; raise MalformedError."""
+    try:
+        return _bookmark.decode(raw)
+    except UNREADABLE as error:
+        raise MalformedError(str(error)) from None
+
+
+def read_status(body: bytes | Raw, code: int = 0) -> Status:
+    """Read an error of the server; text that is no `Status`, as proxies send it, is its message."""
+    try:
+        status = _status.decode(body)
+    except UNREADABLE:
+        text = bytes(body[:200]).decode("utf-8", "replace") if isinstance(body, bytes) else ""
+        return Status(code, "", text.strip())
+    return status if status.code or not code else Status(code, status.reason, status.message, status.details)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What an object is known by, and the conditions and generation of a pod."""
+
+    key: str
+    uid: str
+    version: str
+    generation: int = 0
+    conditions: tuple[PodCondition, ...] = ()
+
+
+class ObjectDecoder:
+    """Decodes the objects of one resource."""
+
+    def __init__(self, resource: ApiResource) -> None:
+        self._resource = resource
+        self._is_pod = resource.kind is Pod
+        self._identity: msgspec.json.Decoder[_Identity | _PodIdentity] = msgspec.json.Decoder(
+            _PodIdentity if self._is_pod else _Identity
+        )
+        self._kind: msgspec.json.Decoder[KubeObject] = msgspec.json.Decoder(resource.kind)
+
+    def identify(self, raw: Raw | bytes) -> Identity:
+        """Return what an object is known by; raise MalformedError."""
+        try:
+            found = self._identity.decode(raw)
+        except UNREADABLE:
+            found = self._identify_again(raw)
+        meta = found.metadata
+        if not (meta.name and meta.resource_version):
+            raise MalformedError(f"an object of {self._resource.name} has no name or no resourceVersion")
+        key = f"{meta.namespace}/{meta.name}" if self._resource.is_namespaced else meta.name
+        conditions = found.status.conditions if isinstance(found, _PodIdentity) else None
+        return Identity(key, meta.uid, meta.resource_version, meta.generation, conditions or ())
+
+    def decode(self, raw: Raw | bytes, identity: Identity) -> LiveObject:
+        """Return what the scheduler keeps of an object; raise MalformedError."""
+        try:
+            thing = self._kind.decode(raw)
+        except UNREADABLE:
+            thing = self._decode_again(raw, identity.key)
+        try:
+            thing = with_defaults(thing)
+            if isinstance(thing, Pod):
+                return slim(PodInfo.of(thing), identity)
+            if isinstance(thing, Node):
+                return LiveNode(NodeFacts.of(thing), identity.uid, identity.version)
+            return thing
+        except (ValueError, ArithmeticError, TypeError, LookupError) as error:
+            # What the API server lets through is no error of ours, but a value nobody can count with.
+            raise MalformedError(f"{self._resource.name} {identity.key}: {error}") from None
+
+    def _identify_again(self, raw: Raw | bytes) -> _Identity | _PodIdentity:
+        found: list[Diagnostic] = []
+        into: type[_Identity | _PodIdentity] = _PodIdentity if self._is_pod else _Identity
+        identity = decode(_values(raw), into, Problems(found, self._resource.name))
+        if identity is None:
+            raise MalformedError(_first(found, self._resource.name))
+        return identity
+
+    def _decode_again(self, raw: Raw | bytes, key: str) -> KubeObject:
+        """Decode an object with nulls in places where the API has none, or say what does not fit."""
+        found: list[Diagnostic] = []
+        where = f"{self._resource.name} {key}"
+        thing = decode(_values(raw), self._resource.kind, Problems(found, where))
+        if thing is None:
+            raise MalformedError(_first(found, where))
+        return thing
+
+
+def _values(raw: Raw | bytes) -> object:
+    try:
+        return msgspec.json.decode(raw)
+    except UNREADABLE as error:
+        raise MalformedError(str(error)) from None
+
+
+def _first(found: list[Diagnostic], where: str) -> str:
+    return f"{found[0].where}: {found[0].title}" if found else f"{where}: it cannot be read"

@@ -1,0 +1,167 @@
+"""The endpoints of one process: what they show of it, and the server that they are on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from kdsl.app import Scheduler
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.errors import InvalidInputError
+from kdsl.cluster.pod import PodInfo
+from kdsl.live.asking import ask
+from kdsl.live.assembly import LiveScheduler
+from kdsl.live.certificate import ServedCertificate, self_signed
+from kdsl.live.codes import AccessCode
+from kdsl.live.decision_log import DecisionLog
+from kdsl.live.health_checks import health_paths, sync_check
+from kdsl.live.inbox import Inbox
+from kdsl.live.leader import Leader
+from kdsl.live.listening import Listener
+from kdsl.live.measures import Measures
+from kdsl.live.options import ServingOptions
+from kdsl.live.rights import Rights
+from kdsl.live.serving import Explainer, Shown, application
+from kdsl.live.watches import Watches
+from kdsl.obs.state import SchedulerState, queue_state
+
+_CERTIFICATE_EVERY: Final = 60.0
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Facts:
+    """What the endpoints show. `made` is asked for each time: reloads change it."""
+
+    scheduler: LiveScheduler
+    inbox: Inbox
+    watches: Watches
+    leader: Leader | None
+    measures: Measures
+    decisions: DecisionLog
+    made: Callable[[], Scheduler]
+    explainer: Explainer
+    documents: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
+    is_shutting_down: bool = False
+
+
+class Endpoints:
+    """A server over some facts, on the running event loop."""
+
+    def __init__(self, facts: Facts, options: ServingOptions, rights: Rights) -> None:
+        """Raises InvalidInputError where the certificate's files cannot be used."""
+        self._facts, self._options = facts, options
+        self._certificate = _certificate(options)
+        shown = Shown(
+            health_paths(self._check_leader, self._check_shutdown, sync_check(lambda: facts.watches.health)),
+            facts.measures.registry,
+            facts.measures.slis,
+            time.time,
+            time.time(),
+            state=self._state,
+            pods=self._pods,
+            configuration=lambda: {"kdsl": self._configuration()},
+            decisions=facts.decisions,
+            explainer=facts.explainer,
+            extra=facts.documents,
+        )
+        app = application(shown, rights, options.open_paths)
+        self._listener = Listener(app, self._certificate.context)
+
+    async def start(self) -> None:
+        """Listen. Raises InvalidInputError where the address cannot be had."""
+        options = self._options
+        try:
+            await self._listener.start(options.host, options.port)
+        except OSError as error:
+            title = f"cannot listen on {options.host}:{options.port}: {os.strerror(error.errno or 0)}"
+            help_ = "name another `--secure-port` or `--bind-address`, or `--secure-port 0` for none"
+            raise InvalidInputError([Diagnostic(AccessCode.ADDRESS, title, help=(help_,))]) from None
+        _LOG.info("serving on https://%s:%s", options.host, self._listener.port)
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return self._listener.port
+
+    async def stop(self) -> None:
+        """End; requests under way have a few seconds."""
+        await self._listener.stop()
+
+    async def refresh(self) -> None:
+        """Use a renewed certificate soon after its files change, until cancelled."""
+        while True:
+            await asyncio.sleep(_CERTIFICATE_EVERY)
+            try:
+                if await asyncio.to_thread(self._certificate.refresh):
+                    _LOG.info("the served certificate was renewed")
+            except (OSError, ssl.SSLError) as error:
+                _LOG.warning("the served certificate cannot be renewed, the one before stays: %s", error)
+
+    # ---- what is shown -----------------------------------------------------------------------------------
+
+    def _check_leader(self) -> str:
+        leader = self._facts.leader
+        if leader is None or not leader.is_leader or leader.may_bind():
+            return ""
+        return f"the lease cannot be renewed: {leader.error}"
+
+    def _check_shutdown(self) -> str:
+        return "process is shutting down" if self._facts.is_shutting_down else ""
+
+    def _pods(self) -> tuple[PodInfo, ...]:
+        known = self._facts.scheduler.known
+        return tuple(each.info for each in (*known.pending(), *known.placed()))
+
+    def _configuration(self) -> dict[str, Any]:
+        made = self._facts.made()
+        settings = made.settings
+        return {
+            "rules": made.rules.digest,
+            "profiles": {table.profile: table.scheduler for table in made.tables},
+            "plugins": {name: dict(args) for name, args in settings.plugins.items()},
+            "parallelism": settings.parallelism,
+            "percentageOfNodesToScore": settings.percentage,
+            "tieBreak": settings.tie_break.value,
+            "seed": settings.seed,
+            "watched": [each.resource for each in self._facts.watches.health],
+        }
+
+    async def _state(self) -> SchedulerState:
+        return await ask(self._facts.inbox, self._state_now)
+
+    def _state_now(self) -> SchedulerState:
+        scheduler = self._facts.scheduler
+        cache = scheduler.cache
+        schedulers = {table.profile: table.scheduler for table in self._facts.made().tables}
+        return SchedulerState(
+            queue_state(scheduler.engine.queue, schedulers),
+            len(scheduler.known.nodes()),
+            cache.pod_count,
+            cache.assumed_count,
+            scheduler.binder.under_way,
+            self._facts.inbox.backlog,
+            dict(self._facts.measures.outbox),
+            scheduler.feed.counts.foreign_binds,
+        )
+
+
+def _certificate(options: ServingOptions) -> ServedCertificate:
+    if options.files is None:
+        return ServedCertificate(self_signed(datetime.now(UTC)))
+    try:
+        return ServedCertificate.of_files(*options.files)
+    except (OSError, ssl.SSLError) as error:
+        where = f"{options.files[0]}, {options.files[1]}"
+        title = f"the certificate of the endpoints cannot be used: {error}"
+        help_ = "both files are PEM, and the key belongs to the certificate"
+        raise InvalidInputError(
+            [Diagnostic(AccessCode.CREDENTIALS, title, where=where, help=(help_,))]
+        ) from None

@@ -1,0 +1,181 @@
+"""Makes room: has the victims of a preemption deleted, in kube-scheduler's order.
+
+Each victim is told why (DisruptionTarget), deleted, and an event says so. The last one goes when all the
+others did: until then its room cannot be taken for made. Pods that are not bound yet are sent back in memory,
+by the scheduling thread: the API server has nothing to delete for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from kdsl.base.clock import Clock
+from kdsl.base.visible import visible
+from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.decision import Condition
+from kdsl.live.api import Api
+from kdsl.live.changes import LivePod
+from kdsl.live.conditions import StatusWish, patch_for
+from kdsl.live.doorbell import Crew, Doorbell
+from kdsl.live.lanes import Lane
+from kdsl.live.outcomes import Done, Refused, Result
+from kdsl.live.recorder import Recorder
+from kdsl.live.reporter import Reporter
+from kdsl.live.retries import repeated
+from kdsl.live.timestamps import to_seconds
+from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver, WriteOutcome
+
+AT_ONCE: Final = 16
+"""Victims of one preemption, and preemptions."""
+CAPACITY: Final = 1000
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """A bound pod that must go, and the condition it gets before."""
+
+    pod: LivePod
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """The room that is made for a pod on a node.
+
+    `scheduler` is the name by which the preemptor asked for this one. `displaced` are pods of lower priority
+    that were promised the node: they lose that.
+    """
+
+    preemptor: PodInfo
+    node: str
+    scheduler: str
+    victims: tuple[Eviction, ...]
+    displaced: tuple[LivePod, ...] = ()
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far a preemption is; after the first problem no further victim is touched."""
+
+    problem: str = ""
+    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+
+class Evictions:
+    """Carries preemptions out. `ended` is told of each on the event loop's thread, with what went wrong: then
+    the preemptor is to be tried again at once.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        recorder: Recorder,
+        reporter: Reporter,
+        clock: Clock,
+        ended: Callable[[Preemption, str], None],
+        observer: WriteObserver = UNOBSERVED,
+    ) -> None:
+        self._api, self._recorder, self._reporter = api, recorder, reporter
+        self._clock, self._ended, self._observer = clock, ended, observer
+        self._lock = threading.Lock()
+        self._waiting: deque[Preemption] = deque()
+        self._doorbell = Doorbell(self._look)
+        self._crew = Crew("evictions", AT_ONCE, self._look)
+
+    def start(self) -> None:
+        """Begin, on the event loop that runs now."""
+        self._doorbell.connect()
+
+    def submit(self, preemption: Preemption) -> bool:
+        """Have room made soon, from any thread. False where too many wait: try the preemptor again."""
+        with self._lock:
+            is_full = len(self._waiting) >= CAPACITY
+            if not is_full:
+                self._waiting.append(preemption)
+            length = len(self._waiting)
+        if is_full:
+            self._observer.count(Write.DELETE, WriteOutcome.DROPPED)
+            return False
+        self._observer.queue(Write.DELETE, length)
+        self._doorbell.ring()
+        return True
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether nothing waits and nothing is under way."""
+        return not self._waiting and self._crew.is_idle
+
+    async def close(self) -> None:
+        """End what is under way, and take nothing more up."""
+        self._doorbell.disconnect()
+        self._waiting.clear()
+        await self._crew.close()
+
+    def _look(self) -> None:
+        while self._crew.has_room and self._waiting:
+            preemption = self._waiting.popleft()
+            self._observer.queue(Write.DELETE, len(self._waiting))
+            self._crew.start(self._make_room(preemption))
+
+    async def _make_room(self, preemption: Preemption) -> None:
+        progress = _Progress()
+        try:
+            for pod in preemption.displaced:
+                await self._displace(pod)
+            victims = preemption.victims
+            await asyncio.gather(*(self._evict(each, preemption, progress) for each in victims[:-1]))
+            for last in victims[-1:]:
+                await self._evict(last, preemption, progress)
+        except Exception as error:
+            self._ended(preemption, f"making room ended with an error: {error}")
+            raise
+        self._ended(preemption, progress.problem)
+
+    async def _displace(self, pod: LivePod) -> None:
+        """Take back in public what a pod was promised; that this fails keeps nobody up."""
+        patch = patch_for(pod, StatusWish(nominated=""), "")
+        if patch is None:
+            return
+        result = await repeated(lambda: self._api.patch_status(pod.info, patch, Lane.EVICT))
+        if not isinstance(result, Done) and not _is_over(result):
+            _LOG.warning("the nomination of pod %s stays: %s", visible(pod.info.key), result.text)
+
+    async def _evict(self, eviction: Eviction, preemption: Preemption, progress: _Progress) -> None:
+        pod = eviction.pod
+        if pod.info.is_terminating:
+            return  # it goes already: its room is waited for, and it is told nothing new
+        async with progress.turns:
+            if progress.problem:
+                return
+            patch = patch_for(pod, StatusWish(eviction.condition), to_seconds(self._clock.now()))
+            if patch is not None:
+                told = await repeated(lambda: self._api.patch_status(pod.info, patch, Lane.EVICT))
+                if not self._goes_on(told, pod, progress):
+                    return
+            if not self._goes_on(await self._api.delete_pod(pod.info), pod, progress):
+                return
+        event = self._reporter.preempted(pod, preemption.preemptor, preemption.node, preemption.scheduler)
+        self._recorder.record(event)
+
+    def _goes_on(self, result: Result[object], pod: LivePod, progress: _Progress) -> bool:
+        """Tell whether there is more to do for a victim: not where it is gone, nor after a problem."""
+        if isinstance(result, Done):
+            return not progress.problem
+        if not _is_over(result):
+            problem = f"pod {visible(pod.info.key)} is not evicted: {result.text}"
+            progress.problem = progress.problem or problem
+            _LOG.warning("%s", problem)
+            self._observer.count(Write.DELETE, WriteOutcome.FAILED)
+        return False
+
+
+def _is_over(result: Result[object]) -> bool:
+    """Tell whether the pod is gone, or another is in its place."""
+    return isinstance(result, Refused) and (result.is_gone or result.is_recreated)

@@ -1,0 +1,264 @@
+"""Explains pods while a scheduler runs: on a copy of what it knows, beside the scheduling thread.
+
+The scheduling thread makes the copy between two decisions, of references alone. All that takes time happens
+on a thread of its own, one explanation after the other: nothing of the running scheduler is changed or
+locked. The two threads share one interpreter, so decisions take longer while an explanation is worked out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from kdsl.app import Scheduler, build_scheduler
+from kdsl.base.clock import ManualClock
+from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.errors import InvalidInputError
+from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.memory_annotations import MemoryAnnotations
+from kdsl.cluster.memory_volumes import MemoryVolumes
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.problems import InputCode
+from kdsl.cycle.bindings import Reserved
+from kdsl.cycle.decision import Condition, Decision
+from kdsl.cycle.engine import Engine, EngineOptions
+from kdsl.cycle.waiting import WaitingPods
+from kdsl.explain.changes import PODS, Change
+from kdsl.explain.explanation import Explanation
+from kdsl.explain.findings import Inspection
+from kdsl.explain.supposed import parse_changes
+from kdsl.explain.turn import Turns
+from kdsl.hooks.context import Manifests, PluginContext
+from kdsl.hooks.status import Status
+from kdsl.live.known import KnownObjects
+from kdsl.live.ports import PortManifests
+from kdsl.live.questions import Explained, Form, Question, TooManyError
+from kdsl.report.answer import outcome_text
+from kdsl.report.explanation import explanation_text, wide_text
+from kdsl.report.explanation_document import explanation_envelope
+
+MAX_WAITING: Final = 16
+"""Explanations that wait for their turn, at most."""
+
+
+class Looks(Protocol):
+    """The running scheduler, as far as explanations look at it. `assembly.LiveScheduler` is one."""
+
+    @property
+    def engine(self) -> Engine: ...
+
+    @property
+    def cache(self) -> ClusterCache: ...
+
+    @property
+    def known(self) -> KnownObjects: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a scheduler knew between two decisions: enough to decide `pod` as it would.
+
+    `options` say where its next search begins, `promised` which pods have which node in prospect.
+    """
+
+    made: Scheduler
+    pod: PodInfo
+    standing: str
+    cluster: ClusterCache
+    promised: tuple[tuple[PodInfo, str], ...]
+    options: EngineOptions
+
+
+def look(scheduler: Looks, made: Scheduler, key: str) -> Moment | None:
+    """Copy what there is to know about the pod `namespace/name`; on the scheduling thread alone.
+
+    None where there is no such pod.
+    """
+    engine, cache = scheduler.engine, scheduler.cache
+    pod = cache.pod(key) or _unplaced(scheduler, key)
+    if pod is None:
+        return None
+    standing = _standing(engine, cache, key)
+    return Moment(made, pod, standing, cache.copy(), engine.nominator.promised(), engine.continuation)
+
+
+def _unplaced(scheduler: Looks, key: str) -> PodInfo | None:
+    pending = scheduler.engine.queue.pending(key)
+    if pending is not None:
+        return pending.queued.pod
+    known = scheduler.known.pod(key)
+    return None if known is None else known.info
+
+
+def _standing(engine: Engine, cache: ClusterCache, key: str) -> str:
+    if key in engine.waiting:
+        return "waiting for Permit"
+    if engine.being_bound(key) is not None:
+        return "being bound"
+    if cache.pod(key) is not None:
+        return "assumed" if cache.is_assumed(key) else "placed"
+    return engine.queue.place_of(key) or "not in the queue"
+
+
+class PodExplainer:
+    """Explains one pod at a time. It belongs to the event loop, but for what its own thread works out."""
+
+    def __init__(
+        self,
+        scheduler: Looks,
+        made: Callable[[], Scheduler],
+        ask: Callable[[Callable[[], Moment | None]], Awaitable[Moment | None]],
+        now: Callable[[], int],
+    ) -> None:
+        """`made` is what decides now; `ask` has the scheduling thread answer. `now`: Unix nanoseconds."""
+        self._scheduler, self._made, self._ask, self._now = scheduler, made, ask, now
+        self._thread = ThreadPoolExecutor(1, "kdsl-explain")
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+        self._beside: _Beside | None = None
+
+    async def explain(self, namespace: str, name: str, question: Question) -> Explained | None:
+        """Return why the pod waits or is where it is; None where there is no such pod.
+
+        Raises InvalidInputError for what is wrong with the question, TooManyError.
+        """
+        if self._waiting >= MAX_WAITING:
+            raise TooManyError
+        self._waiting += 1
+        try:
+            async with self._turn:
+                made = self._made()
+                moment = await self._ask(lambda: look(self._scheduler, made, f"{namespace}/{name}"))
+                if moment is None:
+                    return None
+                loop = asyncio.get_running_loop()
+                # Who gives up takes back what has not begun; what has begun ends by itself.
+                return await loop.run_in_executor(self._thread, self._explain, moment, question)
+        finally:
+            self._waiting -= 1
+
+    def close(self) -> None:
+        """Begin no other explanation."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _explain(self, moment: Moment, question: Question) -> Explained:
+        made = moment.made
+        if self._beside is None or self._beside.origin is not made:
+            self._beside = _Beside(made, PortManifests(self._scheduler.known))
+        return answer(self._beside.explain(moment, question, self._now()), moment, question)
+
+
+class _Beside:
+    """The profiles of a scheduler made once more, for a cluster in memory: they are kept until it changes."""
+
+    def __init__(self, made: Scheduler, manifests: Manifests) -> None:
+        self.origin = made
+        self._cluster = ClusterCache()
+        self._volumes, self._annotations = MemoryVolumes(self._cluster), MemoryAnnotations(self._cluster)
+        self._clock = ManualClock()
+        self._waiting: WaitingPods[Reserved] = WaitingPods()
+        context = PluginContext(self, self._clock, self._waiting, self._volumes, self._annotations, manifests)
+        self._made = build_scheduler(made.rules, context, made.settings)
+
+    def bind(self, pod: PodInfo, node: str) -> Status | None:
+        """Take a binding: the pod counts as placed in the copy."""
+        assumed = self._cluster.pod(pod.key)
+        self._cluster.add_pod(assumed if assumed and assumed.node_name == node else pod.on(node))
+        return None
+
+    def evict(self, victim: PodInfo, condition: Condition, preemptor: PodInfo) -> None:
+        """Take a victim off the copy."""
+        self._cluster.remove_pod(victim.key)
+
+    def explain(self, moment: Moment, question: Question, now: int) -> Explanation:
+        """Explain a pod at a time, and where changes are supposed, what is decided without them."""
+        self._clock.advance(max(0, now - self._clock.now()))
+        pod, home = moment.pod, moment.pod.node_name
+        inspection = Inspection(question.node, question.everything, home=home)
+        if home:
+            moment.cluster.remove_pod(pod.key)
+            pod = pod.with_fields(node_name="", nominated_node_name="", start_time=0)
+        cluster = moment.cluster
+        nodes = [info.name for info in cluster.nodes()]
+        if question.node and question.node not in nodes:
+            title = f"no node of the cluster is called `{question.node}`"
+            help_ = did_you_mean(question.node, nodes)
+            raise InvalidInputError([Diagnostic(InputCode.INCOMPLETE, title, where="--node", help=help_)])
+        if not question.changes:
+            return self._decide(moment, cluster, pod, inspection)
+        placed = {each.key for info in cluster.nodes() for each in info.pods}
+        changes = parse_changes(question.changes, nodes, placed)
+        plain = replace(inspection, is_needed=False)
+        before = self._decide(moment, cluster.copy(), pod, plain).decision
+        other = _suppose(cluster, pod, changes)
+        explanation = self._decide(moment, cluster, other, inspection)
+        return replace(explanation, changes=tuple(change.text for change in changes), before=before)
+
+    def _decide(
+        self, moment: Moment, cluster: ClusterCache, pod: PodInfo, inspection: Inspection
+    ) -> Explanation:
+        """Decide a pod on a copy of the cluster, which is used up."""
+        made, options = self._made, moment.options
+        self._cluster = self._volumes.cluster = self._annotations.cluster = cluster
+        if inspection.home:
+            options = replace(options, percentage=100)
+        with Engine(
+            made.tables,
+            cluster,
+            self._clock,
+            options,
+            waiting=self._waiting,
+            router=made.router,
+            evictor=self,
+        ) as engine:
+            for other, node in moment.promised:
+                engine.nominator.add(other, node)
+            turns = Turns(engine, cluster, made.rules, made.settings.steps)
+            explanation = turns.explain((pod,), pod, inspection)
+        # Nothing is kept of the copy, nor of a pod that a plugin would hold.
+        self._waiting.take(pod.key)
+        self._cluster = self._volumes.cluster = self._annotations.cluster = ClusterCache()
+        if explanation is None:
+            raise RuntimeError(f"pod {pod.key} got no decision")
+        return explanation
+
+
+def _suppose(cluster: ClusterCache, pod: PodInfo, changes: tuple[Change, ...]) -> PodInfo:
+    """Change a copy of the cluster, and return the changed pod."""
+    for change in changes:
+        if change.on == PODS:
+            cluster.remove_pod(change.value)
+        elif change.is_of_node:
+            info = next(each for each in cluster.nodes() if each.name == change.on)
+            cluster.add_node(change.to_node(info.facts))
+        else:
+            pod = change.to_pod(pod)
+    return pod
+
+
+def answer(explanation: Explanation, moment: Moment, question: Question) -> Explained:
+    """Put an explanation into the form that was asked for."""
+    decision = explanation.decision
+    text, document = "", None
+    match question.form:
+        case Form.DOCUMENT:
+            document = explanation_envelope(explanation, question.traceback)
+        case Form.NAME:
+            text = outcome_text(decision, explanation.findings, explanation.home)
+        case Form.WIDE:
+            text = wide_text(explanation, question.everything, question.traceback)
+        case Form.TEXT if question.everything:
+            text = wide_text(explanation, True, question.traceback)
+        case Form.TEXT:
+            text = explanation_text(explanation, question.width, question.traceback)
+    return Explained(
+        decision.outcome.value, decision.node, _has_faults(decision), moment.standing, decision.rules, text,
+        document,
+    )  # fmt: skip
+
+
+def _has_faults(decision: Decision) -> bool:
+    return bool(decision.faults)

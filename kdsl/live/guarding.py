@@ -1,0 +1,118 @@
+"""Stands before the endpoints: who asks, whether they may, how large a request is and how long it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Collection
+from typing import Any, Final
+
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from kdsl.base.visible import visible
+from kdsl.live.rights import ANONYMOUS, Rights, UndecidedError, User, Wanted
+
+OPEN: Final = ("/healthz", "/livez", "/readyz")
+"""The paths that everybody may ask."""
+MAX_BODY: Final = 65_536
+MAX_PATH: Final = 1_024
+SECONDS: Final = 30.0
+_METHODS: Final = ("GET", "HEAD", "POST")
+
+
+class Guard:
+    """Answers 401, 403, 413 and the like, or lets a request through.
+
+    Without `rights` there is nobody to ask: the open paths are all there is.
+    """
+
+    def __init__(self, app: ASGIApp, rights: Rights | None, open_paths: Collection[str] = OPEN) -> None:
+        self._app, self._rights = app, rights
+        self._open = frozenset(open_paths)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            raise RuntimeError(f"{scope['type']} is not served")
+        try:
+            # The limit ends a request whose body or reader is slow as well.
+            async with asyncio.timeout(SECONDS):
+                refusal = await self._refusal(scope)
+                if refusal is not None:
+                    await refusal(scope, receive, send)
+                else:
+                    await self._app(scope, receive, send)
+        except TimeoutError:
+            return
+
+    async def _refusal(self, scope: Scope) -> Response | None:
+        path, method = scope["path"], scope["method"]
+        if len(path) > MAX_PATH or method not in _METHODS or not path.isprintable():
+            return PlainTextResponse("400 bad request\n", 400)
+        if _length(scope) > MAX_BODY or _header(scope, b"transfer-encoding"):
+            return PlainTextResponse("413 request too large\n", 413)
+        if path in self._open:
+            return None
+        return await self._judge(scope, wanted(method, path))
+
+    async def _judge(self, scope: Scope, thing: Wanted) -> Response | None:
+        kind, _, token = _header(scope, b"authorization").partition(" ")
+        has_token = kind.lower() == "bearer" and bool(token.strip())
+        if self._rights is None:
+            return forbidden(ANONYMOUS, thing)
+        user: User | None = ANONYMOUS
+        try:
+            if has_token:
+                user = await self._rights.user_of(token.strip())
+        except UndecidedError:
+            # As kube-scheduler does: who cannot be recognised is not.
+            user = None
+        if user is None:
+            return unauthorized()
+        try:
+            return None if await self._rights.is_allowed(user, thing) else forbidden(user, thing)
+        except UndecidedError as error:
+            text = f'Internal Server Error: "{visible(thing.path)}": {visible(str(error))}\n'
+            return PlainTextResponse(text, 500)
+
+
+def wanted(method: str, path: str) -> Wanted:
+    """Return which right a request needs.
+
+    Who may get a pod may have it explained; anything else needs the right to its path, by the method as verb.
+    """
+    parts = path.split("/")
+    if len(parts) == 4 and parts[1] == "explain" and parts[2] and parts[3]:
+        return Wanted("get", path, parts[2], parts[3])
+    return Wanted("get" if method == "HEAD" else method.lower(), path)
+
+
+def forbidden(user: User, thing: Wanted) -> Response:
+    """Answer 403 as the API server does."""
+    details: dict[str, Any] = {"name": thing.pod, "kind": "pods"} if thing.namespace else {}
+    return _status(403, "Forbidden", thing.refusal(visible(user.name)), details)
+
+
+def unauthorized() -> Response:
+    """Answer 401 as the API server does."""
+    return _status(401, "Unauthorized", "Unauthorized", None)
+
+
+def _status(code: int, reason: str, message: str, details: dict[str, Any] | None) -> Response:
+    status: dict[str, Any] = {
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message,
+        "reason": reason,
+    }  # fmt: skip
+    if details is not None:
+        status["details"] = details
+    return Response(json.dumps({**status, "code": code}), code, media_type="application/json")
+
+
+def _header(scope: Scope, name: bytes) -> str:
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
+
+
+def _length(scope: Scope) -> int:
+    text = _header(scope, b"content-length")
+    # A server that read the headers has refused what is no number.
+    return int(text) if text.isdecimal() and len(text) < 20 else 0 if not text else MAX_BODY + 1

@@ -1,0 +1,68 @@
+"""Looks after the handshakes with device plugins, beside the scheduling thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from kdsl.base.clock import Clock
+from kdsl.base.visible import visible
+from kdsl.hooks.context import NodeAnnotator
+from kdsl.live.known import KnownObjects
+from kdsl.plan.devices.handshakes import PERIOD, Handshakes
+from kdsl.plan.devices.stock import Stock
+
+_SECOND: Final = 10**9
+_LOG: Final = logging.getLogger(__name__)
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class HandshakeKeeper:
+    """Writes the handshakes that are due, every 15 seconds while we lead."""
+
+    def __init__(
+        self,
+        known: KnownObjects,
+        nodes: NodeAnnotator,
+        clock: Clock,
+        leads: Callable[[], bool],
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._known, self._nodes, self._clock = known, nodes, clock
+        self._leads, self._sleep = leads, sleep
+        self._stock: Stock | None = None
+        self.problems = 0
+        """How many handshakes could not be written."""
+
+    def use(self, stock: Stock | None) -> None:
+        """Look after the cards that the devices of these rules find, from the next round on; None: of none.
+
+        The stock must be nobody else's: it is used on another thread.
+        """
+        self._stock = stock
+
+    async def run(self) -> None:
+        """Look after handshakes until cancelled. It belongs to the thread of the event loop."""
+        while True:
+            await self._sleep(PERIOD / _SECOND)
+            await self.round()
+
+    async def round(self) -> None:
+        """Write once what is due."""
+        stock = self._stock
+        if stock is None or not self._leads():
+            return
+        handshakes = Handshakes(stock, self._nodes, self._clock)
+        facts = [node.facts for node in self._known.nodes()]
+        try:
+            problems = await asyncio.to_thread(handshakes.shake, facts)
+        except Exception:  # noqa: BLE001 - the next round tries again
+            self.problems += 1
+            _LOG.exception("handshakes with device plugins ended with an error")
+            return
+        self.problems += len(problems)
+        for node, status in problems.items():
+            _LOG.warning("handshake on node %s is not written: %s", visible(node), status.message)

@@ -1,0 +1,57 @@
+"""One request to the API server and its answer: what everything that talks to the server shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+JSON: Final = "application/json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request. `path` begins with a slash and is quoted; `query` pairs are not."""
+
+    method: str
+    path: str
+    body: bytes = b""
+    content_type: str = JSON
+    query: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer: names of `headers` are in lower case."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_success(self) -> bool:
+        """Tell whether the server did what was asked."""
+        return 200 <= self.status < 300
+
+
+class NoAnswerError(Exception):
+    """The server gave no answer. With `may_be_done` the request may have been carried out all the same."""
+
+    def __init__(self, reason: str, *, may_be_done: bool) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.may_be_done = may_be_done
+
+
+class Sender(Protocol):
+    """Sends requests. `kdsl.live.client.Client` is one; tests answer by themselves."""
+
+    async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+        """Return the answer within `timeout` seconds (None: the sender's own limit).
+
+        An answer with `Retry-After` is waited for and the request repeated; any other is returned as it is.
+        Raises NoAnswerError where there is none.
+        """
+        ...

@@ -1,0 +1,157 @@
+"""From the thread of the event loop to the scheduling thread: a bounded queue of changes and messages.
+
+Reflectors put changes in and wait where it is full, and so the server waits. Where the scheduling thread has
+fallen behind, of several changes of one object the last one is delivered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from kdsl.live.changes import Change
+
+CAPACITY: Final = 20_000
+"""So many changes wait at most."""
+COALESCE_FROM: Final = 1_000
+"""Where more changes wait than this, an object waits with one of them only."""
+
+Message: TypeAlias = Callable[[], None]
+"""What became of a write, as the writer posts it: the scheduling thread calls it."""
+
+_Object: TypeAlias = tuple[str, str, str]
+
+
+class Inbox:
+    """Changes in the order of their resource, and messages in theirs.
+
+    An object of another uid is another object: a drop and a put of one name both arrive.
+    """
+
+    def __init__(self, capacity: int = CAPACITY, coalesce_from: int = COALESCE_FROM) -> None:
+        self._capacity = capacity
+        self._coalesce_from = coalesce_from
+        self._filled = threading.Condition()
+        self._changes: OrderedDict[int, Change] = OrderedDict()
+        self._latest: dict[_Object, int] = {}
+        self._messages: deque[Message] = deque()
+        self._number = 0
+        self._taken = 0
+        self._done = 0
+        self._coalesced = 0
+        self._is_closed = False
+        self._waiters: deque[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = deque()
+
+    async def put(self, changes: Sequence[Change]) -> int:
+        """Add changes; wait where the inbox is full. Return the number of the last: see `done`."""
+        number = 0
+        rest = changes
+        while rest:
+            added, number = self._add(rest)
+            rest = rest[added:]
+            if rest:
+                await self._wait_for_room()
+        return number
+
+    def post(self, message: Message) -> None:
+        """Add a message, from any thread, without waiting.
+
+        Whoever posts bounds what is under way: each write posts once.
+        """
+        with self._filled:
+            self._messages.append(message)
+            self._filled.notify()
+
+    def take(self, limit: int, timeout: float | None = None) -> tuple[list[Message], list[Change]]:
+        """Return all messages and up to `limit` changes; for the one thread that schedules.
+
+        Waits up to `timeout` seconds where there is nothing, None: until there is something. Whoever takes
+        again is done with what it took before. Both lists are empty when the time or the inbox is over.
+        """
+        with self._filled:
+            self._done = self._taken
+            if not self._has_any:
+                self._filled.wait_for(lambda: self._has_any or self._is_closed, timeout)
+            messages = list(self._messages)
+            self._messages.clear()
+            changes = [self._pop() for _ in range(min(limit, len(self._changes)))]
+            waiters = tuple(self._waiters) if len(self._changes) < self._capacity else ()
+            if waiters:
+                self._waiters.clear()
+        for loop, waiter in waiters:
+            _wake(loop, waiter)
+        return messages, changes
+
+    def close(self) -> None:
+        """Let `take` wait no longer; what is there can still be taken."""
+        with self._filled:
+            self._is_closed = True
+            self._filled.notify_all()
+
+    @property
+    def done(self) -> int:
+        """The number of the last change that the scheduling thread is done with, and all before it."""
+        return self._done
+
+    @property
+    def backlog(self) -> int:
+        """How many changes wait."""
+        return len(self._changes)
+
+    @property
+    def coalesced(self) -> int:
+        """How many changes were not delivered since a later one of their object was."""
+        return self._coalesced
+
+    @property
+    def _has_any(self) -> bool:
+        return bool(self._changes or self._messages)
+
+    def _add(self, changes: Sequence[Change]) -> tuple[int, int]:
+        """Add as many changes as there is room for; return how many, and the last number."""
+        with self._filled:
+            added = 0
+            for change in changes:
+                known = (change.resource, change.key, change.uid)
+                if len(self._changes) > self._coalesce_from and known in self._latest:
+                    del self._changes[self._latest.pop(known)]
+                    self._coalesced += 1
+                elif len(self._changes) >= self._capacity:
+                    break
+                self._number += 1
+                self._changes[self._number] = change
+                self._latest[known] = self._number
+                added += 1
+            if added:
+                self._filled.notify()
+            return added, self._number
+
+    def _pop(self) -> Change:
+        number, change = self._changes.popitem(last=False)
+        self._taken = number
+        known = (change.resource, change.key, change.uid)
+        if self._latest.get(known) == number:
+            del self._latest[known]
+        return change
+
+    async def _wait_for_room(self) -> None:
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+        with self._filled:
+            if len(self._changes) < self._capacity:
+                return
+            self._waiters.append((loop, waiter))
+        await waiter
+
+
+def _wake(loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[None]) -> None:
+    def wake() -> None:
+        if not waiter.done():
+            waiter.set_result(None)
+
+    # A loop that has ended has nobody left who waits.
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(wake)

@@ -1,0 +1,155 @@
+"""Kubeconfig files: which cluster, and as whom. `access` uses it.
+
+Files are merged as kubectl merges them: of two entries of one name the first counts. What files they name
+are relative to the file that names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct, field
+
+from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
+from kdsl.base.errors import InvalidInputError
+from kdsl.cluster.decode import decode
+from kdsl.cluster.documents import read_documents
+from kdsl.cluster.problems import Problems
+from kdsl.live.codes import AccessCode
+from kdsl.live.small_files import read_small
+
+MAX_FILES: Final = 50
+
+
+class Cluster(Struct, frozen=True, rename="kebab"):
+    """Where an API server is, and whom to trust there."""
+
+    server: str = ""
+    certificate_authority: str = ""
+    certificate_authority_data: str = ""
+    insecure_skip_tls_verify: bool = False
+    tls_server_name: str = ""
+    proxy_url: str = ""
+
+
+class User(Struct, frozen=True, rename="kebab"):
+    """As whom to speak to it."""
+
+    client_certificate: str = ""
+    client_certificate_data: str = ""
+    client_key: str = ""
+    client_key_data: str = ""
+    token: str = ""
+    token_file: str = field(default="", name="tokenFile")
+    username: str = ""
+    password: str = ""
+    exec: dict[str, Any] | None = None
+    auth_provider: dict[str, Any] | None = None
+    as_: str = field(default="", name="as")
+
+
+class _Context(Struct, frozen=True):
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+
+
+class _NamedCluster(Struct, frozen=True):
+    name: str = ""
+    cluster: Cluster = Cluster()
+
+
+class _NamedUser(Struct, frozen=True):
+    name: str = ""
+    user: User = User()
+
+
+class _NamedContext(Struct, frozen=True):
+    name: str = ""
+    context: _Context = _Context()
+
+
+class _File(Struct, frozen=True, rename="kebab"):
+    current_context: str = ""
+    clusters: list[_NamedCluster] = []
+    users: list[_NamedUser] = []
+    contexts: list[_NamedContext] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The context that was chosen: its cluster, its user, and the files that say so."""
+
+    context: str
+    cluster: Cluster
+    cluster_file: Path
+    user: User
+    user_file: Path
+    namespace: str = ""
+
+    @property
+    def where(self) -> str:
+        """The place for diagnostics."""
+        return f"{self.cluster_file}: context `{self.context}`"
+
+
+T = TypeVar("T")
+
+
+def choose(paths: Sequence[Path], context: str | None) -> Chosen:
+    """Read kubeconfig files and return what a context says, None for the current one.
+
+    Raises InvalidInputError, which names the file and the context.
+    """
+    if len(paths) > MAX_FILES:
+        title = f"there are {len(paths)} kubeconfig files: at most {MAX_FILES} are read"
+        raise InvalidInputError([Diagnostic(AccessCode.KUBECONFIG, title, where="KUBECONFIG")])
+    files = [(path, _read(path)) for path in paths]
+    where = ", ".join(map(str, paths))
+    name = context or next((file.current_context for _, file in files if file.current_context), "")
+    if not name:
+        title = "no context is chosen"
+        help_ = ("name one with `--context`, or as `current-context`",)
+        raise InvalidInputError([Diagnostic(AccessCode.KUBECONFIG, title, where=where, help=help_)])
+    contexts = _first((path, each.name, each.context) for path, file in files for each in file.contexts)
+    path, chosen = _find(contexts, name, "context", where)
+    where = f"{path}: context `{name}`"
+    clusters = _first((path, each.name, each.cluster) for path, file in files for each in file.clusters)
+    users = _first((path, each.name, each.user) for path, file in files for each in file.users)
+    cluster_file, cluster = _find(clusters, chosen.cluster, "cluster", where)
+    user_file, user = _find(users, chosen.user, "user", where) if chosen.user else (path, User())
+    return Chosen(name, cluster, cluster_file, user, user_file, chosen.namespace)
+
+
+def _read(path: Path) -> _File:
+    help_ = "name another one with `--kubeconfig`"
+    data = read_small(path, "the kubeconfig", AccessCode.KUBECONFIG, help_)
+    found: list[Diagnostic] = []
+    documents = list(read_documents(str(path), data, found))
+    if not has_errors(found) and len(documents) > 1:
+        found.append(Diagnostic(AccessCode.KUBECONFIG, "there is more than one document", where=str(path)))
+    read: _File | None = None
+    if documents and not has_errors(found):
+        read = decode(documents[0].value, _File, Problems(found, str(path)))
+    if has_errors(found):
+        raise InvalidInputError(found)
+    return read or _File()
+
+
+def _first(entries: Iterator[tuple[Path, str, T]]) -> dict[str, tuple[Path, T]]:
+    found: dict[str, tuple[Path, T]] = {}
+    for path, name, entry in entries:
+        found.setdefault(name, (path, entry))
+    return found
+
+
+def _find(known: Mapping[str, tuple[Path, T]], name: str, what: str, where: str) -> tuple[Path, T]:
+    if name in known:
+        return known[name]
+    names = ", ".join(f"`{each}`" for each in list(known)[:20]) or "none"
+    help_ = (*did_you_mean(name, known), f"there are: {names}")
+    title = f"there is no {what} `{name}`" if name else f"the context names no {what}"
+    raise InvalidInputError([Diagnostic(AccessCode.KUBECONFIG, title, where=where, help=help_)])

@@ -1,0 +1,282 @@
+"""Leader election: one instance binds, the others are ready to. By a Lease, as kube-scheduler does it.
+
+A leader that cannot renew its lease stops binding before anybody else may take it, and goes on as a follower.
+Intervals are measured by the loop's monotonic clock alone: times in the lease are for people.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from random import Random
+from typing import Final, Protocol
+
+from msgspec.structs import replace
+
+from kdsl.base.clock import Clock
+from kdsl.live.decode import UNREADABLE, read_status
+from kdsl.live.http import Answer, NoAnswerError, Request, Sender
+from kdsl.live.lease import (
+    Lease,
+    LeaseMeta,
+    LeaseSpec,
+    create_lease,
+    get_lease,
+    microtime,
+    read_lease,
+    update_lease,
+)
+
+_JITTER: Final = 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseOptions:
+    """The lease, and seconds: it holds for `duration`, is renewed each `retry`, and not relied upon once the
+    last renewal is `deadline` ago. ValueError where they do not fit together.
+    """
+
+    namespace: str = "kube-system"
+    name: str = "kdsl"
+    duration: float = 15.0
+    deadline: float = 10.0
+    retry: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not (self.duration > self.deadline > _JITTER * self.retry and self.retry > 0):
+            raise ValueError("a lease holds longer than its deadline, which is longer than 1.2 retries")
+
+    @property
+    def timeout(self) -> float:
+        """Seconds for one request."""
+        return max(1.0, self.deadline / 2)
+
+
+class LeaderObserver(Protocol):
+    """Counts for metrics; `kdsl.obs` has one."""
+
+    def leads(self, is_leader: bool) -> None:
+        """Hear whether the lease is held."""
+        ...
+
+    def read_first(self) -> None:
+        """Count a renewal that had to read the lease first."""
+        ...
+
+
+@dataclass(slots=True)
+class _Seen:
+    """The lease as it was read last, and since when nothing in it has changed."""
+
+    lease: Lease
+    since: float
+
+
+@dataclass(slots=True)
+class Leader:
+    """Takes the lease, keeps it, and says whether this instance leads.
+
+    `identity` must be unique among instances. `on_change` hears of it on the loop's thread.
+    """
+
+    sender: Sender
+    clock: Clock
+    random: Random
+    identity: str
+    options: LeaseOptions = field(default_factory=LeaseOptions)
+    on_change: Callable[[bool], None] = lambda is_leader: None
+    observer: LeaderObserver | None = None
+    error: str = ""
+    """Why the last try to read or write the lease failed."""
+    _loop: asyncio.AbstractEventLoop | None = None
+    _seen: _Seen | None = None
+    _renewed_at: float | None = None
+    _is_leader: bool = False
+    _expiry: asyncio.TimerHandle | None = None
+
+    @property
+    def is_leader(self) -> bool:
+        """Tell whether this instance leads."""
+        return self._is_leader
+
+    @property
+    def lease(self) -> Lease | None:
+        """The lease as it was last seen; None before that."""
+        return None if self._seen is None else self._seen.lease
+
+    def may_bind(self) -> bool:
+        """Tell whether this instance leads, and its last renewal is recent enough; from any thread."""
+        renewed_at, loop = self._renewed_at, self._loop
+        if not self._is_leader or renewed_at is None or loop is None:
+            return False
+        return loop.time() - renewed_at < self.options.deadline
+
+    async def run(self) -> None:
+        """Take part until the task is cancelled, and give the lease back then."""
+        self._loop = asyncio.get_running_loop()
+        try:
+            while True:
+                if self._is_leader:
+                    await self._renew()
+                else:
+                    await self._try_to_lead()
+                spread = 0.0 if self._is_leader else _JITTER * self.random.random()
+                await asyncio.sleep(self.options.retry * (1 + spread))
+        finally:
+            await self._release()
+
+    async def _try_to_lead(self) -> None:
+        started = self._now()
+        lease = await self._read()
+        if lease is None:
+            return
+        if not lease.metadata.resource_version:
+            await self._write(create_lease(self._taken(lease), self._limit), started)
+        elif self._is_free(lease):
+            await self._write(update_lease(self._taken(lease), self._limit), started)
+
+    async def _renew(self) -> None:
+        """Renew by what is known; where that fails, by what is read."""
+        started = self._now()
+        assert self._seen is not None
+        if await self._write(update_lease(self._taken(self._seen.lease), self._limit), started):
+            return
+        if not self._is_leader:
+            return
+        if self.observer is not None:
+            self.observer.read_first()
+        started = self._now()
+        lease = await self._read()
+        if lease is None:
+            return
+        if lease.metadata.resource_version and lease.holder != self.identity:
+            self._follow(f"`{lease.holder}` holds the lease" if lease.holder else "the lease was released")
+        elif lease.metadata.resource_version:
+            await self._write(update_lease(self._taken(lease), self._limit), started)
+        else:
+            await self._write(create_lease(self._taken(lease), self._limit), started)
+
+    async def _release(self) -> None:
+        """Give the lease back, if it is ours: the next one need not wait for its end."""
+        if self._seen is None or self._seen.lease.holder != self.identity:
+            return
+        # Nobody binds any more from here on, whatever becomes of the release.
+        self._follow("")
+        lease = await self._read()
+        if lease is None or lease.holder != self.identity:
+            return
+        now = self._stamp()
+        spec = replace(
+            lease.spec, holder_identity="", lease_duration_seconds=1, acquire_time=now, renew_time=now
+        )
+        await self._ask(update_lease(lease.with_spec(spec), self._limit))
+
+    async def _read(self) -> Lease | None:
+        """Read the lease; one without a version where there is none; None where that failed."""
+        options = self.options
+        answer = await self._ask(get_lease(options.namespace, options.name, self._limit))
+        if answer is None:
+            return None
+        if answer.status == 404:
+            self._seen = None
+            return Lease(LeaseMeta(options.name, options.namespace))
+        return self._take(answer)
+
+    async def _write(self, request: Request, started: float) -> bool:
+        """Write the lease; with success this instance leads, from when the request was `started`."""
+        answer = await self._ask(request)
+        if answer is None or not answer.is_success or self._take(answer) is None:
+            return False
+        self._lead(started)
+        return True
+
+    async def _ask(self, request: Request) -> Answer | None:
+        try:
+            answer = await self.sender.send(request, timeout=self.options.timeout)
+        except NoAnswerError as error:
+            self.error = error.reason
+            return None
+        if answer.is_success or answer.status == 404:
+            self.error = ""
+            return answer
+        status = read_status(answer.body, answer.status)
+        self.error = status.message or f"the server answered {answer.status}"
+        return None
+
+    def _take(self, answer: Answer) -> Lease | None:
+        """Take in a lease that the server sent."""
+        try:
+            lease = read_lease(answer.body)
+        except UNREADABLE as error:
+            self.error = f"the lease cannot be read: {error}"
+            return None
+        if not answer.is_success:
+            return None
+        if self._seen is None or self._seen.lease.spec != lease.spec:
+            self._seen = _Seen(lease, self._now())
+        else:
+            self._seen.lease = lease
+        return lease
+
+    def _is_free(self, lease: Lease) -> bool:
+        """Tell whether the lease may be taken: it is nobody's, ours, or was not renewed for its duration."""
+        if not lease.holder or lease.holder == self.identity:
+            return True
+        assert self._seen is not None
+        duration = lease.spec.lease_duration_seconds or self.options.duration
+        return self._now() - self._seen.since >= duration
+
+    def _taken(self, lease: Lease) -> Lease:
+        """Return the lease as it is when it is ours from now on."""
+        now, before = self._stamp(), lease.spec
+        is_new, is_ours = not lease.metadata.resource_version, lease.holder == self.identity
+        transitions = before.lease_transitions or 0
+        spec = replace(
+            LeaseSpec() if is_new else before,
+            holder_identity=self.identity,
+            lease_duration_seconds=int(self.options.duration),
+            acquire_time=before.acquire_time if is_ours else now,
+            renew_time=now,
+            lease_transitions=transitions if is_new or is_ours else transitions + 1,
+        )
+        return lease.with_spec(spec)
+
+    def _lead(self, since: float) -> None:
+        self._renewed_at = since
+        if self._expiry is not None:
+            self._expiry.cancel()
+        assert self._loop is not None
+        self._expiry = self._loop.call_at(since + self.options.deadline, self._expire)
+        if not self._is_leader:
+            self._is_leader = True
+            self._tell()
+
+    def _expire(self) -> None:
+        self._follow("the lease was not renewed in time")
+
+    def _follow(self, why: str) -> None:
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+        if self._is_leader:
+            self._is_leader = False
+            self.error = why or self.error
+            self._tell()
+
+    def _tell(self) -> None:
+        if self.observer is not None:
+            self.observer.leads(self._is_leader)
+        self.on_change(self._is_leader)
+
+    @property
+    def _limit(self) -> str:
+        return f"{self.options.timeout:.0f}s"
+
+    def _now(self) -> float:
+        assert self._loop is not None
+        return self._loop.time()
+
+    def _stamp(self) -> str:
+        return microtime(datetime.fromtimestamp(self.clock.now() / 1e9, UTC))

@@ -1,0 +1,103 @@
+"""The HTTPS server under the endpoints: listens, ends, and lets nobody keep a connection busy with nothing.
+
+It speaks HTTP/1.1: Prometheus, kubelet and kubectl all do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from collections.abc import Generator
+from typing import Any, Final
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+CONNECTIONS: Final = 128
+IDLE: Final = 30
+"""Seconds that a connection may be open without a request."""
+HEADERS_WITHIN: Final = 10.0
+"""Seconds that the head of a request may take."""
+HEAD_BYTES: Final = 32_768
+DRAIN: Final = 5
+"""Seconds that requests have to end when the server does."""
+
+
+class BoundedProtocol(H11Protocol):
+    """A connection that is closed if the head of a request does not come in time."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(HEADERS_WITHIN, self._expire)
+
+    def data_received(self, data: bytes) -> None:
+        """Take in bytes. What comes in little pieces does not get more time."""
+        if self._deadline is None and self._is_idle():
+            self._deadline = self.loop.call_later(HEADERS_WITHIN, self._expire)
+        super().data_received(data)
+        if not self._is_idle():
+            self._cancel()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel()
+        super().connection_lost(exc)
+
+    def _is_idle(self) -> bool:
+        cycle = self.cycle
+        return cycle is None or cycle.response_complete
+
+    def _cancel(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _expire(self) -> None:
+        self._deadline = None
+        if self._is_idle() and not self.transport.is_closing():
+            self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    """A server whose process has its own signals."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+class Listener:
+    """A server on one address, on the running event loop."""
+
+    def __init__(self, app: ASGIApp, tls: ssl.SSLContext | None) -> None:
+        config = uvicorn.Config(
+            app, http=BoundedProtocol, ws="none", lifespan="off", log_config=None, access_log=False,
+            server_header=False, limit_concurrency=CONNECTIONS, timeout_keep_alive=IDLE,
+            timeout_graceful_shutdown=DRAIN, h11_max_incomplete_event_size=HEAD_BYTES, proxy_headers=False,
+        )  # fmt: skip
+        config.load()
+        config.ssl = tls
+        self._server = _Server(config)
+        self._task: asyncio.Task[None] | None = None
+        self.port = 0
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen; `port` 0 takes a free one, which `self.port` then is. Raises OSError where that fails."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family, backlog=CONNECTIONS)
+        self.port = listening.getsockname()[1]
+        self._task = asyncio.create_task(self._server.serve([listening]), name="serving")
+        while not self._server.started and not self._task.done():
+            await asyncio.sleep(0)
+        if self._task.done():
+            await self._task
+
+    async def stop(self) -> None:
+        """End: requests under way have a few seconds."""
+        self._server.should_exit = True
+        if self._task is not None:
+            await self._task

@@ -1,0 +1,295 @@
+"""The scheduling loop: takes in what changed, decides, hands out what is to be done. It waits for news only.
+
+One thread runs it, and it alone touches cache, queue and engine. Whatever takes time, every request to the
+API server first of all, happens elsewhere and comes back as a message.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Protocol
+
+from kdsl.app import Scheduler
+from kdsl.base.clock import Clock
+from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.bindings import BindingEnd, BindingResult
+from kdsl.cycle.decision import Decision, Outcome
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.pending import NOBODY
+from kdsl.hooks.specs import QueuedPod
+from kdsl.live.binder import Settled
+from kdsl.live.cache_feed import CacheFeed
+from kdsl.live.changes import Change
+from kdsl.live.evictions import Preemption
+from kdsl.live.outlets import Outlets
+from kdsl.live.ports import Victims
+
+SECOND: Final = 10**9
+CHANGES_AT_ONCE: Final = 2_000
+DECISIONS_AT_ONCE: Final = 64
+"""So much is done of one before the other has its turn again."""
+LONGEST_WAIT: Final = 0.5
+"""Seconds after which the loop looks at the clock and whether it leads, if nothing happens."""
+_LOG: Final = logging.getLogger(__name__)
+
+Message = Callable[[], None]
+
+
+class Inbox(Protocol):
+    """Where news comes from. `kdsl.live.inbox.Inbox` is one."""
+
+    def take(self, limit: int, timeout: float | None = None) -> tuple[list[Any], list[Change]]:
+        """Return all messages and up to `limit` changes, within `timeout` seconds; both may be empty."""
+        ...
+
+    def post(self, message: Any) -> None:
+        """Add a message from any thread: it is called by the loop."""
+        ...
+
+
+class BindsPods(Protocol):
+    """What the loop asks of the binder."""
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether no other binding may begin."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """Whether pods are decided now: `leads` and `is_synced` are asked before each."""
+
+    leads: Callable[[], bool] = lambda: True
+    is_synced: Callable[[], bool] = lambda: True
+
+
+class LoopListener(Protocol):
+    """Hears of decisions, on the scheduling thread; it must not raise or wait."""
+
+    def decided(self, decision: Decision, queued: QueuedPod, seconds: float) -> None:
+        """Hear of an attempt, and how long it took."""
+        ...
+
+    def ended(self, decision: Decision, pod: PodInfo) -> None:
+        """Hear what became of a pod that had a node: its binding is over, or Permit let it go."""
+        ...
+
+
+@dataclass(slots=True)
+class LoopCounts:
+    """What the loop has met: numbers for metrics.
+
+    `crashes` are attempts, changes and messages that ended with an error of ours; `late` are bindings that
+    were over when their pod was gone already.
+    """
+
+    decisions: int = 0
+    crashes: int = 0
+    late: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LoopParts:
+    """What a loop is made of."""
+
+    engine: Engine
+    cache: ClusterCache
+    feed: CacheFeed
+    binder: BindsPods
+    outlets: Outlets
+    victims: Victims
+    clock: Clock
+
+
+class SchedulingLoop:
+    """The loop of one scheduler. All of it is for the scheduling thread, but for `stop_deciding`."""
+
+    def __init__(self, inbox: Inbox, parts: LoopParts, gates: Gates) -> None:
+        self._inbox, self._gates = inbox, gates
+        self._engine, self._cache, self._feed = parts.engine, parts.cache, parts.feed
+        self._binder, self._outlets = parts.binder, parts.outlets
+        self._victims, self._clock = parts.victims, parts.clock
+        self._is_stopping = self._led = False
+        self._listeners: list[LoopListener] = []
+        self._looks: list[Callable[[Change], object]] = []
+        self.counts = LoopCounts()
+
+    def listen(self, listener: LoopListener) -> None:
+        """Tell `listener` of every decision."""
+        self._listeners.append(listener)
+
+    def before_each(self, look: Callable[[Change], object]) -> None:
+        """Show `look` each change before cache and queue take it in; on the scheduling thread."""
+        self._looks.append(look)
+
+    def stop_deciding(self) -> None:
+        """Decide no more pods; what is under way is ended."""
+        self._is_stopping = True
+
+    @property
+    def is_drained(self) -> bool:
+        """Tell whether no binding is under way."""
+        return not self._engine.bindings_under_way
+
+    def turn(self, longest: float = LONGEST_WAIT) -> None:
+        """Take in what there is, or wait for it up to `longest` seconds; then decide some pods."""
+        messages, changes = self._inbox.take(CHANGES_AT_ONCE, self.patience(longest))
+        for message in messages:
+            self._safely(message)
+        for change in changes:
+            for look in self._looks:
+                self._safely(partial(look, change))
+            self._safely(partial(self._feed.take, change))
+        self._follow_lease()
+        if not self._may_decide:
+            self._engine.queue.flush()
+            return
+        self._safely(self._settle)
+        for _ in range(DECISIONS_AT_ONCE):
+            if not self._may_decide or not self._decide_next():
+                return
+
+    def finish(self, settled: Settled) -> None:
+        """Take in what came of a binding."""
+        result = self._as_seen(settled.result)
+        pod = result.reserved.attempt.pod
+        decision = self._engine.finish(result)
+        if decision is None:
+            self.counts.late += 1
+            return
+        is_quiet = settled.is_quiet or decision.outcome is Outcome.SKIPPED or not self._gates.leads()
+        self._hand_out(decision, pod, is_quiet=is_quiet and decision.outcome is not Outcome.PLACED)
+        self._tell_end(decision, pod)
+
+    def adopt(self, made: Scheduler) -> None:
+        """Decide by other rules from the next pod on; what is under way ends by those it began with."""
+        self._engine.adopt(made.tables, made.router, made.options)
+        self._feed.reroute()
+
+    def room_is_made(self, preemption: Preemption, problem: str) -> None:
+        """Let a preemptor in again: its victims are on their way out, or there was a problem."""
+        key = preemption.preemptor.key
+        self._engine.queue.let_go(key)
+        if problem:
+            self._engine.queue.activate([key])
+
+    # ---- deciding ----------------------------------------------------------------------------------------
+
+    @property
+    def _may_decide(self) -> bool:
+        gates = self._gates
+        return not (self._is_stopping or self._binder.is_full) and gates.leads() and gates.is_synced()
+
+    def patience(self, longest: float) -> float:
+        """Return how many seconds may be waited for news, at most `longest`."""
+        if not self._may_decide:
+            return longest
+        engine, now = self._engine, self._clock.now()
+        if engine.queue.has_next or engine.waiting.is_any_settled:
+            return 0.0
+        due = [time for time in (engine.queue.next_due, engine.waiting.deadline) if time is not None]
+        return max(0.0, min([longest, *((time - now) / SECOND for time in due)]))
+
+    def _follow_lease(self) -> None:
+        leads = self._gates.leads()
+        if self._led and not leads:
+            self._safely(self._outlets.stand_down)
+        self._led = leads
+
+    def _decide_next(self) -> bool:
+        """Decide the next pod; False where there is none."""
+        engine = self._engine
+        queued = engine.queue.pop()
+        if queued is None:
+            return False
+        pod = queued.pod
+        self.counts.decisions += 1
+        started = time.perf_counter()
+        try:
+            decision = engine.schedule_one(queued)
+        except Exception:  # noqa: BLE001 - the thread must go on, whatever went wrong
+            self._recover(pod)
+        else:
+            seconds = time.perf_counter() - started
+            self._safely(lambda: self._hand_out(decision, pod))
+            for listener in self._listeners:
+                listener.decided(decision, queued, seconds)
+        return True
+
+    def _settle(self) -> None:
+        for decision in self._engine.settle():
+            pod = self._pod_of(decision.pod)
+            if pod is not None:
+                self._hand_out(decision, pod)
+                self._tell_end(decision, pod)
+
+    def _tell_end(self, decision: Decision, pod: PodInfo) -> None:
+        for listener in self._listeners:
+            listener.ended(decision, pod)
+
+    def _hand_out(self, decision: Decision, pod: PodInfo, *, is_quiet: bool = False) -> None:
+        """Tell everybody of a decision, and have its victims removed."""
+        victims = self._victims.take()
+        if decision.victims:
+            self._make_room(decision, pod, victims)
+        if not is_quiet:
+            self._outlets.tell(decision, pod, self._engine.nominator.node_of(pod))
+
+    def _make_room(self, decision: Decision, pod: PodInfo, victims: Sequence[Any]) -> None:
+        """Have victims removed; the preemptor waits until they are on their way out.
+
+        Those that are not bound yet were only sent back.
+        """
+        removed = {victim.key for victim, _ in victims}
+        for each in decision.victims:
+            stopped = self._cache.pod(each.pod) if each.pod not in removed else None
+            if stopped is not None:
+                self._outlets.tell_stopped(stopped, pod, decision.nominated)
+        if not victims:
+            return
+        queue = self._engine.queue
+        queue.hold(pod.key)
+        if not self._outlets.make_room(pod, decision, victims):
+            queue.let_go(pod.key)
+            queue.activate([pod.key])
+
+    # ---- what goes wrong ---------------------------------------------------------------------------------
+
+    def _as_seen(self, result: BindingResult) -> BindingResult:
+        """Believe the watch where it has seen the pod on a node: what failed then is only the answer."""
+        pod, node = result.reserved.attempt.pod, result.reserved.decision.node
+        placed = self._cache.pod(pod.key)
+        if result.end is BindingEnd.BOUND or placed is None or placed.uid != pod.uid:
+            return result
+        if self._cache.is_assumed(pod.key):
+            return result
+        end = BindingEnd.BOUND if placed.node_name == node else BindingEnd.DROPPED
+        return BindingResult(result.reserved, end, result.message)
+
+    def _recover(self, pod: PodInfo) -> None:
+        """Go on after an attempt that ended with an error of ours: the pod is tried again later."""
+        self.counts.crashes += 1
+        _LOG.exception("the attempt for pod %s ended with an error", pod.key)
+        self._victims.take()
+        key, engine = pod.key, self._engine
+        if self._cache.is_assumed(key) and engine.being_bound(key) is None and key not in engine.waiting:
+            self._cache.forget(key)
+        engine.queue.requeue(key, NOBODY)
+
+    def _safely(self, step: Callable[[], object]) -> None:
+        """Take a step; one that fails is logged and counted, and does not end the thread."""
+        try:
+            step()
+        except Exception:  # noqa: BLE001 - the thread must go on, whatever went wrong
+            self.counts.crashes += 1
+            _LOG.exception("a step of the scheduling loop ended with an error")
+
+    def _pod_of(self, key: str) -> PodInfo | None:
+        pending = self._engine.queue.pending(key)
+        return self._cache.pod(key) if pending is None else pending.queued.pod

@@ -1,0 +1,119 @@
+"""Everything that is counted of a running scheduler, brought to its metrics; and the sizes of its parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+
+from kdsl.app import Scheduler
+from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.decision import Decision, Outcome
+from kdsl.hooks.specs import QueuedPod
+from kdsl.live.client import Sent
+from kdsl.live.decision_log import DecisionLog
+from kdsl.live.write_counts import Write, WriteOutcome
+from kdsl.obs.client_metrics import ClientMetrics, ComparisonMetrics, LeaderMetrics, ReloadMetrics
+from kdsl.obs.kdsl_families import KDSL
+from kdsl.obs.metrics import SchedulerMetrics
+from kdsl.obs.registry import Registry
+from kdsl.obs.scheduler_families import CLIENT, SCHEDULER, SLIS
+
+MAX_UNDER_WAY: Final = 50_000
+"""Pods whose binding is measured at once: beyond it the oldest is not measured."""
+_SECOND: Final = 1e9
+
+
+class _UnderWay(Struct, frozen=True):
+    """A pod that has a node and is not bound yet; times in seconds of the stopwatch, `queued_at` in ns."""
+
+    popped_at: float
+    chosen_at: float
+    queued_at: int
+    attempts: int
+
+
+class Measures:
+    """The instruments of one process. Methods about decisions are for the scheduling thread."""
+
+    def __init__(
+        self,
+        host: str,
+        log: DecisionLog,
+        now: Callable[[], int] = time.time_ns,
+        stopwatch: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """`now` is the clock of the queue, in nanoseconds."""
+        self.registry = Registry({**SCHEDULER, **CLIENT, **KDSL}.values(), is_process_shown=True)
+        self.slis = Registry(SLIS.values())
+        self.decisions = SchedulerMetrics(self.registry)
+        self.client = ClientMetrics(self.registry, host, time.monotonic)
+        self.reloads = ReloadMetrics(self.registry)
+        self.comparisons = ComparisonMetrics(self.registry)
+        self.outbox: dict[str, int] = {}
+        self._log, self._now, self._stopwatch = log, now, stopwatch
+        self._under_way: dict[str, _UnderWay] = {}
+
+    def leader(self, lease: str) -> LeaderMetrics:
+        """Return what is told of the lease."""
+        return LeaderMetrics(self.registry, lease)
+
+    def adopt(self, made: Scheduler) -> None:
+        """Count for these rules from now on."""
+        self.decisions.adopt(made.tables, made.rules.digest)
+
+    # ---- the scheduling thread ---------------------------------------------------------------------------
+
+    def decided(self, decision: Decision, queued: QueuedPod, seconds: float) -> None:
+        """Take in an attempt and how long it took."""
+        self._log.record(decision)
+        self.decisions.record(decision)
+        self.decisions.decided(decision, seconds)
+        if decision.outcome in (Outcome.BINDING, Outcome.WAITING):
+            now = self._stopwatch()
+            if len(self._under_way) >= MAX_UNDER_WAY:
+                del self._under_way[next(iter(self._under_way))]
+            self._under_way[decision.pod] = _UnderWay(now - seconds, now, queued.queued_at, queued.attempts)
+
+    def ended(self, decision: Decision, pod: PodInfo) -> None:
+        """Take in what became of a pod that had a node."""
+        self._log.record(decision)
+        self.decisions.record(decision)
+        if decision.outcome is Outcome.BINDING:
+            return
+        begun = self._under_way.pop(decision.pod, None)
+        if begun is None:
+            return
+        now = self._stopwatch()
+        if decision.outcome is Outcome.PLACED:
+            queued = (self._now() - begun.queued_at) / _SECOND
+            since_popped, binding = now - begun.popped_at, now - begun.chosen_at
+            self.decisions.bound(decision.profile, begun.attempts, since_popped, queued, binding)
+            self.decisions.phase("Bind", decision.profile, "Success", binding)
+        else:
+            self.decisions.failed(decision.profile, now - begun.popped_at)
+
+    # ---- the event loop ----------------------------------------------------------------------------------
+
+    def sent(self, sent: Sent) -> None:
+        """Count a request (an observer of clients)."""
+        client = self.client
+        client.answered(sent.verb, sent.code, sent.seconds, sent.sent, sent.received)
+        if sent.waited:
+            client.limited(sent.verb, sent.waited)
+        if sent.repeats:
+            client.retried(sent.verb, sent.code)
+
+    def request(self, write: Write, outcome: WriteOutcome, status: int, seconds: float) -> None:
+        """Do nothing: `sent` hears of every request."""
+
+    def count(self, write: Write, outcome: WriteOutcome) -> None:
+        """Count what is not written (an observer of writes)."""
+        if write in (Write.EVENT, Write.SERIES) and outcome in (WriteOutcome.DROPPED, WriteOutcome.FAILED):
+            self.client.event_dropped(outcome.value)
+
+    def queue(self, write: Write, length: int) -> None:
+        """Note how many writes of a kind wait."""
+        self.outbox[write.value] = length

@@ -1,0 +1,159 @@
+"""The objects of one resource as the server has them, and what changes when it says more.
+
+A reflector feeds it; what comes out are the changes that the scheduling thread has to hear of, and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Raw
+
+from kdsl.live.changes import Change, LiveObject, Verb
+from kdsl.live.decode import Identity, MalformedError, ObjectDecoder
+from kdsl.live.resources import ApiResource
+
+Report: TypeAlias = Callable[[str], None]
+"""Hears of an object that cannot be read."""
+
+
+class Known(NamedTuple):
+    """An object and what it was when it came."""
+
+    uid: str
+    version: str
+    object: LiveObject
+
+
+class Mirror:
+    """What is known of a resource, by key. Objects that cannot be read are reported and passed over."""
+
+    def __init__(self, resource: ApiResource, report: Report, *, keeps_raw: bool = False) -> None:
+        self.resource: Final = resource
+        self._decoder = ObjectDecoder(resource)
+        self._report = report
+        self._keeps_raw = keeps_raw
+        self._known: dict[str, Known] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def known(self) -> dict[str, Known]:
+        """Return a copy of all that is known, by key."""
+        return dict(self._known)
+
+    def renew(self) -> None:
+        """Keep the text of objects from now on: each is another one when it comes again."""
+        self._keeps_raw = True
+        self._known = {key: known._replace(version="") for key, known in self._known.items()}
+
+    def put(self, raw: Raw | bytes) -> tuple[str, list[Change]]:
+        """Take in an object that is there; return its version, empty where it has none, and the changes.
+
+        One that is known like this changes nothing.
+        """
+        try:
+            identity = self._decoder.identify(raw)
+        except MalformedError as error:
+            self._report(str(error))
+            return "", []
+        before = self._known.get(identity.key)
+        if before is not None and before.uid == identity.uid and before.version == identity.version:
+            return identity.version, []
+        now = self._read(raw, identity)
+        if now is None:
+            if before is None or before.uid == identity.uid:
+                return identity.version, []
+            del self._known[identity.key]
+            return identity.version, [self._dropped(identity.key, before, before.version, is_stale=True)]
+        self._known[identity.key] = now
+        return identity.version, list(self._changed(identity.key, before, now, raw))
+
+    def drop(self, raw: Raw | bytes) -> tuple[str, list[Change]]:
+        """Take in that an object is gone; return its last version and the changes, as `put` does."""
+        try:
+            identity = self._decoder.identify(raw)
+        except MalformedError as error:
+            self._report(str(error))
+            return "", []
+        before = self._known.get(identity.key)
+        # One that was never heard of, or was made anew meanwhile, is not gone.
+        if before is None or before.uid != identity.uid:
+            return identity.version, []
+        del self._known[identity.key]
+        return identity.version, [self._dropped(identity.key, before, identity.version)]
+
+    def replacement(self) -> Replacement:
+        """Begin to collect a whole list; until it is finished nothing changes."""
+        return Replacement(self)
+
+    def _read(self, raw: Raw | bytes, identity: Identity) -> Known | None:
+        try:
+            return Known(identity.uid, identity.version, self._decoder.decode(raw, identity))
+        except MalformedError as error:
+            self._report(str(error))
+            return None
+
+    def _changed(self, key: str, before: Known | None, now: Known, raw: Raw | bytes) -> Iterator[Change]:
+        if before is not None and before.uid != now.uid:
+            yield self._dropped(key, before, before.version, is_stale=True)
+        kept = bytes(raw) if self._keeps_raw else b""
+        yield Change(Verb.PUT, self.resource.name, key, now.uid, now.version, now.object, raw=kept)
+
+    def _dropped(self, key: str, known: Known, version: str, *, is_stale: bool = False) -> Change:
+        return Change(Verb.DROP, self.resource.name, key, known.uid, version, known.object, is_stale)
+
+
+class Replacement:
+    """A whole list that is on its way, and takes the place of what a mirror knows once it is complete."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror = mirror
+        self._objects: dict[str, tuple[Known, Raw | bytes]] = {}
+
+    def add(self, raw: Raw | bytes) -> None:
+        """Add an object of the list."""
+        mirror = self._mirror
+        try:
+            identity = mirror._decoder.identify(raw)
+        except MalformedError as error:
+            mirror._report(str(error))
+            return
+        before = mirror._known.get(identity.key)
+        is_same = before is not None and before.uid == identity.uid
+        if is_same and before is not None and before.version == identity.version:
+            self._objects[identity.key] = before, b""
+            return
+        now = mirror._read(raw, identity)
+        if now is not None:
+            self._objects[identity.key] = now, bytes(raw) if mirror._keeps_raw else b""
+        elif is_same and before is not None:
+            # It is there, though nobody can read what it has become: what was known of it stands.
+            self._objects[identity.key] = before, b""
+
+    def remove(self, raw: Raw | bytes) -> None:
+        """Take out an object that went while the list was on its way."""
+        try:
+            identity = self._mirror._decoder.identify(raw)
+        except MalformedError as error:
+            self._mirror._report(str(error))
+            return
+        self._objects.pop(identity.key, None)
+
+    def finish(self) -> list[Change]:
+        """Put the list in place; return what changed by it: what is gone comes first."""
+        mirror = self._mirror
+        known, mirror._known = mirror._known, {key: now for key, (now, _) in self._objects.items()}
+        gone = [
+            mirror._dropped(key, before, before.version, is_stale=True)
+            for key, before in known.items()
+            if key not in self._objects
+        ]
+        changes = [
+            change
+            for key, (now, raw) in self._objects.items()
+            if (before := known.get(key)) is not now
+            for change in mirror._changed(key, before, now, raw)
+        ]
+        return gone + changes

@@ -1,0 +1,148 @@
+"""What became of a request to the API server: it was done, it was refused, or nobody knows.
+
+`Api` answers with one of the three, and never raises for an answer; what a server says is text from outside,
+so it is bounded and made visible here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Generic, TypeAlias, TypeVar
+
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder
+
+from kdsl.base.visible import visible
+from kdsl.live.http import Answer
+
+T = TypeVar("T", covariant=True)
+
+MAX_MESSAGE: Final = 8192
+"""The most characters of a server's message that are kept."""
+MAX_LOGGED: Final = 300
+_MAX_STATUS: Final = 1 << 20
+_MAX_SNIPPET: Final = 200
+_UID_FIELD: Final = "metadata.uid"
+_UID_TEXTS: Final = ("UID in precondition", "UID in the precondition")
+
+
+class _Cause(Struct, frozen=True):
+    field: str | None = ""
+
+
+class _Details(Struct, frozen=True, rename="camel"):
+    causes: list[_Cause] | None = None
+    retry_after_seconds: int = 0
+
+
+class _Status(Struct, frozen=True):
+    message: str | None = ""
+    reason: str | None = ""
+    details: _Details | None = None
+
+
+_STATUS: Final = Decoder(_Status)
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[T]):
+    """The server did what was asked."""
+
+    value: T
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The server answered that it did not. `fields` are those of the object that it finds fault with.
+
+    `message` is the server's text, as far as it is kept and printable.
+    """
+
+    status: int
+    reason: str
+    message: str
+    retry_after: float | None = None
+    fields: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(answer: Answer) -> Refused:
+        """Read a refusal; a body that is no Status (that of a proxy, say) is quoted."""
+        found = _status_of(answer.body)
+        if found is None or not found.message:
+            snippet = visible(answer.body[:_MAX_SNIPPET].decode("utf-8", "replace"))
+            message = f"the server answered {answer.status}" + (f": {snippet}" if snippet else "")
+            return Refused(answer.status, "", message, _retry_after(answer, None))
+        details = found.details
+        causes = (details.causes if details is not None else None) or ()
+        return Refused(
+            answer.status,
+            visible((found.reason or "")[:MAX_LOGGED]),
+            visible(found.message[:MAX_MESSAGE]),
+            _retry_after(answer, details),
+            tuple(cause.field for cause in causes if cause.field),
+        )
+
+    @property
+    def is_gone(self) -> bool:
+        """Tell whether there is no such object."""
+        return self.status == 404
+
+    @property
+    def is_conflict(self) -> bool:
+        """Tell whether somebody else changed the object first."""
+        return self.status == 409 and not self.is_recreated
+
+    @property
+    def is_recreated(self) -> bool:
+        """Tell whether there is another object under the name: its uid is not the one that was meant.
+
+        Preconditions answer 409, a uid in a patch 422.
+        """
+        if self.status == 422:
+            return _UID_FIELD in self.fields
+        return self.status == 409 and any(text in self.message for text in _UID_TEXTS)
+
+    @property
+    def text(self) -> str:
+        """The message for a log line."""
+        short = self.message if len(self.message) <= MAX_LOGGED else self.message[:MAX_LOGGED] + " ..."
+        return f"{self.status}: {short}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """There was no answer. With `may_be_done` the request may have been carried out all the same."""
+
+    reason: str
+    may_be_done: bool
+
+    @property
+    def text(self) -> str:
+        """The reason for a log line."""
+        return self.reason
+
+
+Result: TypeAlias = Done[T] | Refused | Lost
+"""What became of a request that gives a T."""
+
+
+def message_of(failure: Refused | Lost) -> str:
+    """Return what people are told of a failure: the server's text, or why there is none."""
+    return failure.message if isinstance(failure, Refused) else failure.reason
+
+
+def _status_of(body: bytes) -> _Status | None:
+    if len(body) > _MAX_STATUS:
+        return None
+    try:
+        return _STATUS.decode(body)
+    except (DecodeError, UnicodeDecodeError, RecursionError):
+        return None  # not a Status: the caller quotes it
+
+
+def _retry_after(answer: Answer, details: _Details | None) -> float | None:
+    """Return for how many seconds the server wants to be left alone."""
+    text = answer.headers.get("retry-after", "")
+    if text.isascii() and text.isdigit() and len(text) < 6:
+        return float(text)
+    return float(details.retry_after_seconds) if details is not None and details.retry_after_seconds else None

@@ -1,0 +1,298 @@
+"""One running scheduler: connection, watches, election, decisions, endpoints, reloads; for `kdsl run`."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from random import Random
+from typing import Any, Final
+
+from kdsl.app import Scheduler
+from kdsl.base.clock import SystemClock
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.errors import InvalidInputError
+from kdsl.config.configuration import OnInvalid
+from kdsl.hooks.context import PluginContext
+from kdsl.live.asking import ask
+from kdsl.live.assembly import LiveOptions, LiveScheduler
+from kdsl.live.client import Client
+from kdsl.live.comparisons import CanaryRun, ShadowRun
+from kdsl.live.connection import Connection
+from kdsl.live.decision_log import DecisionLog
+from kdsl.live.endpoints import Endpoints, Facts
+from kdsl.live.events import EventsApi
+from kdsl.live.explaining import PodExplainer
+from kdsl.live.http import NoAnswerError, Request
+from kdsl.live.inbox import Inbox
+from kdsl.live.leader import Leader
+from kdsl.live.loop import Gates
+from kdsl.live.measures import Measures
+from kdsl.live.options import RunOptions
+from kdsl.live.own_events import OwnEvents
+from kdsl.live.reload_reports import ReportedReloads
+from kdsl.live.reloading import Loaded, Reloader, keep_looking
+from kdsl.live.rights import Rights
+from kdsl.live.rule_sets import RuleSets, load
+from kdsl.live.watches import Watches
+from kdsl.obs.logs import about
+
+_LOOK_EVERY: Final = 0.05
+_FIRST_ANSWER: Final = 3.0
+"""Seconds that the first question may take."""
+_LOG: Final = logging.getLogger(__name__)
+
+
+class SchedulerProcess:
+    """A scheduler on the running event loop. `run` runs it until `stop` is called."""
+
+    def __init__(self, options: RunOptions, random: Random) -> None:
+        self.options, self._random = options, random
+        self.decisions = DecisionLog(time.time_ns, options.instance[:8])
+        self._stopping = asyncio.Event()
+        self._failure: InvalidInputError | None = None
+        self._shadow: ShadowRun | None = None
+        self._canary: CanaryRun | None = None
+        self.endpoints: Endpoints | None = None
+
+    def stop(self) -> None:
+        """Begin to end: nothing more is decided, what is under way is ended, the lease is given back."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Run until told to stop; raise InvalidInputError where files, access or rules cannot be used."""
+        connection = await Connection.open(self.options.access)
+        try:
+            await self._assemble(connection)
+            await self._run(connection)
+        finally:
+            connection.close()
+        if self._failure is not None:
+            raise self._failure
+
+    def report(self) -> str:
+        """Return what shadow or canary found, as a table; empty without them."""
+        return "\n\n".join(each.text() for each in (self._shadow, self._canary) if each is not None)
+
+    # ---- assembling --------------------------------------------------------------------------------------
+
+    async def _assemble(self, connection: Connection) -> None:
+        """Make all parts; nothing is asked of the cluster yet but which API takes events."""
+        options = self.options
+        self.measures = measures = Measures(str(connection.access.place), self.decisions)
+        client = connection.client(options.qps, options.burst, observer=measures.sent)
+        self.inbox = Inbox()
+        watching = connection.client(observer=measures.sent, part="watch")
+        self.watches = Watches(watching, connection.probe, self.inbox, self._random, measures.client)
+        self.leader = self._elect(connection)
+        self._synced = _Once(lambda: self.watches.is_ready)
+        gates = Gates(self._leads, self._synced)
+        live = LiveOptions(options.host, options.in_flight, await _events_api(client))
+        self.scheduler = LiveScheduler(self._make, self.inbox, client, gates, live, measures)
+        self.scheduler.loop.listen(measures)
+        self._explainer = PodExplainer(self.scheduler, lambda: self._sets.scheduler, self.ask, time.time_ns)
+        controller = self._sets.scheduler.tables[0].scheduler
+        self._own_events = OwnEvents(self.scheduler, options, controller, lambda: self.leader)
+        if options.is_shadow:
+            self._shadow = ShadowRun(self.scheduler, measures.comparisons)
+        if options.canary is not None:
+            self._canary = CanaryRun(self._sets.digests, options.canary.percent, measures.comparisons)
+            self.scheduler.loop.listen(self._canary)
+
+    def _make(self, context: PluginContext) -> Scheduler:
+        self._context, self._sets = context, load(self.options, context)
+        return self._sets.scheduler
+
+    def _elect(self, connection: Connection) -> Leader | None:
+        lease = self.options.lease
+        if lease is None or self.options.is_shadow:
+            return None
+        client = connection.client(
+            qps=0, timeout=lease.timeout, observer=self.measures.sent, part="leader-election", connections=2
+        )
+        metrics, identity = self.measures.leader(lease.name), self.options.identity
+        return Leader(client, SystemClock(), self._random, identity, lease, self._note_lead, metrics)
+
+    def _leads(self) -> bool:
+        if self.options.is_shadow:
+            return False
+        return self.leader is None or self.leader.may_bind()
+
+    def _note_lead(self, is_leader: bool) -> None:
+        text = "became leader" if is_leader else "stopped leading"
+        _LOG.info("%s %s", self.options.identity, text)
+        self._own_events.tell_lead(f"{self.options.identity} {text}")
+        if is_leader:
+            self.inbox.post(_look)
+
+    # ---- running -----------------------------------------------------------------------------------------
+
+    async def _run(self, connection: Connection) -> None:
+        made = self._sets.scheduler
+        self._follow(self._sets)
+        profiles = sorted({table.scheduler for table in made.tables})
+        _LOG.info("connected to %s", connection.access.place, extra=about(
+            instance=self.options.identity, rules=made.rules.digest[:12], schedulers=", ".join(profiles),
+            mode="shadow" if self.options.is_shadow else "",
+        ))  # fmt: skip
+        facts = self._facts()
+        if self.options.serving is not None:
+            rights = Rights(connection.client(part="rights", connections=8), time.monotonic)
+            self.endpoints = Endpoints(facts, self.options.serving, rights)
+            await self.endpoints.start()
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(work, name=name) for name, work in self._works().items()]
+            if self.endpoints is not None:
+                tasks.append(group.create_task(self.endpoints.refresh(), name="certificate"))
+            await self.scheduler.start()
+            if self.leader is not None:
+                tasks.append(group.create_task(self.leader.run(), name="leader"))
+            await self._stopping.wait()
+            facts.is_shutting_down = True
+            await self._end(tasks)
+
+    def _works(self) -> dict[str, Any]:
+        look = self._reloader().look
+        return {
+            "watches": self.watches.run(),
+            "heap": self._settle_heap(),
+            "reload": keep_looking(look, self.options.reload_every),
+        }
+
+    def _facts(self) -> Facts:
+        documents: dict[str, Callable[[], Mapping[str, Any]]] = {}
+        if self._shadow is not None:
+            documents["/shadow"] = self._shadow.document
+        if self._canary is not None:
+            documents["/canary"] = self._canary.document
+        return Facts(
+            self.scheduler,
+            self.inbox,
+            self.watches,
+            self.leader,
+            self.measures,
+            self.decisions,
+            lambda: self._sets.scheduler,
+            self._explainer,
+            documents,
+        )
+
+    async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
+        """End in order: decisions, bindings, then the lease; watches go on until the bindings are over."""
+        _LOG.info("stopping")
+        if not await self.scheduler.stop(self.options.drain):
+            _LOG.warning("bindings are abandoned: they took longer than %s s", self.options.drain)
+        self.inbox.close()
+        # Whoever goes on in this process must get rid of its garbage.
+        gc.unfreeze()
+        for task in tasks:
+            task.cancel()
+        self._explainer.close()
+        if self.endpoints is not None:
+            await self.endpoints.stop()
+
+    async def _settle_heap(self) -> None:
+        """Hide the cluster from the collector of garbage once it is known: looking through it takes long."""
+        while not self.watches.is_ready:
+            await asyncio.sleep(_LOOK_EVERY)
+        gc.collect()
+        gc.freeze()
+        known = self.scheduler.known
+        _LOG.info("the cluster is known: %s nodes, %s pods", len(known.nodes()), len(known.placed()))
+
+    # ---- other rules -------------------------------------------------------------------------------------
+
+    def _reloader(self) -> Reloader[RuleSets]:
+        on_loop = asyncio.get_running_loop().call_soon_threadsafe
+
+        def read() -> Loaded[RuleSets]:
+            sets = load(self.options, self._context)
+            return Loaded(sets, sets.diagnostics)
+
+        reports = ReportedReloads(self._take_over, self.measures.reloads, self._own_events, time.time)
+        return Reloader(lambda: self._sets.paths, read, _OnLoop(reports, self._refuse, on_loop))
+
+    def _take_over(self, sets: RuleSets) -> None:
+        """Decide by other rules from the next pod on."""
+        self._sets = sets
+        self._follow(sets)
+        self.scheduler.adopt(sets.scheduler)
+        if self._canary is not None:
+            self.inbox.post(partial(self._canary.begin, sets.digests))
+
+    def _follow(self, sets: RuleSets) -> None:
+        """Count for rule sets and watch what they read; nothing is decided until that is known.
+
+        The nodes' device plugins hear from now on of the devices that the rules share out.
+        """
+        self.scheduler.handshakes.use(sets.stock)
+        self.measures.adopt(sets.scheduler)
+        self._synced.reset()
+        self.watches.follow(sets.needs)
+
+    def _refuse(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        """End where the running configuration says so; else go on as before."""
+        if self._sets.scheduler.on_invalid is OnInvalid.EXIT:
+            self._failure = InvalidInputError(diagnostics)
+            self.stop()
+
+    async def ask(self, question: Callable[[], Any]) -> Any:
+        """Return the answer to a question that only the scheduling thread can answer."""
+        return await ask(self.inbox, question)
+
+
+class _Once:
+    """Tells whether something has come true since the last `reset`: from then on it is not asked again."""
+
+    def __init__(self, is_true: Callable[[], bool]) -> None:
+        self._is_true, self._was_true = is_true, False
+
+    def __call__(self) -> bool:
+        if not self._was_true:
+            self._was_true = self._is_true()
+        return self._was_true
+
+    def reset(self) -> None:
+        """Ask anew."""
+        self._was_true = False
+
+
+class _OnLoop:
+    """Hears of reloads on the thread that reads files, and tells of them on that of the event loop."""
+
+    def __init__(
+        self,
+        reports: ReportedReloads[RuleSets],
+        refuse: Callable[[tuple[Diagnostic, ...]], None],
+        on_loop: Callable[..., object],
+    ) -> None:
+        self._reports, self._refuse, self._on_loop = reports, refuse, on_loop
+
+    def applied(self, loaded: RuleSets, diagnostics: tuple[Diagnostic, ...]) -> None:
+        """Hear of rule sets that are to run."""
+        self._on_loop(self._reports.applied, loaded, diagnostics)
+
+    def refused(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        """Hear of a change that cannot be used."""
+        self._on_loop(self._reports.refused, diagnostics)
+        self._on_loop(self._refuse, diagnostics)
+
+
+def _look() -> None:
+    """Be a message: the loop looks at everything when it gets one."""
+
+
+async def _events_api(client: Client) -> EventsApi:
+    """Return where events are written to: core/v1 where there is no events.k8s.io/v1.
+
+    It is asked once and not waited for long: until then nothing listens that could say what is missing.
+    """
+    request = Request("GET", f"/apis/{EventsApi.EVENTS.value}")
+    try:
+        answer = await client.try_once(request, timeout=_FIRST_ANSWER)
+    except NoAnswerError:
+        return EventsApi.EVENTS
+    return EventsApi.CORE if answer.status == 404 else EventsApi.EVENTS

@@ -1,0 +1,115 @@
+"""The rights that a scheduler needs, from what its rules read and its plugins write: those, and no more.
+
+`kdsl rbac` prints them; `deploy/` holds what it prints for the shipped rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kdsl.check.model import RuleSet
+from kdsl.hooks.table import HookTable
+from kdsl.live.needs import Needs
+
+MOST_REASONS: Final = 3
+"""So many reasons are written for one resource; the others are counted."""
+_VOLUMES: Final = "VolumeBinding"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A rule of a role: what may be done to what, and why. `names` are those of the only objects, if any."""
+
+    groups: tuple[str, ...]
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    why: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunsAs:
+    """How a scheduler runs, as far as it concerns rights. `lease` is "" where it does not elect a leader.
+
+    Where it `asks_who_calls`, its own endpoints are open to whom the API server knows.
+    """
+
+    is_shadow: bool = False
+    lease: str = "kdsl"
+    asks_who_calls: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """Rights in all namespaces, and those in the scheduler's own."""
+
+    cluster: tuple[Grant, ...]
+    own: tuple[Grant, ...]
+
+
+def rights(needs: Needs, rules: RuleSet, tables: Sequence[HookTable], runs: RunsAs) -> Rights:
+    """Derive the rights of a scheduler that runs these profiles."""
+    cluster = [*_reads(needs)]
+    if not runs.is_shadow:
+        cluster += _writes(rules, tables)
+    if runs.asks_who_calls:
+        cluster += [
+            Grant(("authentication.k8s.io",), ("tokenreviews",), ("create",),
+                  ("who asks for metrics and explanations",)),
+            Grant(("authorization.k8s.io",), ("subjectaccessreviews",), ("create",), ("whether they may",)),
+        ]  # fmt: skip
+    own: tuple[Grant, ...] = ()
+    if runs.lease and not runs.is_shadow:
+        leases = ("coordination.k8s.io",), ("leases",)
+        own = (
+            Grant(*leases, ("create",), ("leader election: the first instance makes the lease",)),
+            Grant(*leases, ("get", "update"), ("leader election",), (runs.lease,)),
+        )
+    return Rights(tuple(cluster), own)
+
+
+def _reads(needs: Needs) -> Iterator[Grant]:
+    """Yield what is watched, a grant for each API group, with what reads each resource."""
+    groups: dict[str, dict[str, tuple[str, ...]]] = {}
+    for need in needs:
+        groups.setdefault(need.resource.group, {})[need.resource.name] = need.reasons
+    for group, resources in groups.items():
+        why = tuple(f"{name}: {_some(reasons)}" for name, reasons in sorted(resources.items()))
+        yield Grant((group,), tuple(sorted(resources)), ("list", "watch"), why)
+
+
+def _writes(rules: RuleSet, tables: Sequence[HookTable]) -> Iterator[Grant]:
+    core = ("",)
+    yield Grant(core, ("pods",), ("get",), ("a pod is read again where the answer to a write was lost",))
+    yield Grant(core, ("nodes",), ("get",), ("a node is looked at again before a pod is bound to it",))
+    yield Grant(core, ("pods/binding",), ("create",), ("pods get their nodes",))
+    yield Grant(core, ("pods/status",), ("patch",), ("why a pod waits, and the node it is promised",))
+    yield Grant(
+        ("", "events.k8s.io"), ("events",), ("create", "patch"), ("events of pods, reloads and leading",)
+    )
+    preemptions = sorted({table.preemption.plugin for table in tables if table.preemption is not None})
+    if preemptions:
+        yield Grant(core, ("pods",), ("delete",), (f"pods make room for others: {_listed(preemptions)}",))
+    if any(name == _VOLUMES for table in tables for name, _ in table.pre_binds):
+        volumes = ("persistentvolumeclaims", "persistentvolumes")
+        yield Grant(
+            core, volumes, ("get", "update"), (f"volumes are bound before their pod: plugin `{_VOLUMES}`",)
+        )
+    sharing = sorted(table.profile for table in tables if rules.profiles[table.profile].sharing is not None)
+    if sharing:
+        by = f"profile {_listed(sharing)}" if len(sharing) == 1 else f"profiles {_listed(sharing)}"
+        yield Grant(core, ("pods",), ("patch",), (f"annotations say which cards a pod gets: {by}",))
+        yield Grant(
+            core, ("nodes",), ("patch",), (f"locks of nodes, and handshakes with device plugins: {by}",)
+        )
+
+
+def _some(reasons: Sequence[str]) -> str:
+    more = len(reasons) - MOST_REASONS
+    return ", ".join(reasons[:MOST_REASONS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

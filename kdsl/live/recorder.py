@@ -1,0 +1,173 @@
+"""Records events, beside everything else: they are counted where they repeat, and dropped where there are too
+many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from kdsl.base.clock import Clock
+from kdsl.base.visible import visible
+from kdsl.live import bodies
+from kdsl.live.api import Api
+from kdsl.live.doorbell import Crew, Doorbell
+from kdsl.live.event_series import QUIET, REFRESH, Series, SeriesBook
+from kdsl.live.events import Event, EventsApi, event_name
+from kdsl.live.outcomes import Done, Lost, Refused, Result
+from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver, WriteOutcome
+
+CAPACITY: Final = 10_000
+"""The most events that wait."""
+IN_FLIGHT: Final = 32
+TRIES: Final = 12
+_PAUSE: Final = 10.0
+"""Seconds between tries where the server cannot be reached, up to a quarter longer."""
+_ALREADY_THERE: Final = 409
+_LOG: Final = logging.getLogger(__name__)
+
+
+class Recorder:
+    """Takes events from any thread, and has the API server keep them. `record` never blocks.
+
+    `jitter` gives random numbers from 0 to 1.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        clock: Clock,
+        events_api: EventsApi = EventsApi.EVENTS,
+        observer: WriteObserver = UNOBSERVED,
+        *,
+        capacity: int = CAPACITY,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._api, self._clock, self._observer = api, clock, observer
+        self._events_api, self._capacity, self._jitter = events_api, capacity, jitter
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[Event, int]] = deque()
+        self._last = 0
+        self._book = SeriesBook()
+        self._late: deque[Series] = deque()
+        self._doorbell = Doorbell(self._look)
+        self._crew = Crew("event recorder", IN_FLIGHT, self._look)
+        self._tending: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to record, on the event loop that runs now."""
+        self._tending = asyncio.get_running_loop().create_task(self._tend(), name="event series")
+        self._doorbell.connect()
+
+    def record(self, event: Event) -> bool:
+        """Have an event recorded soon; False where too many wait: then it is dropped, and counted."""
+        with self._lock:
+            is_full = len(self._waiting) >= self._capacity
+            if not is_full:
+                # Two events of one nanosecond would have one name.
+                self._last = max(self._clock.now(), self._last + 1)
+                self._waiting.append((event, self._last))
+            length = len(self._waiting)
+        if is_full:
+            self._observer.count(Write.EVENT, WriteOutcome.DROPPED)
+            return False
+        self._observer.queue(Write.EVENT, length)
+        self._doorbell.ring()
+        return True
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether nothing waits and nothing is under way."""
+        return not self._waiting and not self._late and self._crew.is_idle
+
+    async def close(self) -> None:
+        """End what is under way, and take nothing more up."""
+        self._doorbell.disconnect()
+        if self._tending is not None:
+            self._tending.cancel()
+            await asyncio.gather(self._tending, return_exceptions=True)
+        self._waiting.clear()
+        self._late.clear()
+        await self._crew.close()
+
+    def _look(self) -> None:
+        """Count what waits, and send what is due, as much as there is room for."""
+        while self._crew.has_room:
+            series = self._next()
+            if series is None:
+                return
+            if not series.is_sending:
+                series.is_sending = True
+                self._crew.start(self._send(series))
+
+    def _next(self) -> Series | None:
+        now = asyncio.get_running_loop().time()
+        while self._waiting:
+            event, time = self._waiting.popleft()
+            self._observer.queue(Write.EVENT, len(self._waiting))
+            series = self._book.note(event, event_name(event.regarding.name, time), time, now)
+            if series.is_due and not series.is_sending:
+                return series
+            self._observer.count(Write.EVENT, WriteOutcome.SUPERSEDED)
+        return self._late.popleft() if self._late else None
+
+    async def _send(self, series: Series) -> None:
+        """Tell the server of a series, and again where it became one meanwhile."""
+        try:
+            while True:
+                count = series.count if series.sent else 1
+                result = await self._patiently(series, count)
+                if not isinstance(result, Done):
+                    self._give_up(series, result)
+                    return
+                series.sent = count
+                self._observer.count(Write.SERIES if count > 1 else Write.EVENT, WriteOutcome.DONE)
+                if not series.is_due:
+                    return
+        finally:
+            series.is_sending = False
+
+    async def _patiently(self, series: Series, count: int) -> Result[None]:
+        """Tell the server, and wait for it where it cannot be reached; an answer is the end of it."""
+        result = await self._tell(series, count)
+        for _ in range(TRIES - 1):
+            if not isinstance(result, Lost):
+                break
+            await asyncio.sleep(_PAUSE * (1 + self._jitter() / 4))
+            result = await self._tell(series, count)
+            if isinstance(result, Refused) and result.status == _ALREADY_THERE:
+                return Done(None)  # the try whose answer was lost made it
+        return result
+
+    async def _tell(self, series: Series, count: int) -> Result[None]:
+        event, api = series.event, self._events_api
+        if count > 1:
+            patch = bodies.series_patch(count, series.seen_at, api)
+            result = await self._api.patch_event(event.namespace, series.name, patch, api)
+            if not (isinstance(result, Refused) and result.is_gone):
+                return result
+        body = bodies.event(event, series.name, series.made_at, api, count, series.seen_at)
+        return await self._api.post_event(event.namespace, body, api)
+
+    def _give_up(self, series: Series, failure: Refused | Lost) -> None:
+        self._book.forget(series)
+        self._observer.count(Write.EVENT, WriteOutcome.FAILED)
+        about = visible(f"{series.event.namespace}/{series.event.regarding.name}")
+        _LOG.warning("event %s of %s is not recorded: %s", series.event.reason, about, failure.text)
+
+    async def _tend(self) -> None:
+        """Bring series up to date now and then, and end the quiet ones."""
+        rounds = int(REFRESH / QUIET)
+        while True:
+            for number in range(rounds):
+                await asyncio.sleep(QUIET)
+                now = asyncio.get_running_loop().time()
+                self._late.extend(self._book.finish(now))
+                if number == rounds - 1:
+                    self._late.extend(self._book.behind())
+                self._look()

@@ -1,0 +1,43 @@
+"""Repeats requests that may be repeated: those that come to the same however often they are carried out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+from kdsl.live.outcomes import Lost, Refused, Result
+
+T = TypeVar("T")
+
+DELAYS: Final = (0.01, 0.05, 0.25)
+"""Seconds before the second, third and fourth try."""
+_PASSING: Final = (409, 500, 503)
+
+
+def may_pass(result: Result[T]) -> bool:
+    """Tell whether the same request may succeed a little later."""
+    match result:
+        case Lost():
+            return True
+        case Refused():
+            return result.status in _PASSING and not result.is_recreated
+    return False
+
+
+async def repeated(
+    call: Callable[[], Awaitable[Result[T]]], goes_on: Callable[[], bool] = lambda: True
+) -> Result[T]:
+    """Make a request up to four times, while it may pass and somebody still wants it; give the last outcome.
+
+    An answer with a time to wait was waited for by the sender already.
+    """
+    result = await call()
+    for delay in DELAYS:
+        if not may_pass(result):
+            break
+        await asyncio.sleep(delay)
+        if not goes_on():
+            break
+        result = await call()
+    return result

@@ -1,0 +1,104 @@
+"""What a process decides by: one rule set, or two side by side; read from files, again when they change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from kdsl.app import Scheduler, devices_in_use
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.ports import Router
+from kdsl.hooks.context import PluginContext
+from kdsl.hooks.faults import Fault
+from kdsl.live.canary import Side, side_of
+from kdsl.live.needs import Needs, merged, needs
+from kdsl.live.options import CanaryOptions, RunOptions
+from kdsl.plan.devices.stock import Stock
+
+CANARY: Final = " (canary)"
+"""What the names of profiles of the canary's rules end with."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSets:
+    """What is decided by, what that needs to see, and the files that it comes from.
+
+    `digests` are those of the rule sets by side; the canary's is not there without one. `stock` tells the
+    cards of nodes to whoever looks after handshakes.
+    """
+
+    scheduler: Scheduler
+    needs: Needs
+    paths: tuple[Path, ...]
+    digests: Mapping[Side, str] = field(default_factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
+    stock: Stock | None = None
+
+
+def load(options: RunOptions, context: PluginContext) -> RuleSets:
+    """Read everything and build it; raise InvalidInputError with all that is wrong."""
+    stable = options.sources.load(context)
+    own = RuleSets(
+        stable.scheduler,
+        _needs(stable.scheduler),
+        stable.paths,
+        {Side.STABLE: stable.scheduler.rules.digest},
+        stable.diagnostics,
+        _stock(stable.scheduler),
+    )
+    return own if options.canary is None else _beside(own, options.canary, context)
+
+
+def _beside(stable: RuleSets, options: CanaryOptions, context: PluginContext) -> RuleSets:
+    """Return two rule sets as one scheduler."""
+    loaded = options.sources.load(context)
+    canary, digest = loaded.scheduler, loaded.scheduler.rules.digest
+    tables = tuple(replace(table, profile=table.profile + CANARY, rules=digest) for table in canary.tables)
+    router = CanaryRouter(stable.scheduler.router, canary.router, options.percent)
+    return RuleSets(
+        replace(stable.scheduler, tables=(*stable.scheduler.tables, *tables), router=router),
+        merged(stable.needs, _needs(canary)),
+        (*stable.paths, *loaded.paths),
+        {**stable.digests, Side.CANARY: digest},
+        (*stable.diagnostics, *loaded.diagnostics),
+        stable.stock or _stock(canary),
+    )
+
+
+def _stock(made: Scheduler) -> Stock | None:
+    schedulers = {table.scheduler for table in made.tables}
+    devices = devices_in_use(made.rules, made.settings, schedulers)
+    return None if devices is None else devices.stock
+
+
+def _needs(made: Scheduler) -> Needs:
+    return needs(made.rules, made.tables, keeps_raw=made.settings.shows_manifests)
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryRouter:
+    """Gives each pod the profile that its side has for it: a `Router`."""
+
+    stable: Router
+    canary: Router
+    percent: float
+
+    def profile_of(self, pod: PodInfo) -> str | None:
+        """Return the name of the profile; None where the rules of the pod's side do not take it."""
+        if side_of(pod, self.percent) is Side.STABLE:
+            return self.stable.profile_of(pod)
+        name = self.canary.profile_of(pod)
+        return None if name is None else name + CANARY
+
+    def faults_of(self, pod: PodInfo) -> tuple[Fault, ...]:
+        """Return what went wrong where the profile was looked for."""
+        router = self.stable if side_of(pod, self.percent) is Side.STABLE else self.canary
+        return router.faults_of(pod)
+
+
+def side_of_profile(profile: str) -> Side:
+    """Return the side that a profile belongs to."""
+    return Side.CANARY if profile.endswith(CANARY) else Side.STABLE

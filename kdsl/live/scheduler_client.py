@@ -1,0 +1,174 @@
+"""Asks a running scheduler about a pod: the other end of `serving`, for `kdsl explain`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.errors import InvalidInputError
+from kdsl.base.visible import visible
+from kdsl.live.access import Access
+from kdsl.live.client import Credentials
+from kdsl.live.codes import AccessCode
+from kdsl.live.connection import Connection
+from kdsl.live.credentials import TokenFile
+from kdsl.live.http import Answer, NoAnswerError, Request
+from kdsl.live.outcomes import Refused
+from kdsl.live.pool import Place
+from kdsl.live.questions import Explained, Question
+from kdsl.live.tls import Tls, Trust
+
+WITHIN: Final = 30.0
+"""Seconds for connection and answer: the scheduler gives up on an explanation after 20."""
+PORT: Final = 10259
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerAddress:
+    """Where a scheduler serves: an `https` URL. Its certificate is checked by `authority` and `server_name`.
+
+    `is_insecure` takes any certificate. `token_file` holds a token in place of that of the kubeconfig.
+    """
+
+    url: str
+    authority: Path | None = None
+    server_name: str = ""
+    is_insecure: bool = False
+    token_file: Path | None = None
+
+
+class _Problem(msgspec.Struct, frozen=True):
+    code: str = ""
+    title: str = ""
+    where: str = ""
+    help: tuple[str, ...] = ()
+
+
+class _Problems(msgspec.Struct, frozen=True):
+    diagnostics: tuple[_Problem, ...] = ()
+
+
+class _Answered(msgspec.Struct, frozen=True, rename="camel"):
+    outcome: str
+    standing: str
+    node: str = ""
+    has_faults: bool = False
+    rules: str = ""
+    text: str = ""
+    explanation: dict[str, Any] | None = None
+
+
+async def ask_scheduler(
+    address: SchedulerAddress, access: Access | None, namespace: str, name: str, question: Question
+) -> Explained:
+    """Return what the scheduler at an address says of a pod; `access` has the token to show there.
+
+    Raises InvalidInputError where there is no answer, a refusal, or no such pod.
+    """
+    clock = asyncio.get_running_loop().time
+    credentials = await _credentials(address, access)
+    trust = Trust(address.authority, is_blind=address.is_insecure)
+    place = _place(address)
+    tls = Tls(trust, lambda: None, clock)
+    connection = Connection(Access(place, "", tls, credentials, address.url))
+    path = f"/explain/{quote(namespace, safe='')}/{quote(name, safe='')}"
+    request = Request("GET", path, query=question.pairs())
+    try:
+        answer = await connection.client(qps=0, part="explain").try_once(request, timeout=WITHIN)
+    except NoAnswerError as error:
+        raise _no_answer(address, error) from None
+    finally:
+        connection.close()
+    return _read(address, answer, f"{namespace}/{name}")
+
+
+async def _credentials(address: SchedulerAddress, access: Access | None) -> Credentials:
+    """Return whose token is shown: nothing but tokens is, for nothing else says who asks there."""
+    if address.token_file is not None:
+        return TokenFile(address.token_file, asyncio.get_running_loop().time)
+    if access is None:
+        title, where = "there is no token to show to the scheduler", address.url
+    else:
+        if (await access.credentials.header()).startswith("Bearer "):
+            return access.credentials
+        title, where = "the user of the kubeconfig has no token to show to the scheduler", access.where
+    help_ = ("`kubectl create token SERVICEACCOUNT > FILE` and `--token-file FILE` give one",)
+    raise InvalidInputError([Diagnostic(AccessCode.CREDENTIALS, title, where=where, help=help_)])
+
+
+def _place(address: SchedulerAddress) -> Place:
+    try:
+        parts = urlsplit(address.url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        parts, host, port = urlsplit(""), None, None
+    if not host or parts.scheme != "https" or parts.path.strip("/") or parts.query or parts.username:
+        title = f"`{address.url}` is no address of a scheduler"
+        help_ = ("write it as https://HOST:PORT",)
+        raise InvalidInputError([Diagnostic(AccessCode.NO_ANSWER, title, where="--server", help=help_)])
+    return Place(host, port or PORT, address.server_name)
+
+
+def _no_answer(address: SchedulerAddress, error: NoAnswerError) -> InvalidInputError:
+    if "certificate" in error.reason:
+        help_ = "name who signed it with `--server-ca`; where its port is forwarded, `--insecure` will do"
+    else:
+        help_ = f"see that it runs; `kubectl -n kube-system port-forward POD {PORT}` brings its port here"
+    return InvalidInputError(
+        [Diagnostic(AccessCode.NO_ANSWER, error.reason, where=address.url, help=(help_,))]
+    )
+
+
+def _read(address: SchedulerAddress, answer: Answer, pod: str) -> Explained:
+    if answer.is_success:
+        try:
+            told = msgspec.json.decode(answer.body, type=_Answered)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            title = "what answers there explains no pods"
+            raise _problem(AccessCode.NO_ANSWER, title, address.url, "is it a scheduler of kdsl?") from None
+        return Explained(
+            told.outcome, told.node, told.has_faults, told.standing, told.rules, told.text, told.explanation
+        )
+    if answer.status == 400:
+        raise InvalidInputError(_problems(address, answer))
+    if answer.status in (401, 403):
+        help_ = "who may get a pod may have it explained: `kubectl auth can-i get pods -n NAMESPACE`"
+        title = "the scheduler does not know who asks" if answer.status == 401 else _text(answer)
+        raise _problem(AccessCode.REFUSED, title, address.url, help_)
+    if answer.status == 404:
+        title = f"the scheduler knows no pod `{pod}`"
+        raise _problem(AccessCode.NOT_FOUND, title, address.url, "pods that have finished are not known")
+    raise _problem(AccessCode.NO_ANSWER, _text(answer), address.url, "")
+
+
+def _problems(address: SchedulerAddress, answer: Answer) -> tuple[Diagnostic, ...]:
+    try:
+        found = msgspec.json.decode(answer.body, type=_Problems).diagnostics
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        found = ()
+    told = tuple(Diagnostic(each.code, each.title, where=each.where, help=each.help) for each in found)
+    return told or (Diagnostic(AccessCode.NO_ANSWER, _text(answer), where=address.url),)
+
+
+def _text(answer: Answer) -> str:
+    """Return the message of a refusal; the text of one that is no `Status` begins with its code."""
+    found: Mapping[str, Any] | None
+    try:
+        found = msgspec.json.decode(answer.body, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        found = None
+    if found is not None:
+        return Refused.of(answer).message
+    text = visible(answer.body[:200].decode("utf-8", "replace").strip())
+    return text or f"the server answered {answer.status}"
+
+
+def _problem(code: AccessCode, title: str, where: str, help_: str) -> InvalidInputError:
+    return InvalidInputError([Diagnostic(code, title, where=where, help=(help_,) if help_ else ())])

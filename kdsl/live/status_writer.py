@@ -1,0 +1,255 @@
+"""Writes what is to be seen in pods' status: why they wait, and which node they are promised.
+
+The scheduling thread leaves wishes and goes on. For one pod the newest counts; wishes for many pods wait
+here, as many as there is room for, and never in the way of bindings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec.structs import replace
+
+from kdsl.base.clock import Clock
+from kdsl.base.visible import visible
+from kdsl.live.api import Api, SeenPod
+from kdsl.live.changes import LivePod
+from kdsl.live.conditions import StatusWish, patch_for, whole_patch
+from kdsl.live.doorbell import Crew, Doorbell
+from kdsl.live.outcomes import Done, Lost, Refused, Result
+from kdsl.live.retries import repeated
+from kdsl.live.timestamps import to_seconds
+from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver, WriteOutcome
+
+IN_FLIGHT: Final = 32
+CAPACITY: Final = 20_000
+"""The most pods whose status waits to be written."""
+_AWAY: Final = 1.0
+"""Seconds that a wish rests where the server cannot be reached."""
+_REMEMBERED: Final = 20_000
+_SETTLE: Final = 0.005
+_SERVER_FAULT: Final = 500
+_BOUND_FIELD: Final = "status.nominatedNodeName"
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    pod: LivePod
+    wish: StatusWish
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What a pod was made to say, while the watch still shows it at `version`."""
+
+    version: str
+    seen: SeenPod
+
+
+class StatusWriter:
+    """Carries wishes for pods' status to the API server, each pod's one after the other.
+
+    `submit` and `forget` may be called from any thread, and never block.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        clock: Clock,
+        observer: WriteObserver = UNOBSERVED,
+        *,
+        in_flight: int = IN_FLIGHT,
+        capacity: int = CAPACITY,
+    ) -> None:
+        self._api, self._clock, self._observer, self._capacity = api, clock, observer, capacity
+        self._lock = threading.Lock()
+        self._pending: dict[str, _Pending] = {}
+        self._running: set[str] = set()
+        self._unwanted: set[str] = set()
+        self._written: dict[str, _Written] = {}
+        self._unsure: dict[str, None] = {}
+        self._doorbell = Doorbell(self._look)
+        self._crew = Crew("status writer", in_flight, self._look)
+
+    def start(self) -> None:
+        """Begin to write, on the event loop that runs now."""
+        self._doorbell.connect()
+
+    def submit(self, pod: LivePod, wish: StatusWish) -> bool:
+        """Have a wish granted soon; `pod` is what the watch knows of the pod now.
+
+        False where there is no room: the next attempt of the pod will wish again. A pod that is bound has
+        nothing to wish for.
+        """
+        if pod.info.node_name:
+            self._observer.count(Write.STATUS, WriteOutcome.SKIPPED)
+            return True
+        uid = pod.info.uid
+        with self._lock:
+            before = self._pending.get(uid)
+            is_full = before is None and len(self._pending) >= self._capacity
+            if not is_full:
+                self._pending[uid] = _Pending(pod, wish if before is None else wish.over(before.wish))
+            length = len(self._pending)
+        if before is not None:
+            self._observer.count(Write.STATUS, WriteOutcome.SUPERSEDED)
+        if is_full:
+            self._observer.count(Write.STATUS, WriteOutcome.DROPPED)
+            return False
+        self._observer.queue(Write.STATUS, length)
+        self._doorbell.ring()
+        return True
+
+    def forget(self, uid: str) -> None:
+        """Write nothing more for a pod that is bound or gone."""
+        with self._lock:
+            found = self._pending.pop(uid, None)
+            self._written.pop(uid, None)
+            self._unsure.pop(uid, None)
+            if uid in self._running:
+                self._unwanted.add(uid)
+        if found is not None:
+            self._observer.count(Write.STATUS, WriteOutcome.SKIPPED)
+
+    def forget_all(self) -> None:
+        """Write nothing more of what was wished for so far: somebody else leads now."""
+        with self._lock:
+            skipped = len(self._pending)
+            self._pending.clear()
+            self._written.clear()
+            self._unsure.clear()
+            self._unwanted |= self._running
+        for _ in range(skipped):
+            self._observer.count(Write.STATUS, WriteOutcome.SKIPPED)
+
+    async def settled(self, uid: str) -> None:
+        """Wait until nothing is under way for a pod.
+
+        A condition of before must not come after its binding.
+        """
+        while uid in self._running:
+            await asyncio.sleep(_SETTLE)
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether nothing waits and nothing is under way."""
+        with self._lock:
+            return not self._pending and not self._running
+
+    async def close(self) -> None:
+        """End what is under way, and take nothing more up."""
+        self._doorbell.disconnect()
+        with self._lock:
+            self._pending.clear()
+        await self._crew.close()
+
+    def _look(self) -> None:
+        """Start to write for as many pods as there is room for."""
+        while self._crew.has_room:
+            pending = self._take()
+            if pending is None:
+                return
+            self._crew.start(self._write(pending))
+
+    def _take(self) -> _Pending | None:
+        """Return what waits longest of the pods that have nothing under way."""
+        with self._lock:
+            uid = next((uid for uid in self._pending if uid not in self._running), None)
+            if uid is None:
+                return None
+            self._running.add(uid)
+            pending = self._pending.pop(uid)
+            length = len(self._pending)
+        self._observer.queue(Write.STATUS, length)
+        return pending
+
+    async def _write(self, pending: _Pending) -> None:
+        try:
+            await self._grant(pending)
+        finally:
+            with self._lock:
+                self._running.discard(pending.pod.info.uid)
+                self._unwanted.discard(pending.pod.info.uid)
+
+    async def _grant(self, pending: _Pending) -> None:
+        pod = self._as_written(pending.pod)
+        patch = self._patch(pod, pending.wish)
+        if patch is None:
+            self._observer.count(Write.STATUS, WriteOutcome.SKIPPED)
+            return
+        uid = pod.info.uid
+        result = await repeated(lambda: self._try(pod, patch), lambda: self._is_wanted(uid))
+        match result:
+            case Done():
+                self._remember(uid, _Written(pending.pod.version, result.value))
+                self._observer.count(Write.STATUS, WriteOutcome.DONE)
+            case Refused():
+                self._observer.count(Write.STATUS, self._judge(pod, result))
+            case Lost():
+                self._observer.count(Write.STATUS, WriteOutcome.LOST)
+                await asyncio.sleep(_AWAY)
+                self._put_back(pending)
+
+    def _is_wanted(self, uid: str) -> bool:
+        """Tell whether what failed is to be tried again: nothing newer waits, and nobody forgot it."""
+        with self._lock:
+            return uid not in self._pending and uid not in self._unwanted
+
+    def _patch(self, pod: LivePod, wish: StatusWish) -> bytes | None:
+        now = to_seconds(self._clock.now())
+        return (whole_patch if pod.info.uid in self._unsure else patch_for)(pod, wish, now)
+
+    async def _try(self, pod: LivePod, patch: bytes) -> Result[SeenPod]:
+        """Send a patch; one that may have been carried out unseen leaves the status unknown until one was."""
+        result = await self._api.patch_status(pod.info, patch)
+        if isinstance(result, Lost) or (isinstance(result, Refused) and result.status >= _SERVER_FAULT):
+            with self._lock:
+                self._unsure[pod.info.uid] = None
+                if len(self._unsure) > _REMEMBERED:
+                    del self._unsure[next(iter(self._unsure))]
+        return result
+
+    def _judge(self, pod: LivePod, refused: Refused) -> WriteOutcome:
+        """Say what a refusal means: the pod is gone, or another, or bound, or the patch failed."""
+        if refused.is_gone or refused.is_recreated or _BOUND_FIELD in refused.fields:
+            return WriteOutcome.SKIPPED
+        with self._lock:
+            if pod.info.uid in self._pending:
+                return WriteOutcome.SUPERSEDED
+        _LOG.warning("status of pod %s is not written: %s", visible(pod.info.key), refused.text)
+        return WriteOutcome.FAILED
+
+    def _put_back(self, pending: _Pending) -> None:
+        """Let a wish wait until the server is back, unless there is a newer one."""
+        with self._lock:
+            newer = self._pending.get(pending.pod.info.uid)
+            if pending.pod.info.uid in self._unwanted:
+                return
+            if newer is None:
+                self._pending[pending.pod.info.uid] = pending
+            else:
+                wish = newer.wish.over(pending.wish)
+                self._pending[pending.pod.info.uid] = _Pending(newer.pod, wish)
+
+    def _as_written(self, pod: LivePod) -> LivePod:
+        """Return the pod as the last patch left it, where the watch does not show that yet."""
+        with self._lock:
+            written = self._written.get(pod.info.uid)
+        if written is None or written.version != pod.version:
+            return pod
+        seen = written.seen
+        info = replace(pod.info, nominated_node_name=seen.nominated)
+        return replace(pod, info=info, conditions=seen.conditions, generation=seen.generation)
+
+    def _remember(self, uid: str, written: _Written) -> None:
+        with self._lock:
+            self._unsure.pop(uid, None)
+            self._written.pop(uid, None)
+            self._written[uid] = written
+            if len(self._written) > _REMEMBERED:
+                del self._written[next(iter(self._written))]

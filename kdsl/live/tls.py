@@ -1,0 +1,138 @@
+"""TLS to the API server: whom to trust, and the certificate to show. Files that change are read again.
+
+`access` makes it, `pool` asks it for each connection.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.errors import InvalidInputError
+from kdsl.live.codes import AccessCode
+from kdsl.live.content_files import as_file
+from kdsl.live.small_files import Stamp, read_small, stamp
+
+CHECK_EVERY: Final = 10.0
+"""Seconds between two looks at the files."""
+
+Pem: TypeAlias = Path | bytes
+"""A file, or what would stand in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCertificate:
+    """A certificate with its chain, and the key to it."""
+
+    chain: Pem
+    key: Pem
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Whose certificates count: those of an `authority`, None for those of the system.
+
+    One that `is_blind` takes any certificate, which only tests should do.
+    """
+
+    authority: Pem | None = None
+    is_blind: bool = False
+
+
+class Tls:
+    """What a connection needs: one SSL context, made anew when a file has changed.
+
+    `certificate` returns the certificate to show at the time. Raises InvalidInputError where the context
+    cannot be made; one that was made stays in use where the files are broken later.
+    """
+
+    def __init__(
+        self, trust: Trust, certificate: Callable[[], ClientCertificate | None], clock: Callable[[], float]
+    ) -> None:
+        self._trust = trust
+        self._certificate = certificate
+        self._clock = clock
+        self._seen = self._look()
+        self._context = self._make()
+        self._looked_at = clock()
+        self.error = ""
+        """Why files that have changed could not be used."""
+
+    def context(self) -> ssl.SSLContext:
+        """Return the context for a connection that is made now."""
+        now = self._clock()
+        if now - self._looked_at < CHECK_EVERY:
+            return self._context
+        self._looked_at = now
+        seen = self._look()
+        if seen != self._seen:
+            try:
+                self._context, self.error = self._make(), ""
+            except InvalidInputError as error:
+                self.error = str(error)  # a rotation that is not complete: looked at again
+            else:
+                self._seen = seen
+        return self._context
+
+    def _look(self) -> tuple[object, ...]:
+        shown = self._certificate()
+        pems = (self._trust.authority, *((shown.chain, shown.key) if shown else ()))
+        return tuple(_seen(pem) for pem in pems)
+
+    def _make(self) -> ssl.SSLContext:
+        # Not `create_default_context`: newer Pythons make it refuse authorities as clusters have them.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        if self._trust.is_blind:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        elif self._trust.authority is None:
+            context.load_default_certs()
+        else:
+            _trust(context, self._trust.authority)
+        shown = self._certificate()
+        if shown is not None:
+            _show(context, shown)
+        return context
+
+
+def _seen(pem: Pem | None) -> bytes | Stamp:
+    return stamp(pem) if isinstance(pem, Path) else pem
+
+
+def _trust(context: ssl.SSLContext, authority: Pem) -> None:
+    try:
+        context.load_verify_locations(cadata=_content(authority, "the certificate authority").decode("ascii"))
+    except (ssl.SSLError, ValueError) as error:
+        raise _unusable("the certificate authority", authority, error) from None
+
+
+def _show(context: ssl.SSLContext, shown: ClientCertificate) -> None:
+    chain = _content(shown.chain, "the client certificate")
+    key = _content(shown.key, "the client key")
+    try:
+        # The library takes files only. What was read and found small is what is loaded.
+        with as_file(chain) as chain_file, as_file(key) as key_file:
+            context.load_cert_chain(chain_file, key_file, password=_no_password)
+    except (OSError, ValueError) as error:
+        raise _unusable("the client certificate or its key", shown.chain, error) from None
+
+
+def _content(pem: Pem, what: str) -> bytes:
+    return read_small(pem, what, AccessCode.CREDENTIALS) if isinstance(pem, Path) else pem
+
+
+def _unusable(what: str, pem: Pem, error: Exception) -> InvalidInputError:
+    where = str(pem) if isinstance(pem, Path) else ""
+    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+    title = f"{what} cannot be used: {reason}"
+    help_ = ("it must be PEM, the key without a password",)
+    return InvalidInputError([Diagnostic(AccessCode.CREDENTIALS, title, where=where, help=help_)])
+
+
+def _no_password() -> str:
+    raise ValueError("the key is encrypted")

@@ -1,0 +1,143 @@
+"""All that is watched of a cluster: a reflector for each resource that is needed, and how they are doing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+
+from kdsl.live.changes import Change
+from kdsl.live.health import ResourceHealth, SilentObserver, WatchObserver
+from kdsl.live.inbox import Inbox
+from kdsl.live.mirror import Mirror
+from kdsl.live.needs import Needs
+from kdsl.live.recovery import Recovery
+from kdsl.live.reflector import BRISK_TIMES, DEFAULT_TIMES, Reflector, Source, WatchTimes
+from kdsl.live.resources import NODES, PODS, ApiResource
+from kdsl.live.standing import Standing
+
+_ESSENTIAL = frozenset({PODS.name, NODES.name})
+"""Without these nothing can be decided: that a server does not have them is a failure, and that it says
+nothing of them any more is found out sooner than of others.
+"""
+
+
+class _Followed:
+    """A resource that is followed."""
+
+    def __init__(self, resource: ApiResource, standing: Standing, mirror: Mirror) -> None:
+        self.resource = resource
+        self.standing = standing
+        self.mirror = mirror
+        self.task: asyncio.Task[None] | None = None
+
+
+class Watches:
+    """Follows resources and puts what changes into an inbox.
+
+    `probe` asks whether the server is back. `times` hold for all resources; None: pods and nodes are watched
+    for less than a minute at a time, others for minutes. All but `health` and `is_ready` is for the thread of
+    the loop.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        probe: Callable[[], Awaitable[bool]],
+        inbox: Inbox,
+        random: Random,
+        observer: WatchObserver | None = None,
+        times: WatchTimes | None = None,
+    ) -> None:
+        self._source = source
+        self._inbox = inbox
+        self._random = random
+        self._observer: WatchObserver = observer if observer is not None else SilentObserver()
+        self._times = times
+        self._recovery = Recovery(probe, random)
+        self._followed: dict[str, _Followed] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self._keeps_raw = False
+
+    def follow(self, needs: Needs) -> None:
+        """Follow what is needed from now on, and nothing else: what is not any more is dropped.
+
+        Where the text of objects is needed that was not before, everything is listed anew.
+        """
+        wanted = {resource.name: resource for resource in needs.resources}
+        for name in [each for each in self._followed if each not in wanted]:
+            self._drop(self._followed.pop(name))
+        if needs.keeps_raw and not self._keeps_raw:
+            for followed in self._followed.values():
+                self._renew(followed)
+        self._keeps_raw = needs.keeps_raw
+        for name, resource in wanted.items():
+            if name not in self._followed:
+                self._followed[name] = self._begin(resource)
+
+    async def run(self) -> None:
+        """Follow until the task is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                for followed in self._followed.values():
+                    self._start(followed)
+                await asyncio.Event().wait()
+            finally:
+                self._group = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether all that there was at the beginning has been handled by the scheduling thread."""
+        health = self.health
+        return bool(health) and all(each.is_ready for each in health)
+
+    @property
+    def health(self) -> tuple[ResourceHealth, ...]:
+        """How each resource is doing."""
+        done = self._inbox.done
+        return tuple(each.standing.health(done) for each in tuple(self._followed.values()))
+
+    def _begin(self, resource: ApiResource) -> _Followed:
+        clock = asyncio.get_running_loop().time
+        is_essential = resource.name in _ESSENTIAL
+        standing = Standing(resource.name, self._observer, clock, can_be_absent=not is_essential)
+        mirror = Mirror(resource, standing.malformed, keeps_raw=self._keeps_raw)
+        followed = _Followed(resource, standing, mirror)
+        self._start(followed)
+        return followed
+
+    def _start(self, followed: _Followed) -> None:
+        if self._group is None:
+            return
+        name = followed.resource.name
+        usual = BRISK_TIMES if name in _ESSENTIAL else DEFAULT_TIMES
+        reflector = Reflector(
+            followed.mirror,
+            self._source,
+            self._inbox.put,
+            followed.standing,
+            self._recovery,
+            # Each has its own, so that what one draws does not depend on the others.
+            Random(self._random.random()),
+            self._times or usual,
+        )
+        followed.task = self._group.create_task(reflector.run(), name=f"watch {name}")
+
+    def _drop(self, followed: _Followed) -> None:
+        """Stop following a resource, and say that its objects are gone: nobody reads them any more."""
+        if followed.task is not None:
+            followed.task.cancel()
+        changes = followed.mirror.replacement().finish()
+        if changes and self._group is not None:
+            self._group.create_task(self._put(changes), name=f"drop {followed.resource.name}")
+
+    def _renew(self, followed: _Followed) -> None:
+        """List a resource anew, so that each object comes once more, with its text."""
+        if followed.task is not None:
+            followed.task.cancel()
+        followed.mirror.renew()
+        self._start(followed)
+
+    async def _put(self, changes: list[Change]) -> None:
+        await self._inbox.put(changes)

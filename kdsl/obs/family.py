@@ -1,0 +1,56 @@
+"""What a family of metrics is: its name, type, labels and buckets, without any value.
+
+The tables of families (`scheduler_families.py`, `kdsl_families.py`) are made of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """The type of a metric, in the words of the exposition format."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Stability(StrEnum):
+    """How sure a name is to stay: the first word of its HELP text, as Kubernetes has it."""
+
+    STABLE = "STABLE"
+    BETA = "BETA"
+    ALPHA = "ALPHA"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A family of metrics. `bounds` are the upper bounds of a histogram's buckets, without +Inf."""
+
+    name: str
+    kind: Kind
+    stability: Stability
+    about: str
+    labels: tuple[str, ...] = ()
+    bounds: tuple[float, ...] = ()
+
+    @property
+    def help(self) -> str:
+        """The HELP text."""
+        return f"[{self.stability}] {self.about}"
+
+
+def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
+    """Return bounds that grow by a factor, multiplied step by step: the last digits are those of Go's."""
+    bounds = [start]
+    while len(bounds) < count:
+        bounds.append(bounds[-1] * factor)
+    return tuple(bounds)
+
+
+def named(families: Sequence[Family]) -> dict[str, Family]:
+    """Return families by name."""
+    return {family.name: family for family in families}

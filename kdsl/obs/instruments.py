@@ -1,0 +1,81 @@
+"""Counts and histograms in plain numbers: adding to one is a dictionary entry, and nothing is locked.
+
+Each family has one thread that writes to it; a scrape reads copies. Prometheus objects are made at the scrape
+(`registry.py`): one of its counters costs more than all that is counted of a decision.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Final
+
+from kdsl.obs.family import Family, Kind
+
+Labels = tuple[str, ...]
+MAX_SERIES: Final = 2_000
+"""Of one family. What comes after is counted together, under `(other)`."""
+OTHER: Final = "(other)"
+
+
+class Numbers:
+    """The numbers of a counter or gauge, by the values of its labels in their order."""
+
+    __slots__ = ("family", "values")
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        self.values: dict[Labels, float] = {}
+        if not family.labels and family.kind is Kind.COUNTER:
+            self.values[()] = 0
+
+    def add(self, labels: Labels = (), amount: float = 1) -> None:
+        """Count."""
+        values = self.values
+        if labels in values:
+            values[labels] += amount
+        else:
+            labels = self._room_for(labels)
+            values[labels] = values.get(labels, 0) + amount
+
+    def set(self, value: float, labels: Labels = ()) -> None:
+        """Say what the number is now."""
+        self.values[labels if labels in self.values else self._room_for(labels)] = value
+
+    def replace(self, values: dict[Labels, float]) -> None:
+        """Say what all numbers of the family are now: the others are gone."""
+        self.values = dict(list(values.items())[:MAX_SERIES])
+
+    def _room_for(self, labels: Labels) -> Labels:
+        return labels if len(self.values) < MAX_SERIES else (OTHER,) * len(labels)
+
+
+class Distribution:
+    """How many values lay in each bucket, and their sum."""
+
+    __slots__ = ("counts", "sum")
+
+    def __init__(self, buckets: int) -> None:
+        self.counts = [0] * (buckets + 1)
+        self.sum = 0.0
+
+
+class Histogram:
+    """Distributions of values by the values of labels."""
+
+    __slots__ = ("_bounds", "family", "values")
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        self._bounds = family.bounds
+        self.values: dict[Labels, Distribution] = {}
+        if not family.labels:
+            self.values[()] = Distribution(len(family.bounds))
+
+    def observe(self, value: float, labels: Labels = ()) -> None:
+        """Take in a value."""
+        found = self.values.get(labels)
+        if found is None:
+            labels = labels if len(self.values) < MAX_SERIES else (OTHER,) * len(labels)
+            found = self.values.setdefault(labels, Distribution(len(self._bounds)))
+        found.counts[bisect_left(self._bounds, value)] += 1
+        found.sum += value

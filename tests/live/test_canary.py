@@ -1,0 +1,54 @@
+"""Two rule sets, each for its share of the pods."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.decision import Decision, Outcome, Rejection
+from kdsl.hooks.faults import Fault
+from kdsl.live.canary import Canary, Side, side_of
+from kdsl.live.comparison_reports import canary_document, canary_text
+
+PODS = [PodInfo(f"p{number}", uid=f"uid-{number}") for number in range(5_000)]
+
+
+def test_the_share_is_about_what_was_asked_for_and_only_grows() -> None:
+    few = {pod.uid for pod in PODS if side_of(pod, 5) is Side.CANARY}
+    many = {pod.uid for pod in PODS if side_of(pod, 30) is Side.CANARY}
+    assert 190 <= len(few) <= 310 and 1_350 <= len(many) <= 1_650 and few < many
+
+
+def test_the_side_depends_on_the_uid_alone() -> None:
+    assert len({side_of(PodInfo(str(name), uid="u"), 50) for name in range(50)}) == 1
+
+
+@pytest.mark.parametrize("percent", [0, 100, -1, float("nan")])
+def test_shares_that_are_none(percent: float) -> None:
+    with pytest.raises(ValueError, match="percent"):
+        Canary("a", "b", percent)
+
+
+def test_both_sides_are_reported() -> None:
+    canary = Canary("digest1", "digest2", 10)
+    placed = Decision("a/b", "p", Outcome.PLACED, node="n")
+    rejection = Rejection("Fit", "Unschedulable", "full", "", 3)
+    waits = placed.with_fields(outcome=Outcome.UNSCHEDULABLE, node="", rejections=(rejection, rejection))
+    canary.decided(Side.STABLE, placed, 0.001)
+    canary.decided(Side.CANARY, waits.with_fields(faults=(Fault("Mine", "broke"),)), 0.003)
+    canary.decided(Side.CANARY, placed, 0.001)
+    stable, other = canary.report()
+    assert (stable.placed_share, other.placed_share) == (1.0, 0.5)
+    assert other.rejections == {"Fit": 1} and other.errors == {"Mine": 1}
+    assert canary_text([stable, other]).splitlines() == [
+        "                  STABLE   CANARY",
+        "rules            digest1  digest2",
+        "attempts               1        2",
+        "placed            100.0%    50.0%",
+        "ms a decision       1.00     2.00",
+        "rejected by Fit        0        1",
+        "errors of Mine         0        1",
+    ]
+    document = json.loads(json.dumps(canary_document([stable, other], 10)))
+    assert document["sides"][1]["outcomes"] == {"placed": 1, "unschedulable": 1}

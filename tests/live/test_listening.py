@@ -1,0 +1,130 @@
+"""The server on loopback: TLS, a certificate that changes, connections that say nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import ssl
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from kdsl.live import listening
+from kdsl.live.certificate import ServedCertificate, self_signed
+from kdsl.live.listening import Listener
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+NOW = datetime.datetime.now(datetime.UTC)
+
+
+async def answer(request: Request) -> PlainTextResponse:
+    return PlainTextResponse("ok")
+
+
+APP = Starlette(routes=[Route("/readyz", answer)])
+HEAD = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n"
+
+
+def trusting(certificate: bytes) -> ssl.SSLContext:
+    return ssl.create_default_context(cadata=certificate.decode())
+
+
+async def fetch(port: int, context: ssl.SSLContext | None) -> tuple[bytes, bytes]:
+    """Return the answer and the certificate (DER) that it came with."""
+    name = "localhost" if context else None
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=name)
+    writer.write(HEAD + b"Connection: close\r\n\r\n")
+    text = await reader.read()
+    tls = writer.get_extra_info("ssl_object")
+    writer.close()
+    return text, tls.getpeercert(binary_form=True) if tls else b""
+
+
+def test_it_is_served_with_a_certificate_of_its_own() -> None:
+    pair = self_signed(NOW)
+    served = ServedCertificate(pair)
+    assert not served.refresh()
+
+    async def run() -> bytes:
+        server = Listener(APP, served.context)
+        await server.start("127.0.0.1", 0)
+        try:
+            return (await fetch(server.port, trusting(pair.certificate)))[0]
+        finally:
+            await server.stop()
+
+    text = asyncio.run(run())
+    assert text.startswith(b"HTTP/1.1 200 OK\r\n") and text.endswith(b"\r\n\r\nok")
+    made = x509.load_pem_x509_certificate(pair.certificate)
+    assert made.not_valid_after_utc - NOW.replace(microsecond=0) == datetime.timedelta(days=365)
+
+
+def test_a_certificate_is_read_again_and_a_broken_one_changes_nothing(tmp_path: Path) -> None:
+    pairs = [self_signed(NOW), self_signed(NOW)]
+    files = tmp_path / "tls.crt", tmp_path / "tls.key"
+
+    def write(number: int) -> None:
+        files[0].write_bytes(pairs[number].certificate)
+        files[1].write_bytes(pairs[number].key)
+
+    write(0)
+    served = ServedCertificate.of_files(*files)
+
+    async def run() -> None:
+        server = Listener(APP, served.context)
+        await server.start("127.0.0.1", 0)
+        try:
+            await fetch(server.port, trusting(pairs[0].certificate))
+            files[1].write_bytes(pairs[1].key)
+            with pytest.raises(ssl.SSLError):
+                served.refresh()
+            await fetch(server.port, trusting(pairs[0].certificate))
+            write(1)
+            assert served.refresh() and not served.refresh()
+            await fetch(server.port, trusting(pairs[1].certificate))
+        finally:
+            await server.stop()
+
+    asyncio.run(run())
+
+
+def test_a_connection_that_does_not_finish_a_head_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "HEADERS_WITHIN", 0.05)
+
+    async def run() -> tuple[bytes, bytes]:
+        server = Listener(APP, None)
+        await server.start("127.0.0.1", 0)
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(HEAD)
+            slow = await asyncio.wait_for(reader.read(), 5)
+            writer.close()
+            # A second request on a connection that had one already.
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(HEAD + b"\r\n")
+            again = await asyncio.wait_for(reader.readuntil(b"ok"), 5)
+            writer.write(HEAD)
+            again += await asyncio.wait_for(reader.read(), 5)
+            writer.close()
+            return slow, again
+        finally:
+            await server.stop()
+
+    slow, again = asyncio.run(run())
+    assert slow == b"" and again.endswith(b"ok")
+
+
+def test_a_port_that_is_taken_is_an_error() -> None:
+    async def run() -> None:
+        first, second = Listener(APP, None), Listener(APP, None)
+        await first.start("127.0.0.1", 0)
+        try:
+            with pytest.raises(OSError, match="ddress already in use"):
+                await second.start("127.0.0.1", first.port)
+        finally:
+            await first.stop()
+
+    asyncio.run(run())

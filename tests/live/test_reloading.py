@@ -1,0 +1,147 @@
+"""Rules that change under a running scheduler, in files and in mounted ConfigMaps."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from kdsl.base.clock import ManualClock
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.errors import InvalidInputError
+from kdsl.cycle.waiting import WaitingPods
+from kdsl.hooks.context import PluginContext
+from kdsl.lang.discovery import find_rule_files
+from kdsl.live.file_watch import FileWatch
+from kdsl.live.reloading import Loaded, Reloader
+from kdsl.reload import Reloaded, load_scheduler
+
+RULES = """kdsl 1
+package mine
+queue First {{ order by pod.queuedAt }}
+predicate Wanted {{ require node.name == "{node}" else "not the wanted node" }}
+profile mine {{ scheduler "default-scheduler" queue First predicates {{ Wanted }} }}
+"""
+
+
+class Mount:
+    """A folder as the kubelet makes it for a ConfigMap: links into `..data`, which is swapped at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.version = folder, 0
+        folder.mkdir()
+
+    def update(self, files: dict[str, str]) -> None:
+        self.version += 1
+        data = self.folder / f"..2026_11_23_{self.version}"
+        data.mkdir()
+        for name, text in files.items():
+            (data / name).write_text(text)
+        (self.folder / "..data_tmp").symlink_to(data.name)
+        (self.folder / "..data_tmp").replace(self.folder / "..data")
+        for name in files:
+            link = self.folder / name
+            if not link.is_symlink():
+                link.symlink_to(f"..data/{name}")
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.applied_sets: list[str] = []
+        self.refusals: list[tuple[Diagnostic, ...]] = []
+
+    def applied(self, loaded: str, diagnostics: tuple[Diagnostic, ...]) -> None:
+        self.applied_sets.append(loaded)
+
+    def refused(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        self.refusals.append(diagnostics)
+
+
+class Binder:
+    def bind(self, pod: object, node: str) -> None:
+        raise AssertionError("nothing is bound here")
+
+
+def load(configuration: Path) -> Loaded[str]:
+    context = PluginContext(Binder(), ManualClock(), WaitingPods())
+    loaded: Reloaded = load_scheduler(configuration, context)
+    return Loaded(loaded.scheduler.options.rules, loaded.diagnostics)
+
+
+@pytest.fixture
+def mounts(tmp_path: Path) -> tuple[Mount, Mount, Path]:
+    rules, config = Mount(tmp_path / "rules"), Mount(tmp_path / "config")
+    rules.update({"a.kdsl": RULES.format(node="n1")})
+    config.update(
+        {
+            "kdsl.yaml": f"apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\nrules: {{paths: [{rules.folder}]}}\n"
+        }
+    )
+    return rules, config, config.folder / "kdsl.yaml"
+
+
+def test_the_rules_of_a_mounted_configmap_are_found(mounts: tuple[Mount, Mount, Path]) -> None:
+    rules, _, configuration = mounts
+    files, problems = find_rule_files([rules.folder])
+    assert [file.path.name for file in files] == ["a.kdsl"] and problems == ()
+    assert load(configuration).diagnostics == ()
+
+
+def test_a_swapped_configmap_is_taken_over_whole(mounts: tuple[Mount, Mount, Path]) -> None:
+    rules, _, configuration = mounts
+    listener = Listener()
+    before = load(configuration).made
+    reloader = Reloader(lambda: [configuration, rules.folder], lambda: load(configuration), listener)
+    assert not reloader.look()
+    rules.update({"a.kdsl": RULES.format(node="n2")})
+    assert not reloader.look(), "it may be written still"
+    assert reloader.look() and not reloader.look()
+    (after,) = listener.applied_sets
+    assert after != before and not listener.refusals
+
+
+def test_a_slip_keeps_the_last_good_set_until_it_is_gone(mounts: tuple[Mount, Mount, Path]) -> None:
+    rules, _, configuration = mounts
+    listener = Listener()
+    good = load(configuration).made
+    reloader = Reloader(lambda: [configuration, rules.folder], lambda: load(configuration), listener)
+    rules.update({"a.kdsl": RULES.format(node="n2").replace("node.name", "node.nmae")})
+    reloader.look()
+    assert reloader.look()
+    assert listener.applied_sets == [] and "nmae" in listener.refusals[0][0].title
+    rules.update({"a.kdsl": RULES.format(node="n1")})
+    reloader.look()
+    assert reloader.look()
+    assert listener.applied_sets == [good]
+
+
+def test_files_that_change_while_they_are_read_are_read_again(tmp_path: Path) -> None:
+    file, listener, loads = tmp_path / "a.kdsl", Listener(), list[str]()
+    file.write_text("1")
+
+    def read() -> Loaded[str]:
+        loads.append(file.read_text())
+        if len(loads) == 1:
+            file.write_text("three")
+            raise InvalidInputError([Diagnostic("K0001", "half of it")])
+        return Loaded(loads[-1])
+
+    reloader = Reloader(lambda: [tmp_path], read, listener)
+    file.write_text("2 ")
+    assert [reloader.look() for _ in range(4)] == [False, False, True, False]
+    assert listener.applied_sets == ["three"] and listener.refusals == []
+
+
+def test_what_is_the_same_is_no_change(tmp_path: Path) -> None:
+    file = tmp_path / "a.kdsl"
+    file.write_text("1")
+    (tmp_path / "b.txt").write_text("1")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    watch = FileWatch(lambda: [tmp_path], lambda name: name.endswith(".kdsl"))
+    os.utime(file, ns=(5, 5))
+    (tmp_path / "b.txt").write_text("2")
+    assert not watch.has_changed()
+    file.unlink()
+    assert watch.has_changed() and not watch.has_changed()
+    (tmp_path / "c.kdsl").write_text("1")
+    assert watch.has_changed()

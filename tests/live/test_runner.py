@@ -1,0 +1,74 @@
+"""The scheduling thread beside a real event loop: it starts, binds, and stops."""
+
+from __future__ import annotations
+
+import asyncio
+
+from kdsl.live.assembly import LiveScheduler
+from kdsl.live.inbox import Inbox
+
+from tests.live.cluster_api import ClusterApi, Fault, node, pod
+from tests.live.live_world import profile_of
+
+
+async def _started(api: ClusterApi) -> LiveScheduler:
+    inbox = Inbox()
+    scheduler = LiveScheduler(profile_of(), inbox, api)
+    await scheduler.start()
+    await inbox.put(api.changes_of_all())
+    return scheduler
+
+
+async def _until(api: ClusterApi, bound: int) -> None:
+    for _ in range(500):
+        if len(api.bound) >= bound:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{len(api.bound)} pods are bound")
+
+
+def test_pods_are_bound_by_a_thread_of_its_own() -> None:
+    async def play() -> None:
+        api = ClusterApi()
+        api.create("nodes", node("n1"))
+        for at in range(20):
+            api.create("pods", pod(f"p{at}"))
+        scheduler = await _started(api)
+        await _until(api, 20)
+        assert await scheduler.stop()
+        assert not scheduler.thread.is_alive
+
+    asyncio.run(play())
+
+
+def test_what_is_under_way_is_ended_before_it_stops_and_nothing_else_is_begun() -> None:
+    async def play() -> None:
+        api = ClusterApi()
+        api.create("nodes", node("n1"))
+        api.create("pods", pod("a"))
+        api.faults.append(Fault("POST", "/binding", delay=0.2))
+        scheduler = await _started(api)
+        while not api.sent("POST", "/binding"):
+            await asyncio.sleep(0.005)
+        stopping = asyncio.create_task(scheduler.stop())
+        assert await stopping
+        assert len(api.bound) == 1
+        assert not scheduler.thread.is_alive
+
+    asyncio.run(play())
+
+
+def test_what_takes_too_long_is_abandoned() -> None:
+    async def play() -> None:
+        api = ClusterApi()
+        api.create("nodes", node("n1"))
+        api.create("pods", pod("a"))
+        api.faults.append(Fault("POST", "/binding", delay=60.0))
+        scheduler = await _started(api)
+        while not api.sent("POST", "/binding"):
+            await asyncio.sleep(0.005)
+        assert not await scheduler.stop(drain=0.1)
+        assert api.bound == []
+        assert not scheduler.thread.is_alive
+
+    asyncio.run(play())

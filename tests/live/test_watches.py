@@ -1,0 +1,233 @@
+"""All watches together: readiness, what is followed, and memory that is given back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+
+from kdsl.live.access import AccessOptions
+from kdsl.live.changes import Change
+from kdsl.live.connection import Connection
+from kdsl.live.http import Answer, Request
+from kdsl.live.inbox import Inbox
+from kdsl.live.needs import Need, Needs
+from kdsl.live.resources import RESOURCES
+from kdsl.live.watches import Watches
+
+from tests.live.fake_api import FakeApi, FakeStream, answer, status
+from tests.live.scripted_server import CERTIFICATES, STREAM, Asked, chunk, server_context, serving
+from tests.live.virtual import run
+
+
+class Cluster:
+    """A fake server of several resources."""
+
+    def __init__(self, *plurals: str) -> None:
+        self.apis = {plural: FakeApi(plural) for plural in plurals}
+
+    def _api(self, request: Request) -> FakeApi:
+        return self.apis[request.path.rpartition("/")[2]]
+
+    async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
+        return await self._api(request).send(request)
+
+    async def open_lines(self, request: Request, *, timeout: float) -> Answer | FakeStream:
+        return await self._api(request).open_lines(request, timeout=timeout)
+
+    async def probe(self) -> bool:
+        return True
+
+
+def needs_of(*plurals: str, keeps_raw: bool = False) -> Needs:
+    return Needs(tuple(Need(RESOURCES[plural], ("a test",)) for plural in plurals), keeps_raw)
+
+
+@asynccontextmanager
+async def watching(cluster: Cluster, needs: Needs) -> AsyncIterator[tuple[Watches, Inbox]]:
+    inbox = Inbox()
+    watches = Watches(cluster, cluster.probe, inbox, Random(0))
+    watches.follow(needs)
+    task = asyncio.create_task(watches.run())
+    try:
+        yield watches, inbox
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
+        if not task.cancelled():
+            task.result()
+
+
+def taken(inbox: Inbox) -> list[str]:
+    return [f"{each.verb} {each.resource} {each.key}" for each in taken_whole(inbox)]
+
+
+def taken_whole(inbox: Inbox) -> list[Change]:
+    return inbox.take(1000, timeout=0)[1]
+
+
+def test_ready_is_when_the_scheduling_thread_has_handled_what_there_was() -> None:
+    async def scenario() -> None:
+        cluster = Cluster("nodes", "namespaces")
+        cluster.apis["nodes"].put("n1")
+        async with watching(cluster, needs_of("nodes", "namespaces")) as (watches, inbox):
+            assert not watches.is_ready
+            await asyncio.sleep(1)
+            assert [each.is_synced for each in watches.health] == [False, True], "one node waits in the inbox"
+            assert taken(inbox) == ["put nodes n1"]
+            assert not watches.is_ready, "it was taken, and may be at work"
+            inbox.take(1, timeout=0)
+            assert watches.is_ready
+
+    run(scenario())
+
+
+def test_one_resource_without_rights_is_named_and_the_others_go_on() -> None:
+    async def scenario() -> None:
+        cluster = Cluster("nodes", "namespaces", "csinodes")
+        cluster.apis["namespaces"].answers = [answer(403, status(403, "no rights"))] * 1000
+        cluster.apis["csinodes"].answers = [answer(404, status(404, "not found"))] * 1000
+        cluster.apis["nodes"].put("n1")
+        async with watching(cluster, needs_of("nodes", "namespaces", "csinodes")) as (watches, inbox):
+            await asyncio.sleep(100)
+            assert taken(inbox) == ["put nodes n1"]
+            inbox.take(1, timeout=0)
+            unready = {each.resource: each.error for each in watches.health if not each.is_ready}
+            assert unready == {"namespaces": "forbidden: no rights"} and not watches.is_ready
+            assert next(each for each in watches.health if each.resource == "csinodes").is_absent
+
+    run(scenario())
+
+
+def test_nodes_cannot_be_absent() -> None:
+    async def scenario() -> None:
+        cluster = Cluster("nodes")
+        cluster.apis["nodes"].answers = [answer(404, status(404, "not found"))] * 1000
+        async with watching(cluster, needs_of("nodes")) as (watches, _):
+            await asyncio.sleep(100)
+            assert not watches.is_ready and not watches.health[0].is_absent
+
+    run(scenario())
+
+
+def test_silence_about_nodes_is_found_out_within_a_minute() -> None:
+    async def scenario() -> None:
+        cluster = Cluster("nodes")
+        nodes = cluster.apis["nodes"]
+        async with watching(cluster, needs_of("nodes")) as (_, inbox):
+            await asyncio.sleep(100)
+            nodes.freeze()
+            nodes.put("n1")
+            await asyncio.sleep(56)
+            assert taken(inbox) == ["put nodes n1"]
+            assert nodes.kinds.count("watchlist") == 1, "nothing is listed again"
+
+    run(scenario())
+
+
+def test_what_is_not_needed_any_more_is_dropped() -> None:
+    async def scenario() -> None:
+        cluster = Cluster("nodes", "namespaces", "services")
+        for api in cluster.apis.values():
+            api.put("x")
+        async with watching(cluster, needs_of("nodes", "namespaces")) as (watches, inbox):
+            await asyncio.sleep(1)
+            assert sorted(taken(inbox)) == ["put namespaces x", "put nodes x"]
+            watches.follow(needs_of("nodes", "services"))
+            await asyncio.sleep(1)
+            assert sorted(taken(inbox)) == ["drop namespaces x", "put services /x"]
+            cluster.apis["namespaces"].put("y")
+            cluster.apis["nodes"].put("y")
+            await asyncio.sleep(1)
+            assert taken(inbox) == ["put nodes y"]
+            assert not cluster.apis["namespaces"].streams
+
+    run(scenario())
+
+
+def test_texts_that_are_needed_later_come_with_each_object_once_more() -> None:
+    async def scenario() -> None:
+        cluster = Cluster("nodes")
+        nodes = cluster.apis["nodes"]
+        nodes.put("a")
+        nodes.put("b")
+        async with watching(cluster, needs_of("nodes")) as (watches, inbox):
+            await asyncio.sleep(1)
+            assert [change.raw for change in taken_whole(inbox)] == [b"", b""]
+            nodes.delete("b")
+            watches.follow(needs_of("nodes", keeps_raw=True))
+            await asyncio.sleep(1)
+            changes = taken_whole(inbox)
+            assert [f"{each.verb} {each.key}" for each in changes] == ["drop b", "put a"]
+            assert b'"name": "a"' in changes[1].raw
+
+    run(scenario())
+
+
+def test_a_full_inbox_stops_the_reading_and_loses_nothing() -> None:
+    async def scenario() -> None:
+        cluster = Cluster("nodes")
+        nodes = cluster.apis["nodes"]
+        inbox = Inbox(capacity=10)
+        watches = Watches(cluster, cluster.probe, inbox, Random(0))
+        watches.follow(needs_of("nodes"))
+        task = asyncio.create_task(watches.run())
+        for number in range(100):
+            nodes.put(f"n{number}")
+        seen: list[str] = []
+        while len(seen) < 100:
+            await asyncio.sleep(1)
+            assert inbox.backlog <= 10
+            seen += [change.key for change in inbox.take(7, timeout=0)[1]]
+        assert seen == [f"n{number}" for number in range(100)]
+        task.cancel()
+        await asyncio.wait((task,))
+
+    run(scenario())
+
+
+def test_over_a_real_connection(tmp_path: Path) -> None:
+    """A watch over TLS reaches another thread; it is cut, and goes on."""
+    node = {"metadata": {"name": "n1", "uid": "u", "resourceVersion": "7"}}
+    other = {"metadata": {"name": "n2", "uid": "v", "resourceVersion": "9"}}
+    ends = {"metadata": {"resourceVersion": "8", "annotations": {"k8s.io/initial-events-end": "true"}}}
+
+    async def nodes(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        begins = "sendInitialEvents" in asked.target
+        frames = [("ADDED", node), ("BOOKMARK", ends)] if begins else [("ADDED", other)]
+        lines = [json.dumps({"type": kind, "object": thing}).encode() + b"\n" for kind, thing in frames]
+        writer.write(STREAM + b"".join(map(chunk, lines)))
+        await writer.drain()
+        if begins:
+            writer.close()
+
+    async def scenario() -> None:
+        async with serving(nodes, server_context()) as server:
+            cluster = {
+                "server": f"https://localhost:{server.port}",
+                "certificate-authority": str(CERTIFICATES / "ca.crt"),
+            }
+            contexts = [{"name": "c", "context": {"cluster": "c"}}]
+            path = tmp_path / "config"
+            clusters = [{"name": "c", "cluster": cluster}]
+            path.write_text(json.dumps({"current-context": "c", "contexts": contexts, "clusters": clusters}))
+            connection = await Connection.open(AccessOptions(path, environment={}))
+            inbox = Inbox()
+            watches = Watches(connection.client(), connection.probe, inbox, Random(0))
+            watches.follow(needs_of("nodes"))
+            task = asyncio.create_task(watches.run())
+            keys: list[str] = []
+            while len(keys) < 2:
+                keys += [each.key for each in (await asyncio.to_thread(inbox.take, 10, 5))[1]]
+            assert keys == ["n1", "n2"]
+            assert [("resourceVersion=8" in each.target) for each in server.asked] == [False, True], (
+                "no list again"
+            )
+            task.cancel()
+            await asyncio.wait((task,))
+            connection.close()
+
+    asyncio.run(scenario())
