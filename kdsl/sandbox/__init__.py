@@ -1,0 +1,26 @@
+"""A Kubernetes API server in one process, for trying kdsl and for testing what talks to a cluster.
+
+It holds the resources that scheduling needs, answers like the recorded server of the conformance data, runs
+pods by fake kubelets, and goes wrong where it is told to.
+"""
+
+from kdsl.sandbox.faults import Answer, BreakWatch, Delay, Faults, LoseAnswer, LoseRequest, Match
+from kdsl.sandbox.options import SandboxOptions
+from kdsl.sandbox.recorder import Recorder, Request
+from kdsl.sandbox.sandbox import Sandbox
+from kdsl.sandbox.thread import SandboxThread
+
+__all__ = [
+    "Answer",
+    "BreakWatch",
+    "Delay",
+    "Faults",
+    "LoseAnswer",
+    "LoseRequest",
+    "Match",
+    "Recorder",
+    "Request",
+    "Sandbox",
+    "SandboxOptions",
+    "SandboxThread",
+]

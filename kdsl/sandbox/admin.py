@@ -1,0 +1,142 @@
+"""The paths by which a sandbox is told to misbehave, for tools that are no Python: `/kdsl-sandbox/...`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from kdsl.sandbox.faults import Action, Answer, BreakWatch, Delay, Faults, LoseAnswer, LoseRequest, Match
+from kdsl.sandbox.recorder import Recorder
+from kdsl.sandbox.rights import MASTERS
+from kdsl.sandbox.tokens import Tokens
+
+Endpoint = Callable[[HttpRequest], Awaitable[Response]]
+_PREFIX: Final = "/kdsl-sandbox"
+
+
+class _RuleText(msgspec.Struct, forbid_unknown_fields=True):
+    """A rule as it is posted: what it is for, what it does, how often."""
+
+    action: str
+    method: str = "*"
+    path: str = "*"
+    query: str = "*"
+    body: str = "*"
+    code: int = 500
+    message: str = ""
+    retry_after: int | None = None
+    seconds: float = 0
+    times: int | None = 1
+
+
+class _SwitchText(msgspec.Struct, forbid_unknown_fields=True):
+    """A switch as it is posted."""
+
+    switch: str
+    value: str = ""
+
+
+def admin_application(faults: Faults, recorder: Recorder, tokens: Tokens) -> Starlette:
+    """Return the application of these paths; an administrator's token opens them."""
+
+    def guarded(endpoint: Endpoint) -> Endpoint:
+        async def checked(request: HttpRequest) -> Response:
+            user = tokens.identify(request.headers.get("authorization", ""))
+            if user is None or MASTERS not in user.groups:
+                return JSONResponse({"error": "an administrator's token is needed"}, 403)
+            try:
+                return await endpoint(request)
+            except (msgspec.DecodeError, ValueError) as error:
+                return JSONResponse({"error": str(error)}, 400)
+
+        return checked
+
+    async def add_rule(request: HttpRequest) -> Response:
+        text = msgspec.json.decode(await request.body(), type=_RuleText)
+        match = Match(text.method, text.path, text.query, text.body)
+        action = _action(text)
+        if text.times is None:
+            faults.always(match, action)
+        else:
+            faults.times(text.times, match, action)
+        return JSONResponse(_state(faults))
+
+    async def switch(request: HttpRequest) -> Response:
+        text = msgspec.json.decode(await request.body(), type=_SwitchText)
+        throw_switch(faults, text.switch, text.value)
+        return JSONResponse(_state(faults))
+
+    async def show(_: HttpRequest) -> Response:
+        return JSONResponse(_state(faults))
+
+    async def requests(_: HttpRequest) -> Response:
+        names = ("at", "method", "path", "query", "user", "user_agent", "status", "fault")
+        found = [{name: getattr(item, name) for name in names} for item in list(recorder.requests)]
+        return JSONResponse({"requests": found})
+
+    return Starlette(
+        routes=[
+            Route(f"{_PREFIX}/faults", guarded(show), methods=["GET"]),
+            Route(f"{_PREFIX}/faults", guarded(add_rule), methods=["POST"]),
+            Route(f"{_PREFIX}/switches", guarded(switch), methods=["POST"]),
+            Route(f"{_PREFIX}/requests", guarded(requests), methods=["GET"]),
+        ]
+    )
+
+
+def throw_switch(faults: Faults, name: str, value: str = "") -> None:
+    """Switch a fault on by its name; ValueError where there is none, or its value makes no sense."""
+    plain: dict[str, Callable[[], object]] = {
+        "clear": faults.clear,
+        "partition": faults.partition,
+        "heal": faults.heal,
+        "restart": faults.restart,
+        "forget-history": faults.forget_history,
+        "drop-watches": lambda: faults.drop_watches(value),
+        "silence-watches": lambda: faults.silence_watches(value),
+        "no-watch-list": faults.refuse_watch_list,
+        "rotate-token": lambda: faults.rotate_token(value or "scheduler"),
+        "forbid": lambda: faults.forbid(value),
+        "permit": lambda: faults.permit(value),
+    }
+    if name == "latency":
+        faults.latency = float(value)
+    elif name == "errors":
+        code, _, path = value.partition(":")
+        faults.always(Match(path=path or "*"), Answer(int(code), retry_after=1 if code == "429" else None))
+    elif name in plain:
+        plain[name]()
+    else:
+        known = ", ".join(sorted([*plain, "latency", "errors"]))
+        raise ValueError(f"no such fault: {name}; there are {known}")
+
+
+def _action(text: _RuleText) -> Action:
+    actions: dict[str, Action] = {
+        "answer": Answer(text.code, text.message, text.retry_after),
+        "delay": Delay(text.seconds),
+        "lose-request": LoseRequest(text.seconds),
+        "lose-answer": LoseAnswer(text.seconds),
+        "break-watch": BreakWatch(text.code),
+    }
+    if text.action not in actions:
+        raise ValueError(f"no such action: {text.action}; there are {', '.join(actions)}")
+    return actions[text.action]
+
+
+def _state(faults: Faults) -> dict[str, Any]:
+    return {
+        "latency": faults.latency,
+        "rules": [
+            {"action": type(rule.action).__name__, "left": rule.left, "used": rule.used}
+            for rule in faults.rules
+        ],
+        "forbidden": sorted(f"{verb} {name}" for verb, name in faults.rights.missing),
+        "watches": len(faults.watches.open),
+    }

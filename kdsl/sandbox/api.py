@@ -1,0 +1,105 @@
+"""The API server proper: from a request's line, headers and body to its reply."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kdsl.sandbox.binding import bind
+from kdsl.sandbox.call import Call, Reply, User, World
+from kdsl.sandbox.creating import create
+from kdsl.sandbox.deleting import delete, delete_collection
+from kdsl.sandbox.errors import ApiError, status
+from kdsl.sandbox.evicting import evict
+from kdsl.sandbox.flow_control import FlowControl
+from kdsl.sandbox.patching import patch
+from kdsl.sandbox.plain_paths import plain
+from kdsl.sandbox.reading import get, list_objects
+from kdsl.sandbox.resources import VIRTUAL
+from kdsl.sandbox.reviews import review
+from kdsl.sandbox.rights import Ask, Rights, refuse
+from kdsl.sandbox.routing import is_api, read_query, route
+from kdsl.sandbox.scaling import scale
+from kdsl.sandbox.tokens import Tokens
+from kdsl.sandbox.updating import update
+from kdsl.sandbox.watching import Watches
+
+_WRITES: Final[dict[str, Callable[[World, Call], Reply]]] = {
+    "create": create,
+    "update": update,
+    "patch": patch,
+    "delete": delete,
+    "deletecollection": delete_collection,
+}
+_READS: Final[dict[str, Callable[[World, Call], Awaitable[Reply]]]] = {"get": get, "list": list_objects}
+_NO_KUBELET = "this server runs no containers: the subresource is listed, and not served"
+
+
+@dataclass(slots=True)
+class Api:
+    """Answers requests over one world."""
+
+    world: World
+    tokens: Tokens
+    rights: Rights
+    flow: FlowControl
+    watches: Watches
+    requests: int = 0
+
+    def identify(self, authorization: str) -> User:
+        """Return who sends a request; 401 where its token is not known."""
+        user = self.tokens.identify(authorization)
+        if user is None:
+            raise ApiError(status(401, "Unauthorized", "Unauthorized"), 401)
+        return user
+
+    async def answer(
+        self, user: User, method: str, path: str, raw_query: bytes, headers: Mapping[str, str], body: bytes
+    ) -> Reply:
+        """Carry a request out; ApiError where it is refused."""
+        self.requests += 1
+        query = read_query(raw_query)
+        level = self.flow.enter(user)
+        try:
+            if not is_api(path):
+                ask = Ask(method.lower().replace("head", "get"), path=path)
+                if not self.rights.allows(user, ask):
+                    raise refuse(user, ask, None)
+                return plain(method, path, query, headers.get("accept", ""), self.requests)
+            found = route(method, path, query)
+            call = Call(
+                user, method, path, found.verb, found.resource, found.namespace, found.name,
+                found.subresource, query, headers.get("content-type", ""), headers.get("accept", ""), body,
+            )  # fmt: skip
+            self._authorize(call)
+            return await self._dispatch(call)
+        finally:
+            self.flow.leave(level)
+
+    def _authorize(self, call: Call) -> None:
+        resource = call.resource
+        ask = Ask(call.verb, resource.group, resource.plural, call.subresource, call.namespace, call.name)
+        if resource.plural == "namespaces" and call.name:
+            ask = Ask(call.verb, "", "namespaces", call.subresource, call.name, call.name)
+        if not self.rights.allows(call.user, ask):
+            raise refuse(call.user, ask, resource)
+
+    async def _dispatch(self, call: Call) -> Reply:
+        part = call.subresource
+        if call.verb == "watch":
+            return self.watches.start(self.world, call)
+        if part == "binding" or call.resource.plural == "bindings":
+            return bind(self.world, call)
+        if part == "eviction":
+            return evict(self.world, call)
+        if part == "scale":
+            return scale(self.world, call)
+        if call.resource.plural in VIRTUAL:
+            return review(call, self.rights, self.tokens)
+        known = call.resource.subresource(part) if part else None
+        if known is not None and not known.handled:
+            raise ApiError(status(501, _NO_KUBELET, "NotImplemented"), 501)
+        _ = call.form
+        read = _READS.get(call.verb)
+        return await read(self.world, call) if read else _WRITES[call.verb](self.world, call)

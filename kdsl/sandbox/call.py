@@ -1,0 +1,169 @@
+"""One request as the handlers see it, their reply, and the world they act on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+import yaml
+
+from kdsl.sandbox.apply import Owners
+from kdsl.sandbox.errors import ApiError, Json, bad_request, status
+from kdsl.sandbox.events_form import from_core, is_converted
+from kdsl.sandbox.resources import Resource
+from kdsl.sandbox.store import Store, Version, encode
+from kdsl.sandbox.times import Chance
+
+JSON_TYPE: Final = "application/json"
+YAML_TYPE: Final = "application/yaml"
+
+
+@dataclass(slots=True)
+class World:
+    """All state of a sandbox that requests read and change."""
+
+    store: Store
+    chance: Chance
+    owners: Owners = field(default_factory=Owners)
+
+    def remove(self, resource: Resource, version: Version, body: Json) -> Version:
+        """Remove an object, whose last state is `body`."""
+        self.owners.forget(version.uid)
+        return self.store.remove(resource, version.key, body)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who asks."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What an answer looks like: whole objects, their metadata, or a Table; as JSON or YAML."""
+
+    shape: str = ""
+    version: str = "v1"
+    media: str = JSON_TYPE
+
+
+@dataclass(slots=True)
+class Call:
+    """A request for objects, its path taken apart. `body` is empty until it has been read."""
+
+    user: User
+    method: str
+    path: str
+    verb: str
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    query: Mapping[str, str] = field(default_factory=dict)
+    content_type: str = ""
+    accept: str = ""
+    body: bytes = b""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The key of the object in its collection."""
+        return self.namespace, self.name
+
+    @property
+    def form(self) -> Form:
+        """What the client wants to read; 406 where the server cannot write it."""
+        return read_accept(self.accept)
+
+
+@dataclass(slots=True)
+class Reply:
+    """What is sent back. With `stream` the body is what the iterator yields."""
+
+    code: int
+    body: bytes
+    content_type: str = JSON_TYPE
+    headers: dict[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    stream: AsyncIterator[bytes] | None = None
+
+
+_JSON_FORM: Final = Form()
+_MEDIA: Final = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+_SHAPES: Final = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
+
+
+@lru_cache(maxsize=256)
+def read_accept(accept: str) -> Form:
+    """Read an Accept header: the first form in it that the server can write."""
+    if not accept or accept == JSON_TYPE:
+        return _JSON_FORM
+    has_shape = False
+    for part in accept.split(","):
+        media, *written = (item.strip() for item in part.split(";"))
+        if media not in (JSON_TYPE, YAML_TYPE, "*/*", "application/*"):
+            continue
+        parameters = dict(item.partition("=")[::2] for item in written)
+        shape = parameters.get("as", "")
+        if shape and (shape not in _SHAPES or parameters.get("g", "meta.k8s.io") != "meta.k8s.io"):
+            has_shape = True
+            continue
+        media = YAML_TYPE if media == YAML_TYPE else JSON_TYPE
+        return Form(shape.removesuffix("List"), parameters.get("v", "v1"), media)
+    if has_shape:
+        message = f"only the following media types are accepted: {_MEDIA}"
+        raise ApiError(status(406, message, "NotAcceptable"), 406)
+    streams = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+    message = f"406: Not Acceptable\n\nAvailable representations: {_MEDIA}, {streams}"
+    raise ApiError(status(406, message, "NotAcceptable", {}), 406)
+
+
+def whole(resource: Resource, version: Version) -> bytes:
+    """Return the JSON of a whole object, as the resource's API version has it."""
+    if is_converted(resource):
+        return resource.head + encode(from_core(version.body()))[1:]
+    return resource.head + version.data[1:]
+
+
+def whole_body(resource: Resource, body: Json) -> Json:
+    """Return a kept object with its kind and API version."""
+    shown = from_core(body) if is_converted(resource) else body
+    return {"kind": resource.kind, "apiVersion": resource.api_version, **shown}
+
+
+def document(body: Json, code: int = 200, media: str = JSON_TYPE) -> Reply:
+    """Answer with a document."""
+    if media == YAML_TYPE:
+        text = yaml.safe_dump(body, sort_keys=True, default_flow_style=False, width=2**20, allow_unicode=True)
+        return Reply(code, text.encode(), YAML_TYPE)
+    return Reply(code, encode(body))
+
+
+def failure(error: ApiError, accept: str) -> Reply:
+    """Answer with an error."""
+    if isinstance(error.body, str):
+        text = "text/plain; charset=utf-8"
+        return Reply(error.code, error.body.encode(), text, error.headers)
+    try:
+        media = read_accept(accept).media
+    except ApiError:
+        media = JSON_TYPE
+    reply = document(error.body, error.code, media)
+    reply.headers = error.headers
+    return reply
+
+
+def decode_document(data: bytes) -> Json:
+    """Return a JSON object of a body that needs no schema; 400 for anything else."""
+    try:
+        found = msgspec.json.decode(data)
+    except msgspec.DecodeError as error:
+        raise bad_request(f"the object provided is unrecognized: json parse error: {error}") from None
+    if not isinstance(found, dict):
+        raise bad_request("the object provided is unrecognized: it is no JSON object")
+    return found

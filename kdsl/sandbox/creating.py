@@ -1,0 +1,108 @@
+"""POST of new objects."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kdsl.sandbox.admission import admit_create, admit_namespace, finish_pod, pod_warnings
+from kdsl.sandbox.call import Call, Reply, World, document, whole, whole_body
+from kdsl.sandbox.defaults import apply_defaults
+from kdsl.sandbox.errors import ApiError, Causes, Json, bad_request, exists, invalid
+from kdsl.sandbox.objects_in import read_object
+from kdsl.sandbox.parameters import WriteOptions, write_options
+from kdsl.sandbox.resources import PODS, Resource
+from kdsl.sandbox.store import Version, in_order
+from kdsl.sandbox.validation import check_object
+
+_SERVER_FIELDS: Final = (
+    "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink",
+    "managedFields",
+)  # fmt: skip
+
+
+def create(world: World, call: Call) -> Reply:
+    """Answer a POST to a collection."""
+    options = write_options(call, "CreateOptions")
+    body, warnings = read_object(call, options.is_strict, options.validation)
+    if call.resource.is_namespaced:
+        given = body["metadata"].get("namespace", "")
+        if given and given != call.namespace:
+            raise bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+    return create_object(world, call, body, options, warnings)
+
+
+def create_object(
+    world: World, call: Call, body: Json, options: WriteOptions, warnings: tuple[str, ...] = ()
+) -> Reply:
+    """Store an object that was read from a request, and answer with it."""
+    resource = call.resource
+    complete(world, resource, call.namespace, body)
+    if resource is PODS:
+        warnings = (*warnings, *pod_warnings(body["spec"]))
+    if options.is_dry:
+        body["metadata"] = in_order(body["metadata"])
+        reply = document(whole_body(resource, body), 201, call.form.media)
+    else:
+        reply = Reply(201, whole(resource, _store(world, resource, body)))
+    reply.warnings = warnings
+    return reply
+
+
+def add(world: World, resource: Resource, body: Json) -> Version:
+    """Create an object for somebody inside of the sandbox, with all that admission does.
+
+    ApiError as for a request.
+    """
+    complete(world, resource, body["metadata"].get("namespace", ""), body)
+    return _store(world, resource, body)
+
+
+def complete(world: World, resource: Resource, namespace: str, body: Json) -> None:
+    """Write what the server adds to a new object; ApiError where it is refused."""
+    _set_metadata(world, resource, namespace, body)
+    name = body["metadata"].get("name", "")
+    admit_namespace(world.store, resource, namespace, name)
+    if resource.subresource("status") is not None and not resource.keeps_status:
+        body.pop("status", None)
+    admit_create(world.store, resource, body)
+    apply_defaults(resource, body)
+    if resource is PODS:
+        finish_pod(body, world.chance)
+    elif resource.plural == "persistentvolumes":
+        body["status"]["lastPhaseTransitionTime"] = world.chance.stamp()
+    causes = check_object(resource, body)
+    if causes.found:
+        raise refused(resource, name, causes)
+    if world.store.get(resource, (namespace, name)) is not None:
+        raise exists(resource, name)
+
+
+def refused(resource: Resource, name: str, causes: Causes) -> ApiError:
+    """Return the error for an object that is not valid; events are named without their group."""
+    group = "" if resource.plural == "events" else resource.group
+    return invalid(group, resource.kind, name, causes)
+
+
+def _set_metadata(world: World, resource: Resource, namespace: str, body: Json) -> None:
+    metadata = body["metadata"]
+    if metadata.pop("resourceVersion", ""):
+        raise bad_request("resourceVersion should not be set on objects to be created")
+    for name in _SERVER_FIELDS:
+        metadata.pop(name, None)
+    if not metadata.get("name") and metadata.get("generateName"):
+        metadata["name"] = metadata["generateName"] + world.chance.suffix()
+    if resource.is_namespaced:
+        metadata["namespace"] = namespace
+    else:
+        metadata.pop("namespace", None)
+    metadata["uid"] = world.chance.uid()
+    metadata["creationTimestamp"] = world.chance.stamp()
+    if resource.has_generation:
+        metadata["generation"] = 1
+
+
+def _store(world: World, resource: Resource, body: Json) -> Version:
+    metadata = body["metadata"]
+    return world.store.write(resource, (metadata.get("namespace", ""), metadata["name"]), body)

@@ -1,0 +1,232 @@
+"""Reads objects out of request bodies: JSON or YAML, unknown and repeated fields, wrong types, empty values.
+
+What comes out is as the server would store it: fields of its schema only, quantities in their canonical
+text, and nothing that is empty and optional.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from kdsl.base.quantity import parse_quantity
+from kdsl.sandbox.errors import Json, bad_request
+from kdsl.sandbox.schema import Node, Shape
+from kdsl.sandbox.store import decode
+
+MAX_BODY: Final = 3 * 1024 * 1024
+"""The largest body in bytes that the API takes."""
+
+_QUANTITY_ERROR: Final = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+_KEPT_EMPTY: Final = frozenset({"storageClassName", "type", "reportingComponent", "reportingInstance"})
+"""Texts that are kept where they are empty: an empty one and none differ."""
+_DROPPED_FALSE: Final = frozenset(
+    {"unschedulable", "globalDefault", "hostNetwork", "hostPID", "hostIPC", "stdin", "stdinOnce", "tty"}
+)
+_MICRO_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(?:Z|[+-]\d\d:\d\d)")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
+_GO_KINDS: Final = {
+    bool: "bool",
+    str: "string",
+    int: "number",
+    float: "number",
+    list: "array",
+    dict: "object",
+}
+
+
+class _TypeError(Exception):
+    """A value whose type is not the field's."""
+
+
+@dataclass(slots=True)
+class Complaints:
+    """The fields that are unknown or repeated."""
+
+    found: list[str] = field(default_factory=list)
+
+    def unknown(self, path: str) -> None:
+        """Note a field that the schema does not have."""
+        self.found.append(f'unknown field "{path}"')
+
+
+def parse_body(data: bytes, is_yaml: bool, kind: str, is_strict: bool) -> tuple[Any, list[str]]:
+    """Return the value of a body and which fields are repeated in it, which only a strict reader asks for."""
+    if is_yaml:
+        return _parse_yaml(data, kind), []
+    if is_strict and data.count(b'"') > 2:
+        repeated: list[str] = []
+        value = _parse_strict(data, kind, repeated)
+        return value, repeated
+    try:
+        return decode(data), []
+    except msgspec.DecodeError:
+        return _parse_strict(data, kind, []), []
+
+
+def _parse_yaml(data: bytes, kind: str) -> Any:
+    try:
+        return yaml.load(data, _Loader)
+    except yaml.YAMLError as error:
+        raise bad_request(f"error converting YAML to JSON: {error}") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.1 as the server reads it: `y` and `n` are booleans, and times are texts."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:y|Y|n|N)$"), list("yYnN"))
+_Loader.bool_values = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
+
+
+def _parse_strict(data: bytes, kind: str, repeated: list[str]) -> Any:
+    pairs_of: list[tuple[int, str]] = []
+
+    def check(pairs: list[tuple[str, Any]]) -> Json:
+        found: Json = {}
+        for name, value in pairs:
+            if name in found:
+                pairs_of.append((id(found), name))
+            found[name] = value
+        return found
+
+    try:
+        value = json.loads(data, object_pairs_hook=check)
+    except (ValueError, RecursionError) as error:
+        text = data.decode("utf-8", "replace")
+        ending = str(error).startswith("Expecting") and getattr(error, "pos", 0) >= len(text.rstrip())
+        why = "unexpected end of JSON input" if ending else f"invalid character: {error}"
+        what = f"couldn't get version/kind; json parse error: {why} ({text[:200]})"
+        raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {what}") from None
+    _name_repeated(value, "", dict.fromkeys(pairs_of), repeated)
+    return value
+
+
+def _name_repeated(value: Any, path: str, pairs: dict[tuple[int, str], None], found: list[str]) -> None:
+    if not pairs:
+        return
+    if isinstance(value, dict):
+        found.extend(f'duplicate field "{path}{name}"' for owner, name in pairs if owner == id(value))
+        for name, item in value.items():
+            _name_repeated(item, f"{path}{name}.", pairs, found)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _name_repeated(item, f"{path[:-1]}[{index}].", pairs, found)
+
+
+def clean(value: Json, schema: Node, complaints: Complaints, api_version: str) -> Json:
+    """Return an object with what its schema knows, in the form the server stores; 400 for wrong types."""
+    try:
+        found: Json = _struct(value, schema, "", complaints)
+    except _TypeError as error:
+        version = api_version.rsplit("/", maxsplit=1)[-1]
+        kind = schema.name
+        raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {error}') from None
+    return found
+
+
+def _struct(value: Json, schema: Node, path: str, complaints: Complaints) -> Json:
+    fields = schema.fields
+    found: Json = {}
+    for name, item in value.items():
+        node = fields.get(name)
+        if node is None:
+            complaints.unknown(path + name)
+        elif item is not None:
+            kept = _value(item, node, name, path, schema, complaints)
+            if kept is not None:
+                found[name] = kept
+    return found
+
+
+def _value(item: Any, node: Node, name: str, path: str, owner: Node, complaints: Complaints) -> Any:
+    shape = node.shape
+    if shape is Shape.STRING:
+        if item.__class__ is not str:
+            raise _mismatch(item, "string", owner, path + name)
+        return item if item or name in _KEPT_EMPTY else None
+    if shape is Shape.STRUCT:
+        if not isinstance(item, dict):
+            raise _mismatch(item, f"v1.{node.name}", owner, path + name)
+        return _struct(item, node, f"{path}{name}.", complaints)
+    if shape is Shape.LIST:
+        return _list(item, node, name, path, owner, complaints)
+    if shape is Shape.INTEGER:
+        if item.__class__ is not int:
+            raise _mismatch(item, "int64", owner, path + name)
+        return item
+    if shape is Shape.BOOLEAN:
+        if item.__class__ is not bool:
+            raise _mismatch(item, "bool", owner, path + name)
+        return item if item or name not in _DROPPED_FALSE else None
+    return _special(item, node, name, path, owner)
+
+
+def _list(item: Any, node: Node, name: str, path: str, owner: Node, complaints: Complaints) -> Any:
+    if not isinstance(item, list):
+        raise _mismatch(item, f"[]v1.{node.item.name if node.item else ''}", owner, path + name)
+    inner = node.item
+    if inner is None or not item:
+        return None
+    if inner.shape is Shape.STRUCT:
+        return [
+            _struct(one, inner, f"{path}{name}[{index}].", complaints) if isinstance(one, dict) else {}
+            for index, one in enumerate(item)
+        ]
+    return [
+        one if inner.shape is Shape.STRING else _value(one, inner, "", path, owner, complaints)
+        for one in item
+    ]
+
+
+def _special(item: Any, node: Node, name: str, path: str, owner: Node) -> Any:
+    shape = node.shape
+    if shape in (Shape.STRINGS, Shape.MAP, Shape.QUANTITIES):
+        if not isinstance(item, dict):
+            raise _mismatch(item, "map[string]string", owner, path + name)
+        if shape is Shape.QUANTITIES:
+            item = {key: canonical(one) for key, one in item.items()}
+        elif shape is Shape.STRINGS:
+            for one in item.values():
+                if one.__class__ is not str:
+                    raise _mismatch(one, "string", owner, path + name)
+        return item or None
+    if shape is Shape.QUANTITY:
+        return canonical(item)
+    if shape is Shape.MICRO_TIME and not _MICRO_TIME.fullmatch(str(item)):
+        raise _TypeError(_time_error(str(item), "2006-01-02T15:04:05.000000Z07:00"))
+    if shape is Shape.TIME and not _TIME.fullmatch(str(item)):
+        raise _TypeError(_time_error(str(item), "2006-01-02T15:04:05Z07:00"))
+    return item
+
+
+def canonical(value: Any) -> str:
+    """Return a quantity as the server writes it back."""
+    try:
+        return str(parse_quantity(str(value)))
+    except (ValueError, OverflowError):
+        raise _TypeError(_QUANTITY_ERROR) from None
+
+
+def _mismatch(item: Any, wanted: str, owner: Node, path: str) -> _TypeError:
+    given = _GO_KINDS.get(type(item), "object")
+    return _TypeError(
+        f"json: cannot unmarshal {given} into Go struct field {owner.name}.{path} of type {wanted}"
+    )
+
+
+def _time_error(text: str, layout: str) -> str:
+    if _TIME.fullmatch(text):
+        return f'parsing time "{text}" as "{layout}": cannot parse "{text[19:]}" as ".000000"'
+    return f'parsing time "{text}" as "{layout}": cannot parse "{text}" as "2006"'

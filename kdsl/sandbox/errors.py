@@ -1,0 +1,201 @@
+"""Answers that are errors: `Status` objects with the API's reasons, texts and details.
+
+Whatever cannot carry out a request raises an `ApiError`; the handler sends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from kdsl.sandbox.resources import Resource
+
+Json: TypeAlias = dict[str, Any]
+"""An object of the API as JSON has it."""
+
+STALE: Final = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+class ApiError(Exception):
+    """A request that is answered with an error."""
+
+    def __init__(self, body: Json | str, code: int, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(body if isinstance(body, str) else body.get("message", ""))
+        self.body = body
+        self.code = code
+        self.headers = dict(headers or {})
+
+
+class CauseReason(StrEnum):
+    """Why a field is not valid."""
+
+    REQUIRED = "FieldValueRequired"
+    INVALID = "FieldValueInvalid"
+    DUPLICATE = "FieldValueDuplicate"
+    FORBIDDEN = "FieldValueForbidden"
+    NOT_SUPPORTED = "FieldValueNotSupported"
+
+
+@dataclass(slots=True)
+class Causes:
+    """The fields of one object that are not valid, in the order they were found."""
+
+    found: list[Json] = field(default_factory=list)
+
+    def required(self, path: str, detail: str = "") -> None:
+        """Say that a value is missing."""
+        self._add(CauseReason.REQUIRED, path, "Required value" + (f": {detail}" if detail else ""))
+
+    def invalid(self, path: str, value: str, detail: str) -> None:
+        """Say that a value, written as Go writes it, is not allowed."""
+        self._add(CauseReason.INVALID, path, f"Invalid value: {value}: {detail}")
+
+    def forbidden(self, path: str, detail: str) -> None:
+        """Say that a value or a change may not be."""
+        self._add(CauseReason.FORBIDDEN, path, f"Forbidden: {detail}")
+
+    def duplicate(self, path: str, value: str) -> None:
+        """Say that a value is there twice."""
+        self._add(CauseReason.DUPLICATE, path, f"Duplicate value: {value}")
+
+    def unsupported(self, path: str, value: str, supported: Iterable[str]) -> None:
+        """Say that a value is none of the known ones."""
+        known = ", ".join(f'"{item}"' for item in supported)
+        self._add(CauseReason.NOT_SUPPORTED, path, f"Unsupported value: {value}: supported values: {known}")
+
+    def twice(self) -> None:
+        """Repeat what was found, as the server does for metadata that it validates twice."""
+        self.found.extend(list(self.found))
+
+    def _add(self, reason: CauseReason, path: str, message: str) -> None:
+        self.found.append({"reason": str(reason), "message": message, "field": path})
+
+
+def status(
+    code: int, message: str, reason: str = "", details: Json | None = None, metadata: Json | None = None
+) -> Json:
+    """Return a Status that tells of a failure."""
+    body: Json = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": metadata or {},
+        "status": "Failure",
+        "message": message,
+    }
+    if reason:
+        body["reason"] = reason
+    if details is not None:
+        body["details"] = details
+    body["code"] = code
+    return body
+
+
+def success(code: int = 0, details: Json | None = None) -> Json:
+    """Return a Status that tells of a success."""
+    body: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    if details is not None:
+        body["details"] = details
+    if code:
+        body["code"] = code
+    return body
+
+
+def details(resource: Resource, name: str, kind: str = "") -> Json:
+    """Return what a Status says about its object; `kind` is the plural name where none is given."""
+    found: Json = {"name": name} if name else {}
+    if resource.group:
+        found["group"] = resource.group
+    found["kind"] = kind or resource.plural
+    return found
+
+
+def bad_request(message: str) -> ApiError:
+    """A request that cannot be understood."""
+    return ApiError(status(400, message, "BadRequest"), 400)
+
+
+def not_found(resource: Resource, name: str) -> ApiError:
+    """An object that is not there."""
+    message = f'{resource.qualified} "{name}" not found'
+    return ApiError(status(404, message, "NotFound", details(resource, name)), 404)
+
+
+def no_such_path() -> ApiError:
+    """A resource that this server does not have."""
+    message = "the server could not find the requested resource"
+    return ApiError(status(404, message, "NotFound", {}), 404)
+
+
+def no_page() -> ApiError:
+    """A path outside of the API."""
+    return ApiError("404 page not found\n", 404)
+
+
+def not_allowed() -> ApiError:
+    """A method that the path does not have."""
+    message = "the server does not allow this method on the requested resource"
+    return ApiError(status(405, message, "MethodNotAllowed", {}), 405)
+
+
+def exists(resource: Resource, name: str) -> ApiError:
+    """A name that is taken."""
+    message = f'{resource.qualified} "{name}" already exists'
+    return ApiError(status(409, message, "AlreadyExists", details(resource, name)), 409)
+
+
+def conflict(resource: Resource, name: str, why: str, plural: str = "") -> ApiError:
+    """A write that the object's present state does not allow. `plural` as in `pods/binding`."""
+    message = f'Operation cannot be fulfilled on {plural or resource.qualified} "{name}": {why}'
+    return ApiError(status(409, message, "Conflict", details(resource, name, plural)), 409)
+
+
+def precondition(resource: Resource, key: tuple[str, str], what: str, wanted: str, present: str) -> ApiError:
+    """A `uid` or `resourceVersion` in a request that is not the object's."""
+    path = "/registry/" + "/".join(part for part in (resource.plural, *key) if part)
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {present}"
+    )
+    return conflict(resource, key[1], why)
+
+
+def forbidden(resource: Resource, name: str, why: str, causes: list[Json] | None = None) -> ApiError:
+    """A request that a right or an admission check refuses."""
+    subject = f'{resource.qualified} "{name}"' if name else resource.qualified
+    found = details(resource, name)
+    if causes:
+        found["causes"] = causes
+    return ApiError(status(403, f"{subject} is forbidden: {why}", "Forbidden", found), 403)
+
+
+def invalid(group: str, kind: str, name: str, causes: Causes) -> ApiError:
+    """An object with fields that are not valid."""
+    qualified = f"{kind}.{group}" if group else kind
+    texts = list(dict.fromkeys(f"{cause['field']}: {cause['message']}" for cause in causes.found))
+    said = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    found: Json = {"name": name} if name else {}
+    if group:
+        found["group"] = group
+    if kind:
+        found["kind"] = kind
+    found["causes"] = causes.found
+    return ApiError(status(422, f'{qualified} "{name}" is invalid: {said}', "Invalid", found), 422)
+
+
+def too_large_version(wanted: int, current: int) -> Json:
+    """The Status for a resourceVersion that this server has not reached."""
+    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    return status(
+        504,
+        f"Timeout: Too large resource version: {wanted}, current: {current}",
+        "Timeout",
+        {"causes": causes, "retryAfterSeconds": 1},
+    )
+
+
+def expired(wanted: int, oldest: int) -> Json:
+    """The Status for a watch from a resourceVersion whose history is gone."""
+    return status(410, f"too old resource version: {wanted} ({oldest})", "Expired")

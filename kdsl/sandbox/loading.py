@@ -1,0 +1,99 @@
+"""Puts the objects of a cluster file into a sandbox before it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.cluster.documents import Document, read_documents
+from kdsl.cluster.files import read_files
+from kdsl.cluster.problems import InputCode, Problems
+from kdsl.sandbox.call import World
+from kdsl.sandbox.creating import complete
+from kdsl.sandbox.decoding import Complaints, clean
+from kdsl.sandbox.defaults import apply_defaults
+from kdsl.sandbox.errors import ApiError, Json
+from kdsl.sandbox.resources import BY_KIND, NAMESPACES, Resource
+from kdsl.sandbox.schema import schema_of
+
+_FIRST = ("Namespace", "PriorityClass", "StorageClass")
+
+
+def load(world: World, paths: Iterable[str | Path], found: list[Diagnostic]) -> int:
+    """Read files and folders of objects into a world; return how many there were.
+
+    What cannot be read or is refused is added to `found` and passed over. Namespaces that objects name are
+    made. Statuses are kept, other than for objects that are posted: a bound pod may be running.
+    """
+    count = 0
+    objects = [item for document in _documents(paths, found) for item in _objects(document)]
+    objects.sort(key=lambda item: item[1].get("kind") not in _FIRST)
+    for where, value in objects:
+        try:
+            count += _take(world, value)
+        except ApiError as error:
+            Problems(found, where).add(InputCode.VALUE, (), str(error))
+    return count
+
+
+def _documents(paths: Iterable[str | Path], found: list[Diagnostic]) -> Iterator[Document]:
+    for file in read_files(list(paths), None, found):
+        yield from read_documents(file.name, file.data, found)
+
+
+def _objects(document: Document) -> Iterator[tuple[str, Json]]:
+    value = document.value
+    if not isinstance(value, dict):
+        return
+    kind = str(value.get("kind", ""))
+    items = value.get("items")
+    if not kind.endswith("List") or not isinstance(items, list):
+        yield document.where, value
+        return
+    for item in items:
+        if isinstance(item, dict):
+            missing = {"kind": kind.removesuffix("List"), "apiVersion": value.get("apiVersion", "v1")}
+            yield document.where, {**missing, **item}
+
+
+def _take(world: World, value: Json) -> int:
+    group = str(value.get("apiVersion", "")).rpartition("/")[0]
+    resource = BY_KIND.get((group, str(value.get("kind", ""))))
+    if resource is None:
+        return 0
+    body = clean(value, schema_of(resource), Complaints(), resource.api_version)
+    body.pop("kind", None)
+    body.pop("apiVersion", None)
+    metadata = body.setdefault("metadata", {})
+    metadata.pop("resourceVersion", None)
+    namespace = metadata.get("namespace") or "default" if resource.is_namespaced else ""
+    key = (namespace, metadata.get("name", ""))
+    if resource is NAMESPACES and world.store.get(resource, key) is not None:
+        return 0
+    if namespace and world.store.get(NAMESPACES, ("", namespace)) is None:
+        _store(world, NAMESPACES, "", {"metadata": {"name": namespace}})
+    _store(world, resource, namespace, body)
+    return 1
+
+
+def _store(world: World, resource: Resource, namespace: str, body: Json) -> None:
+    status: Any = body.get("status")
+    uid = body["metadata"].get("uid")
+    given = _take_computed(resource, body)
+    complete(world, resource, namespace, body)
+    body.get("spec", {}).update(given)
+    if uid:
+        body["metadata"]["uid"] = uid
+    if status:
+        body["status"] = {**body.get("status", {}), **status}
+        apply_defaults(resource, body)
+    world.store.write(resource, (namespace, body["metadata"]["name"]), body)
+
+
+def _take_computed(resource: Resource, body: Json) -> Json:
+    """Take out, and return, what admission would compute: a file may know better."""
+    spec = body.get("spec", {})
+    names = ("priority", "preemptionPolicy") if resource.plural == "pods" else ()
+    return {name: spec.pop(name) for name in names if name in spec}

@@ -1,0 +1,98 @@
+"""OpenAPI v3 documents, as far as kubectl reads them: the fields of kinds, and that writes validate them."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from typing import Any, Final
+
+from kdsl.sandbox.errors import Json
+from kdsl.sandbox.resources import GROUP_VERSIONS, RESOURCES, VIRTUAL, Resource
+from kdsl.sandbox.schema import Node, Shape, schema_of
+from kdsl.sandbox.store import encode
+
+_PLAIN: Final[dict[Shape, Json]] = {
+    Shape.STRING: {"type": "string"},
+    Shape.INTEGER: {"type": "integer", "format": "int64"},
+    Shape.BOOLEAN: {"type": "boolean"},
+    Shape.NUMBER: {"type": "number"},
+    Shape.TIME: {"type": "string", "format": "date-time"},
+    Shape.MICRO_TIME: {"type": "string", "format": "date-time"},
+    Shape.QUANTITY: {"type": "string"},
+    Shape.QUANTITIES: {"type": "object", "additionalProperties": {"type": "string"}},
+    Shape.STRINGS: {"type": "object", "additionalProperties": {"type": "string"}},
+    Shape.MAP: {"type": "object"},
+    Shape.ANY: {},
+}
+
+
+def _path(group: str, version: str) -> str:
+    return f"apis/{group}/{version}" if group else f"api/{version}"
+
+
+@cache
+def index() -> Json:
+    """Return `/openapi/v3`: where the documents are, each with a digest of it."""
+    paths: Json = {}
+    for group, version in GROUP_VERSIONS:
+        digest = hashlib.sha256(schema_document(_path(group, version)) or b"").hexdigest()[:32].upper()
+        path = _path(group, version)
+        paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
+    return {"paths": paths}
+
+
+@cache
+def schema_document(path: str) -> bytes | None:
+    """Return the document of one group's version, encoded; None where there is none."""
+    found = [item for item in RESOURCES if _path(item.group, item.version) == path]
+    if not found:
+        return None
+    schemas: Json = {}
+    paths: Json = {}
+    for resource in found:
+        name = f"io.k8s.api.{resource.group.split('.')[0] or 'core'}.{resource.version}.{resource.kind}"
+        schemas[name] = {
+            **_schema(schema_of(resource)),
+            "x-kubernetes-group-version-kind": [_identity(resource)],
+        }
+        if resource.plural not in VIRTUAL:
+            paths[_object_path(path, resource)] = {"patch": _operation("patch", resource)}
+            paths[_collection_path(path, resource)] = {"post": _operation("post", resource)}
+    info = {"title": "kdsl sandbox", "version": "v1.36.0"}
+    return encode({"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas}})
+
+
+def _collection_path(path: str, resource: Resource) -> str:
+    inner = "/namespaces/{namespace}" if resource.is_namespaced else ""
+    return f"/{path}{inner}/{resource.plural}"
+
+
+def _object_path(path: str, resource: Resource) -> str:
+    return f"{_collection_path(path, resource)}/{{name}}"
+
+
+def _identity(resource: Resource) -> Json:
+    return {"group": resource.group, "version": resource.version, "kind": resource.kind}
+
+
+def _operation(action: str, resource: Resource) -> Json:
+    names = ("dryRun", "fieldManager", "fieldValidation")
+    parameters: list[Json] = [
+        {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}} for name in names
+    ]
+    return {
+        "operationId": f"{action}{resource.kind}",
+        "parameters": parameters,
+        "responses": {"200": {"description": "OK"}},
+        "x-kubernetes-action": action,
+        "x-kubernetes-group-version-kind": _identity(resource),
+    }
+
+
+def _schema(node: Node) -> Any:
+    if node.shape is Shape.STRUCT:
+        properties = {name: _schema(item) for name, item in node.fields.items()}
+        return {"type": "object", "properties": properties}
+    if node.shape is Shape.LIST:
+        return {"type": "array", "items": _schema(node.item) if node.item else {}}
+    return _PLAIN[node.shape]

@@ -1,0 +1,133 @@
+"""The query parameters and options of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kdsl.sandbox.call import Call, decode_document
+from kdsl.sandbox.errors import ApiError, Causes, Json, bad_request, invalid, status
+
+_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
+_POLICIES: Final = ("Foreground", "Background", "Orphan", "nil")
+_META: Final = "meta.k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How to write: not at all (`is_dry`), and what to do about unknown fields."""
+
+    is_dry: bool = False
+    validation: str = ""
+    manager: str = ""
+    is_forced: bool = False
+
+    @property
+    def is_strict(self) -> bool:
+        return self.validation == "Strict"
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """How to delete. `grace` is in seconds; None stands for the object's own."""
+
+    is_dry: bool = False
+    grace: int | None = None
+    policy: str = ""
+    uid: str = ""
+    version: str = ""
+
+
+def write_options(call: Call, kind: str) -> WriteOptions:
+    """Read the options of a create, update or patch; 422 where one is unknown."""
+    query = call.query
+    if not query:
+        return _PLAIN
+    causes = Causes()
+    dry = query.get("dryRun", "")
+    _check_dry([dry] if dry else [], causes)
+    validation = query.get("fieldValidation", "")
+    if validation not in _VALIDATIONS:
+        causes.unsupported("fieldValidation", f'"{validation}"', _VALIDATIONS)
+    if causes.found:
+        raise invalid(_META, kind, "", causes)
+    return WriteOptions(dry == "All", validation, query.get("fieldManager", ""), query.get("force") == "true")
+
+
+_PLAIN: Final = WriteOptions()
+
+
+def _check_dry(values: list[Any], causes: Causes) -> None:
+    if any(value != "All" for value in values):
+        listed = " ".join(f'"{value}"' for value in values)
+        causes.unsupported("dryRun", f"[{listed}]", ("All",))
+
+
+def delete_options(call: Call) -> DeleteOptions:
+    """Read the options of a delete from its body or its query."""
+    return read_delete_options(decode_document(call.body) if call.body else {}, call.query)
+
+
+def read_delete_options(body: Json, query: Mapping[str, str]) -> DeleteOptions:
+    """Read `DeleteOptions`; 422 where one is unknown."""
+    grace = body.get("gracePeriodSeconds")
+    if grace is None and "gracePeriodSeconds" in query:
+        grace = integer(query["gracePeriodSeconds"])
+    dry = body.get("dryRun") or ([query["dryRun"]] if "dryRun" in query else [])
+    policy = body.get("propagationPolicy") or query.get("propagationPolicy", "")
+    causes = Causes()
+    _check_dry(dry, causes)
+    if policy and policy not in _POLICIES:
+        causes.unsupported("propagationPolicy", f'"{policy}"', _POLICIES)
+    if causes.found:
+        raise invalid(_META, "DeleteOptions", "", causes)
+    preconditions = body.get("preconditions") or {}
+    return DeleteOptions(
+        bool(dry), grace, policy, preconditions.get("uid", ""), preconditions.get("resourceVersion", "")
+    )
+
+
+def integer(text: str) -> int:
+    """Read an integer of a query; 400 where it is none."""
+    try:
+        return int(text)
+    except ValueError:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+
+def number(query: Mapping[str, str], name: str) -> int:
+    """Return an integer of the query; 0 where it is not there."""
+    return integer(query[name]) if query.get(name) else 0
+
+
+def version_number(text: str, is_watch: bool) -> int:
+    """Read a resourceVersion; 400, or 500 for a watch, where it is no number."""
+    if not text.isascii() or not text.isdecimal():
+        why = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        if is_watch:
+            raise ApiError(status(500, why), 500)
+        raise bad_request(f"invalid resource version: {why}")
+    return int(text)
+
+
+def check_list_options(query: Mapping[str, str], is_watch: bool) -> None:
+    """Refuse combinations of list parameters that the API forbids."""
+    causes = Causes()
+    match = query.get("resourceVersionMatch", "")
+    initial = query.get("sendInitialEvents", "")
+    if initial and not is_watch:
+        causes.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
+    elif initial and match != "NotOlderThan":
+        detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        causes.forbidden("resourceVersionMatch", detail)
+    elif match and is_watch and not initial:
+        detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        causes.forbidden("resourceVersionMatch", detail)
+    elif match and not is_watch and not query.get("resourceVersion"):
+        detail = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+        causes.forbidden("resourceVersionMatch", detail)
+    elif match not in ("", "Exact", "NotOlderThan"):
+        causes.unsupported("resourceVersionMatch", f'"{match}"', ("Exact", "NotOlderThan", ""))
+    if causes.found:
+        raise invalid(_META, "ListOptions", "", causes)

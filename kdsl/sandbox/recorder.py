@@ -1,0 +1,62 @@
+"""What clients sent and what they were answered, for tests to read."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import msgspec
+
+
+@dataclass(slots=True)
+class Request:
+    """One request. `status` is 0 until it is answered, and stays so where no answer was sent."""
+
+    at: float
+    """Seconds on the clock of the event loop."""
+    method: str
+    path: str
+    query: str
+    content_type: str
+    accept: str
+    user_agent: str
+    user: str = ""
+    body: bytes = b""
+    status: int = 0
+    fault: str = ""
+    """What a fault did to it."""
+
+    @property
+    def document(self) -> Any:
+        """The body as JSON; None where there is none."""
+        return msgspec.json.decode(self.body) if self.body else None
+
+
+class Recorder:
+    """The last requests, oldest first."""
+
+    def __init__(self, limit: int) -> None:
+        self.requests: deque[Request] = deque(maxlen=limit)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is kept."""
+        return self.requests.maxlen != 0
+
+    def add(self, request: Request) -> None:
+        """Keep a request; its status follows."""
+        self.requests.append(request)
+
+    def matching(self, method: str = "*", path: str = "*") -> list[Request]:
+        """Return the requests of a method to paths of a pattern, `*` standing for anything."""
+        return [
+            request
+            for request in list(self.requests)
+            if fnmatchcase(request.method, method) and fnmatchcase(request.path, path)
+        ]
+
+    def clear(self) -> None:
+        """Forget all requests."""
+        self.requests.clear()

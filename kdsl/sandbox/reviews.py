@@ -1,0 +1,55 @@
+"""TokenReview and SubjectAccessReview: how other servers ask who somebody is and what they may do."""
+
+from __future__ import annotations
+
+from kdsl.sandbox.call import Call, Reply, User, document
+from kdsl.sandbox.errors import Json
+from kdsl.sandbox.objects_in import read_object
+from kdsl.sandbox.rights import Ask, Rights
+from kdsl.sandbox.tokens import Tokens
+
+
+def review(call: Call, rights: Rights, tokens: Tokens) -> Reply:
+    """Answer a POST of a review; none is stored."""
+    resource = call.resource
+    body, _ = read_object(call, False, "Ignore")
+    spec = body.get("spec", {})
+    if resource.plural == "tokenreviews":
+        state = _token_state(tokens, spec.get("token", ""))
+    else:
+        is_self = resource.plural.startswith("self")
+        user = call.user if is_self else User(spec.get("user", ""), tuple(spec.get("groups", ())))
+        state = {"allowed": rights.allows(user, _ask(spec))}
+    shown = {
+        "kind": resource.kind,
+        "apiVersion": resource.api_version,
+        "metadata": body.get("metadata", {}),
+        "spec": spec,
+        "status": state,
+    }
+    return document(shown, 201)
+
+
+def _token_state(tokens: Tokens, token: str) -> Json:
+    user = tokens.user(token)
+    if user is None:
+        return {"user": {}, "error": "invalid bearer token"}
+    found: Json = {"username": user.name, "groups": list(user.groups)}
+    if user.uid:
+        found["uid"] = user.uid
+    return {"authenticated": True, "user": found}
+
+
+def _ask(spec: Json) -> Ask:
+    path = spec.get("nonResourceAttributes")
+    if path:
+        return Ask(path.get("verb", ""), path=path.get("path", ""))
+    wanted = spec.get("resourceAttributes") or {}
+    return Ask(
+        wanted.get("verb", ""),
+        wanted.get("group", ""),
+        wanted.get("resource", ""),
+        wanted.get("subresource", ""),
+        wanted.get("namespace", ""),
+        wanted.get("name", ""),
+    )

@@ -1,0 +1,63 @@
+"""Runs a sandbox until somebody ends it: what the command does."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Sequence
+
+import uvloop
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.sandbox.admin import throw_switch
+from kdsl.sandbox.loading import load
+from kdsl.sandbox.options import SandboxOptions
+from kdsl.sandbox.resources import NODES, PODS
+from kdsl.sandbox.sandbox import Sandbox
+
+
+def run(
+    options: SandboxOptions,
+    cluster: Sequence[str],
+    faults: Sequence[str],
+    found: list[Diagnostic],
+    started: Callable[[str, str], None],
+    complain: Callable[[], None],
+) -> bool:
+    """Serve until SIGINT or SIGTERM; return whether it was SIGINT.
+
+    `started` is called with the URL and what there is, `complain` before it where objects of `cluster` were
+    passed over, which `found` then says. ValueError for a fault that is not known, OSError where the port or
+    the kubeconfig cannot be had.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_run(options, cluster, faults, found, started, complain))
+
+
+async def _run(
+    options: SandboxOptions,
+    cluster: Sequence[str],
+    faults: Sequence[str],
+    found: list[Diagnostic],
+    started: Callable[[str, str], None],
+    complain: Callable[[], None],
+) -> bool:
+    sandbox = Sandbox(options)
+    load(sandbox.world, cluster, found)
+    if found:
+        complain()
+    for fault in faults:
+        name, _, value = fault.partition("=")
+        throw_switch(sandbox.faults, name, value)
+    ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, _end, ended, number)
+    async with sandbox:
+        nodes, pods = (len(sandbox.store.collection(kind).items) for kind in (NODES, PODS))
+        started(sandbox.url, f"{nodes} nodes, {pods} pods")
+        return await ended == signal.SIGINT
+
+
+def _end(ended: asyncio.Future[int], number: int) -> None:
+    if not ended.done():
+        ended.set_result(number)

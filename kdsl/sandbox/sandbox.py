@@ -1,0 +1,139 @@
+"""A sandbox: an API server in this process, with a kubeconfig, faults and a record of its requests."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Self
+
+from kdsl.sandbox.admin import admin_application
+from kdsl.sandbox.admission import PRIORITY_CLASSES
+from kdsl.sandbox.api import Api
+from kdsl.sandbox.call import World
+from kdsl.sandbox.certificates import make_certificates
+from kdsl.sandbox.collector import Budgets, Collector
+from kdsl.sandbox.creating import add
+from kdsl.sandbox.faults import Faults
+from kdsl.sandbox.flow_control import FlowControl
+from kdsl.sandbox.kubeconfig import kubeconfig_text, write_private
+from kdsl.sandbox.kubelets import Kubelets
+from kdsl.sandbox.listening import HOST, Listener
+from kdsl.sandbox.options import SandboxOptions
+from kdsl.sandbox.reconcilers import Reconciler
+from kdsl.sandbox.recorder import Recorder
+from kdsl.sandbox.resources import NAMESPACES
+from kdsl.sandbox.rights import Rights
+from kdsl.sandbox.server import Server
+from kdsl.sandbox.store import Store
+from kdsl.sandbox.times import Chance
+from kdsl.sandbox.tokens import USERS, Tokens
+from kdsl.sandbox.validation import SYSTEM_CLASSES
+from kdsl.sandbox.volumes import Volumes
+from kdsl.sandbox.watching import Watches
+from kdsl.sandbox.workloads import Workloads
+
+_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+_CLASS_TEXTS: Final = {
+    "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
+    "system-cluster-critical": (
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if "
+        "necessary."
+    ),
+}
+
+
+class Sandbox:
+    """An API server on the running event loop, from `async with` on."""
+
+    def __init__(self, options: SandboxOptions | None = None) -> None:
+        self.options = options or SandboxOptions()
+        chance = Chance(numbers=random.Random(self.options.seed))
+        self.store = Store(self.options.history)
+        self.world = World(self.store, chance)
+        self.recorder = Recorder(self.options.records)
+        self.certificates = make_certificates()
+        self.tokens = Tokens(random.SystemRandom())
+        self._listener = Listener(self.options.port)
+        rights, watches = Rights(self.store), Watches()
+        self.faults = Faults(
+            watches, rights, self.tokens, self.store.forget_history, self._post, self._listener
+        )
+        self.api = Api(self.world, self.tokens, rights, FlowControl(self.store), watches)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._running: list[Reconciler] = []
+        self._kubelets: Kubelets | None = None
+        self._make_system_objects()
+
+    @property
+    def url(self) -> str:
+        """Where the server is."""
+        return f"https://{HOST}:{self._listener.port}"
+
+    @property
+    def token(self) -> str:
+        """The newest token of the administrator."""
+        return self.tokens.of("admin")
+
+    def token_of(self, user: str) -> str:
+        """Return the newest token of `admin`, `scheduler` or `team` (who has no rights)."""
+        return self.tokens.of(user)
+
+    @property
+    def kubeconfig(self) -> str:
+        """The text of a kubeconfig for all users; its context is the administrator's."""
+        tokens = {name: self.tokens.of(name) for name in USERS}
+        return kubeconfig_text(self.url, self.certificates.authority, tokens, "admin")
+
+    async def __aenter__(self) -> Self:
+        """Begin to serve; OSError where the port is taken or the kubeconfig cannot be written."""
+        self._loop = asyncio.get_running_loop()
+        admin = admin_application(self.faults, self.recorder, self.tokens)
+        server = Server(self.api, self.faults, self.recorder, admin, self._listener.abort)
+        await self._listener.start(server, self.certificates)
+        for reconciler in self._reconcilers():
+            reconciler.start()
+            self._running.append(reconciler)
+        if self.options.kubelets:
+            self._kubelets = Kubelets(self.world, self.options)
+            self._kubelets.start()
+        try:
+            if self.options.kubeconfig is not None:
+                write_private(self.options.kubeconfig, self.kubeconfig)
+        except OSError:
+            await self._stop()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Cut all connections and stop."""
+        await self._stop()
+
+    async def _stop(self) -> None:
+        if self._kubelets is not None:
+            self._kubelets.stop()
+        for reconciler in self._running:
+            await reconciler.stop()
+        self.api.watches.drop()
+        await self._listener.stop()
+
+    def _reconcilers(self) -> list[Reconciler]:
+        if not self.options.controllers:
+            return []
+        return [kind(self.world) for kind in (Workloads, Volumes, Collector, Budgets)]
+
+    def _post(self, work: Callable[[], None]) -> None:
+        if self._loop is None:
+            work()
+        else:
+            self._loop.call_soon_threadsafe(work)
+
+    def _make_system_objects(self) -> None:
+        for name, text in _CLASS_TEXTS.items():
+            body = {"metadata": {"name": name}, "value": SYSTEM_CLASSES[name], "description": text}
+            add(self.world, PRIORITY_CLASSES, body)
+        for name in _NAMESPACES:
+            add(self.world, NAMESPACES, {"metadata": {"name": name}})

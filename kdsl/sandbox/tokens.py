@@ -1,0 +1,63 @@
+"""The tokens of a sandbox and whose they are."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Final
+
+from kdsl.sandbox.call import User
+from kdsl.sandbox.rights import ANONYMOUS, MASTERS, SCHEDULER
+
+_AUTHENTICATED: Final = "system:authenticated"
+_LENGTH: Final = 40
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+ADMIN: Final = User("admin", (MASTERS, _AUTHENTICATED))
+USERS: Final = {
+    "admin": ADMIN,
+    "scheduler": User(SCHEDULER, (_AUTHENTICATED,)),
+    "team": User("team", (_AUTHENTICATED,)),
+}
+"""Who has a token, by the name the sandbox gives it: everything, a scheduler's rights, no rights."""
+
+
+@dataclass(slots=True)
+class Tokens:
+    """Tokens of users. Those taken back are answered 401."""
+
+    numbers: random.Random
+    _users: dict[str, User] = field(default_factory=dict)
+    _current: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in USERS:
+            self.issue(name)
+
+    def issue(self, name: str) -> str:
+        """Make a new token for one of `USERS`; older ones of it stay good."""
+        token = "".join(self.numbers.choices(_LETTERS, k=_LENGTH))
+        self._users[token] = USERS[name]
+        self._current[name] = token
+        return token
+
+    def of(self, name: str) -> str:
+        """Return the newest token of one of `USERS`."""
+        return self._current[name]
+
+    def rotate(self, name: str) -> str:
+        """Make a new token and take all older ones of that user back."""
+        user = USERS[name]
+        self._users = {token: owner for token, owner in self._users.items() if owner is not user}
+        return self.issue(name)
+
+    def user(self, token: str) -> User | None:
+        """Return whose token this is."""
+        return self._users.get(token)
+
+    def identify(self, authorization: str) -> User | None:
+        """Return who sent an Authorization header; None where its token is not known."""
+        if not authorization:
+            return ANONYMOUS
+        scheme, _, token = authorization.partition(" ")
+        return self.user(token.strip()) if scheme.lower() == "bearer" else None

@@ -1,0 +1,1 @@
+"""Tests of the sandbox over its HTTP interface, as clients see it."""

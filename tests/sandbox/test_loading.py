@@ -1,0 +1,64 @@
+"""Cluster files that a sandbox begins with."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.sandbox.call import World
+from kdsl.sandbox.loading import load
+from kdsl.sandbox.resources import NAMESPACES, NODES, PODS
+from kdsl.sandbox.store import Store
+from kdsl.sandbox.times import Chance
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def world() -> World:
+    return World(Store(), Chance(numbers=random.Random(1)))
+
+
+def test_the_quickstart_is_loaded_with_its_states() -> None:
+    one, found = world(), list[Diagnostic]()
+    count = load(one, [ROOT / "examples" / "quickstart"], found)
+    assert not found
+    nodes, pods = list(one.store.bodies(NODES)), list(one.store.bodies(PODS))
+    assert (len(nodes), len(pods)) == (5, 10)
+    assert count >= 15
+    assert {item["metadata"]["name"] for item in one.store.bodies(NAMESPACES)} >= {"shop", "ml"}
+    assert {item["status"]["phase"] for item in pods if item["spec"].get("nodeName")} == {"Running"}
+
+
+def test_what_is_refused_is_told_and_passed_over(tmp_path: Path) -> None:
+    text = """
+apiVersion: v1
+kind: Pod
+metadata: {name: good, uid: 7e5c0000-0000-4000-8000-000000000000}
+spec: {priority: 7, containers: [{name: c, image: i}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: bad}
+spec: {containers: []}
+---
+apiVersion: example.com/v1
+kind: Unknown
+metadata: {name: x}
+"""
+    (tmp_path / "pods.yaml").write_text(text, encoding="utf-8")
+    one, found = world(), list[Diagnostic]()
+    assert load(one, [tmp_path], found) == 1
+    (pod,) = one.store.bodies(PODS)
+    assert pod["spec"]["priority"] == 7
+    assert pod["metadata"]["uid"] == "7e5c0000-0000-4000-8000-000000000000"
+    assert ["spec.containers: Required value" in item.title for item in found] == [True]
+
+
+def test_a_list_of_kubectl_is_its_items(tmp_path: Path) -> None:
+    (tmp_path / "nodes.json").write_text(
+        '{"kind":"NodeList","apiVersion":"v1","items":[{"metadata":{"name":"n"}}]}'
+    )
+    one, found = world(), list[Diagnostic]()
+    assert load(one, [tmp_path / "nodes.json", tmp_path / "missing.json"], found) == 1
+    assert len(found) == 1
