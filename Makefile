@@ -49,8 +49,9 @@ types: dev ## mypy --strict
 unit: dev ## Tests, import layers and reference vectors
 	$(BIN)/python -m pytest -n 2
 
-bench: dev ## Measure two shapes and the openb trace (set SHARED to the folder that holds traces/openb)
+bench: dev ## Measure two shapes, a live scheduler and the openb trace (set SHARED to the folder that holds traces/openb)
 	$(BIN)/python -m tests.bench.decisions --shape basic --shape mixed --nodes 1000 --pods 500 --bound 500
+	$(BIN)/python -m tests.bench.live --nodes 1000 --pods 1000
 	$(BIN)/python -m tests.bench.openb $(SHARED)/traces/openb
 
 clean: ## Remove what make made

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-from kdsl.base.clock import Clock, ManualClock
-from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
+from kdsl.base.clock import Clock
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.disk_cache import DiskCache
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.externals import PLUGINS, Externals
-from kdsl.check.model import CheckedProfile, RuleSet
+from kdsl.check.model import RuleSet
 from kdsl.check.views import load_views
 from kdsl.config.configuration import KdslConfiguration, Limits, OnInvalid
-from kdsl.cycle.decision import Detail, TieBreak
+from kdsl.cycle.decision import TieBreak
 from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.cycle.ports import ClusterSource, Evictor, Router, Tracer
 from kdsl.cycle.waiting import WaitingPods
@@ -31,23 +32,20 @@ from kdsl.hooks.context import (
 )
 from kdsl.hooks.doctor import examine, examine_rules
 from kdsl.hooks.extensions import bring, check_version
-from kdsl.hooks.manager import PluginManager, import_plugin
+from kdsl.hooks.guard import Guard, HookTimes
+from kdsl.hooks.manager import import_plugin
 from kdsl.hooks.specs import Backoff
-from kdsl.hooks.table import HookTable, ProfileOrder, freeze
+from kdsl.hooks.table import HookTable
+from kdsl.lang.discovery import NO_DRAFTS, Drafts
 from kdsl.lang.loader import library_clashes
 from kdsl.plan.cost.codes import CostCode
 from kdsl.plan.cost.profiles import Budget, over_budget
-from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
-from kdsl.plan.hookimpls import PredicatePlugin, QueuePlugin, ScorePlugin, compile_profile
-from kdsl.plan.preemption import PreemptionPlugin
-from kdsl.plan.residual import AFTER
-from kdsl.plan.router import DEFAULT_SCHEDULER, ForcedProfile, ProfileRouter
-from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
-from kdsl.plan.scalar.probe import Probe
-from kdsl.plan.standing.join import join
-from kdsl.plan.tightened import TightenedPlugin
+from kdsl.plan.router import ForcedProfile, ProfileRouter
+from kdsl.plan.scalar.meter import Steps
+from kdsl.profiles import devices_in_use, find_profile, hook_tables, narrowed
 from kdsl.rulebook.checking import CheckedRules, check_rules, check_text
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, Plugins, libraries, shipped_rules
+from kdsl.settings import DEFAULT_SETTINGS, Settings
 
 __all__ = [
     "DEFAULT_PLUGINS",
@@ -73,51 +71,9 @@ __all__ = [
     "hook_tables",
     "libraries",
     "locate",
+    "narrowed",
     "shipped_rules",
 ]
-
-RulePlugin: TypeAlias = (
-    PredicatePlugin
-    | TightenedPlugin[PredicatePlugin]
-    | ScorePlugin
-    | QueuePlugin
-    | PreemptionPlugin
-    | DevicesPlugin
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How to run.
-
-    `profile` forces one profile for the pods of every scheduler; otherwise `profiles` run, or all where it is
-    empty. `plugins` are active with these arguments; those called `undeclared` may bring functions that do
-    not say what they read. A `probe` watches the rules at work, `steps` bound them. `backoff` is how long
-    pods wait between attempts, None for what each queue says. For kinds of pods that are met more than
-    `rewrite_after` times rules are rewritten: their answers stay the same.
-    """
-
-    profile: str | None = None
-    profiles: tuple[str, ...] = ()
-    seed: int = 0
-    tie_break: TieBreak = TieBreak.HEAP
-    parallelism: int = 1
-    percentage: int = 0
-    detail: Detail = Detail.SUMMARY
-    plugins: Plugins = field(default_factory=lambda: DEFAULT_PLUGINS)
-    undeclared: frozenset[str] = frozenset()
-    probe: Probe | None = None
-    steps: Steps = DEFAULT_STEPS
-    backoff: Backoff | None = None
-    rewrite_after: int = AFTER
-
-    @property
-    def shows_manifests(self) -> bool:
-        """Tell whether a plugin may ask for objects as they were written: any but the default ones."""
-        return not self.plugins.keys() <= DEFAULT_PLUGINS.keys()
-
-
-DEFAULT_SETTINGS = Settings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,22 +93,22 @@ def activate(settings: Settings) -> ActivePlugins:
 def check_configured(
     configuration: KdslConfiguration,
     paths: Sequence[Path] = (),
-    read: Callable[[Path], bytes] = Path.read_bytes,
-    keep: Path | None = None,
+    drafts: Drafts = NO_DRAFTS,
+    keep: DiskCache | None = None,
 ) -> CheckedRules:
     """Check the rules of `paths`, else of the configuration, else the shipped ones, with its plugins.
 
-    The answer is kept in the folder `keep`, and taken from there.
+    The answer is kept in the cache `keep`, and taken from there.
     """
     settings = configured(configuration)
     chosen = paths or configuration.rules or (shipped_rules(),)
-    checked = check_rules(chosen, settings.plugins, settings.undeclared, read, keep)
+    checked = check_rules(chosen, settings.plugins, settings.undeclared, drafts, keep)
     return replace(checked, diagnostics=locate(checked.diagnostics, configuration))
 
 
 def configured(configuration: KdslConfiguration) -> Settings:
     """Return the settings that a configuration asks for."""
-    plugins = configuration.plugins
+    plugins, limits = configuration.plugins, configuration.limits
     return Settings(
         profile=configuration.profile.text if configuration.profile else None,
         profiles=tuple(profile.text for profile in configuration.profiles),
@@ -164,10 +120,11 @@ def configured(configuration: KdslConfiguration) -> Settings:
         if plugins is None
         else {**PLACED_PLUGINS, **{plugin.name: plugin.args for plugin in plugins}},
         undeclared=frozenset(plugin.name for plugin in plugins or () if plugin.allow_undeclared),
-        steps=Steps(configuration.limits.node_steps, configuration.limits.pod_steps),
+        steps=Steps(limits.node_steps, limits.pod_steps, limits.rule_steps, limits.profile_steps),
         backoff=Backoff(configuration.backoff.initial, configuration.backoff.maximum)
         if configuration.backoff is not None
         else None,
+        guard=Guard(HookTimes(configuration.limits.slow_hook, configuration.limits.hook)),
     )
 
 
@@ -252,9 +209,12 @@ def build_engine(
 class Scheduler:
     """What a configuration makes: profiles that are ready to run, who gets which, and how.
 
-    `context` is what its plugins were built with. `Engine.adopt` runs another one.
+    `rules` and `settings` are what it was made of, `context` what its plugins were built with. `Engine.adopt`
+    runs another one.
     """
 
+    rules: RuleSet
+    settings: Settings
     tables: tuple[HookTable, ...]
     router: Router
     options: EngineOptions
@@ -270,7 +230,7 @@ def build_scheduler(rules: RuleSet, context: PluginContext, settings: Settings) 
         router = ForcedProfile(tables[0].profile)
     else:
         router = ProfileRouter(rules, (table.profile for table in tables))
-    return Scheduler(tables, router, engine_options(rules, settings), context)
+    return Scheduler(rules, settings, tables, router, engine_options(rules, settings), context)
 
 
 def engine_options(rules: RuleSet, settings: Settings) -> EngineOptions:
@@ -283,129 +243,3 @@ def engine_options(rules: RuleSet, settings: Settings) -> EngineOptions:
         detail=settings.detail,
         rules=rules.digest,
     )
-
-
-def hook_tables(rules: RuleSet, context: PluginContext, settings: Settings) -> tuple[HookTable, ...]:
-    """Freeze every profile, or the forced one, with the active plugins.
-
-    Raises InvalidInputError with all that is wrong.
-    """
-    manager = PluginManager()
-    found: list[Diagnostic] = []
-    for name, args in {**PLACED_PLUGINS, **settings.plugins}.items():
-        found.extend(manager.load(name, args, context))
-    tables: list[HookTable] = []
-    for profile in _profiles_in_use(rules, settings):
-        table, problems = _freeze_profile(manager, rules, profile, context, settings)
-        found.extend(problems)
-        if table is not None:
-            own = settings.backoff
-            tables.append(table if own is None else replace(table, backoff=own))
-    if has_errors(found):
-        raise InvalidInputError(found)
-    return tuple(tables)
-
-
-def devices_in_use(rules: RuleSet, settings: Settings, schedulers: Collection[str]) -> DevicesPlugin | None:
-    """Return the devices of the forced profile, else of the first active one of these that has some.
-
-    They are for looking at cards: they write nothing.
-    """
-    for profile in _profiles_in_use(rules, settings):
-        if profile.sharing and (settings.profile is not None or profile.scheduler in schedulers):
-            return compile_devices(rules, profile, NO_ANNOTATIONS, ManualClock(), settings.steps)
-    return None
-
-
-def _profiles_in_use(rules: RuleSet, settings: Settings) -> Collection[CheckedProfile]:
-    names = settings.profiles if settings.profile is None else (settings.profile,)
-    return [find_profile(rules, name) for name in names] or rules.profiles.values()
-
-
-def narrowed(rules: RuleSet, settings: Settings, schedulers: Collection[str]) -> Settings:
-    """Return settings that leave out profiles which no pod gets that asks for one of these schedulers.
-
-    Compiling a profile takes time, most of all one with devices.
-    """
-    if settings.profile is not None:
-        return settings
-    # Pods that ask for nothing may be a team's, and who has no profile of a name gets the default one.
-    wanted = {*schedulers, DEFAULT_SCHEDULER}
-    teams = {team.profile for team in rules.teams}
-    profiles = tuple(
-        profile.qualified
-        for profile in _profiles_in_use(rules, settings)
-        if profile.scheduler in wanted or profile.qualified in teams
-    )
-    return replace(settings, profiles=profiles) if profiles else settings
-
-
-def find_profile(rules: RuleSet, name: str, where: str = "--profile") -> CheckedProfile:
-    """Return the profile of this qualified name, or the only one whose last word it is.
-
-    Raises InvalidInputError where that is not one profile; `where` is what said the name.
-    """
-    if name in rules.profiles:
-        return rules.profiles[name]
-    found = [profile for profile in rules.profiles.values() if profile.name == name]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = ", ".join(f"`{profile.qualified}`" for profile in found)
-        problem = Diagnostic("K0301", f"several profiles are called `{name}`: {names}", where=where)
-    else:
-        known = [*rules.profiles, *(profile.name for profile in rules.profiles.values())]
-        help_ = (*did_you_mean(name, known), f"profiles: {', '.join(rules.profiles)}")
-        problem = Diagnostic("K0301", f"there is no profile `{name}`", where=where, help=help_)
-    raise InvalidInputError([problem])
-
-
-def _freeze_profile(
-    manager: PluginManager,
-    rules: RuleSet,
-    profile: CheckedProfile,
-    context: PluginContext,
-    settings: Settings,
-) -> tuple[HookTable | None, tuple[Diagnostic, ...]]:
-    """Register the rules of a profile like any plugin, and freeze them in the profile's order."""
-    compiled = compile_profile(rules, profile, settings.probe, settings.steps, settings.rewrite_after)
-    found: list[Diagnostic] = []
-    preemption = compiled.preemption
-    devices = compile_devices(
-        rules,
-        profile,
-        context.annotator,
-        context.clock,
-        settings.steps,
-        settings.probe,
-        context.nodes,
-    )
-    rule_plugins: list[RulePlugin] = [*compiled.predicates, *compiled.scores, compiled.queue]
-    rule_plugins += [*((preemption,) if preemption else ()), *((devices,) if devices else ())]
-    for plugin in rule_plugins:
-        found.extend(manager.register(plugin, plugin.name, key=plugin.key))
-    predicates = (plugin.key for plugin in compiled.predicates)
-    scores = (plugin.key for plugin in compiled.scores)
-    placed = {rule.plugin for rule in profile.predicates}
-    placed |= {entry.score.plugin for entry in profile.scores}
-    order = ProfileOrder(
-        name=profile.qualified,
-        scheduler=profile.scheduler,
-        predicates=(
-            *(rule.plugin or next(predicates) for rule in profile.predicates),
-            # Cards come last: most nodes are out by then.
-            *((devices.key,) if devices else ()),
-        ),
-        scores=(
-            *((entry.score.plugin or next(scores), entry.weight) for entry in profile.scores),
-            *(((devices.key, devices.weight),) if devices else ()),
-        ),
-        queue=compiled.queue.key,
-        check_all=profile.check_all,
-        preemption=preemption.key if preemption else "",
-        plugins=tuple(name for name in settings.plugins if name not in PLACED_PLUGINS or name in placed),
-    )
-    table, problems = freeze(manager, order)
-    if table is not None and settings.probe is None:
-        table = join(table, profile, compiled)
-    return table, (*found, *problems)

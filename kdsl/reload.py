@@ -1,42 +1,77 @@
-"""A scheduler from a configuration file, made again when the file or its rules change."""
+"""A scheduler from its files, made again when they change: a configuration, its rules and its plugins."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kdsl.app import Scheduler, build_scheduler, check_configuration, check_configured, configured
 from kdsl.base.diagnostic import Diagnostic, has_errors
+from kdsl.base.disk_cache import disk_cache
 from kdsl.base.errors import InvalidInputError
-from kdsl.config.configuration import OnInvalid, load_configuration
+from kdsl.config.configuration import ConfigurationResult, KdslConfiguration, OnInvalid, load_configuration
 from kdsl.hooks.context import PluginContext
 
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """The scheduler to run from now on, and what was found on the way: with errors it is the one before."""
+    """The scheduler to run from now on, and what was found on the way: with errors it is the one before.
+
+    `paths` are the files and folders that it was made of.
+    """
 
     scheduler: Scheduler
     diagnostics: tuple[Diagnostic, ...]
+    paths: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What a scheduler is made of: a `configuration` file, and `rules` and `profiles` that win over it.
+
+    Without rules they are the shipped ones, without profiles all of the rules.
+    """
+
+    configuration: Path | None = None
+    rules: tuple[Path, ...] = ()
+    profiles: tuple[str, ...] = ()
+
+    def load(self, context: PluginContext) -> Reloaded:
+        """Read everything and build it; raise InvalidInputError with all that is wrong."""
+        read = self._read()
+        if read.configuration is None:
+            raise InvalidInputError(read.diagnostics)
+        checked = check_configured(read.configuration, self.rules, keep=disk_cache(os.environ))
+        if checked.rules is None or has_errors(checked.diagnostics):
+            raise InvalidInputError((*read.diagnostics, *checked.diagnostics))
+        found = (
+            *read.diagnostics,
+            *checked.diagnostics,
+            *check_configuration(read.configuration, checked.rules, checked.files),
+        )
+        if has_errors(found):
+            raise InvalidInputError(found)
+        settings = configured(read.configuration)
+        if self.profiles:
+            settings = replace(settings, profile=None, profiles=self.profiles)
+        made = build_scheduler(checked.rules, context, settings)
+        made = replace(made, on_invalid=read.configuration.on_invalid)
+        return Reloaded(made, found, self._paths(read.configuration))
+
+    def _read(self) -> ConfigurationResult:
+        if self.configuration is None:
+            return ConfigurationResult(KdslConfiguration(), ())
+        return load_configuration(self.configuration)
+
+    def _paths(self, configuration: KdslConfiguration) -> tuple[Path, ...]:
+        named = () if self.configuration is None else (self.configuration,)
+        return (*named, *(self.rules or configuration.rules))
 
 
 def load_scheduler(configuration: Path, context: PluginContext) -> Reloaded:
     """Read a configuration with its rules and plugins; raise InvalidInputError with all that is wrong."""
-    read = load_configuration(configuration)
-    if read.configuration is None:
-        raise InvalidInputError(read.diagnostics)
-    checked = check_configured(read.configuration)
-    if checked.rules is None or has_errors(checked.diagnostics):
-        raise InvalidInputError(checked.diagnostics)
-    found = (
-        *read.diagnostics,
-        *checked.diagnostics,
-        *check_configuration(read.configuration, checked.rules, checked.files),
-    )
-    if has_errors(found):
-        raise InvalidInputError(found)
-    made = build_scheduler(checked.rules, context, configured(read.configuration))
-    return Reloaded(replace(made, on_invalid=read.configuration.on_invalid), found)
+    return Sources(configuration).load(context)
 
 
 def reload(current: Scheduler, configuration: Path) -> Reloaded:

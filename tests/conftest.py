@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
+from kdsl.base.disk_cache import DiskCache
 
 settings.register_profile(
     "repeatable",
@@ -18,3 +21,9 @@ settings.register_profile(
 )
 settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> DiskCache:
+    """An empty cache on disk, with its key outside of its folder."""
+    return DiskCache(tmp_path / "cache", tmp_path / "state" / "cache-key")

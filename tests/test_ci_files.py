@@ -86,9 +86,60 @@ def test_the_action_annotates_what_is_wrong(tmp_path: Path) -> None:
     result = run_check(tmp_path, paths="my rules\n", strict="true")
     assert result.returncode == 1, result.stderr
     assert result.stdout.startswith("::error file=my rules/a.kdsl,line=3,endLine=3,col=")
-    (rules / "a.kdsl").write_text("kdsl 1\npackage a\nparam x = 1\n")
-    (tmp_path / "kdsl.yaml").write_text(
+
+
+SOUND = 'kdsl 1\npackage a\n\npredicate P {\n  require node.podCount < 5\n    else "full"\n}\n'
+LINTED = SOUND.replace("  require", "  let unused = 1\n  require")
+TEST = """apiVersion: kdsl.dev/v1
+kind: RuleTest
+predicate: a.P
+rules: [my rules]
+fixtures: {nodes: {n: {cpu: "1"}}, pods: {p: {namespace: x}}}
+tests:
+- {name: there is room, pod: p, expect: {FEASIBLE: [n]}}
+"""
+
+
+def repository(folder: Path, rule: str = LINTED, test: str = TEST.replace("FEASIBLE", "feasible")) -> Path:
+    """Write rules with a lint finding (nothing uses the `let`), a configuration and a test."""
+    (folder / "my rules").mkdir()
+    (folder / "my rules" / "a.kdsl").write_text(rule)
+    (folder / "kdsl.yaml").write_text(
         "apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\nrules: {paths: [my rules]}\n"
     )
-    result = run_check(tmp_path, config="kdsl.yaml")
-    assert (result.returncode, result.stdout) == (0, ""), result.stderr
+    if test:
+        (folder / "a.test.yaml").write_text(test)
+    return folder
+
+
+def test_the_action_lints_and_tests(tmp_path: Path) -> None:
+    result = run_check(repository(tmp_path), config="kdsl.yaml")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("::warning file=my rules/a.kdsl,line=5")
+    assert "1 passed" in result.stdout
+
+
+def test_lints_are_errors_of_a_strict_action_and_hide_no_test(tmp_path: Path) -> None:
+    failing = TEST.replace("{FEASIBLE: [n]}", "{feasible: []}")
+    result = run_check(repository(tmp_path, test=failing), config="kdsl.yaml", strict="true")
+    assert result.returncode == 1, result.stderr
+    assert result.stdout.startswith("::error file=my rules/a.kdsl,line=5")
+    assert "1 failed" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("inputs", "code", "said"),
+    [
+        ({}, 0, "::notice::no rule tests"),
+        ({"tests": "none"}, 0, ""),
+        ({"tests": "nowhere"}, 2, ""),
+    ],
+)
+def test_which_tests_the_action_runs(tmp_path: Path, inputs: dict[str, str], code: int, said: str) -> None:
+    used = (
+        SOUND
+        + 'queue Q {\n  order by pod.queuedAt\n}\n\nprofile p {\n  scheduler "s"\n  predicates { P }\n  queue Q\n}\n'
+    )
+    result = run_check(repository(tmp_path, rule=used, test=""), config="kdsl.yaml", **inputs)
+    assert result.returncode == code, result.stderr
+    assert result.stdout.startswith(said) and (said or not result.stdout)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -61,7 +62,10 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_transcripts_of_the_readme(copy: Path) -> None:
-    shown = list(transcripts((ROOT / "README.md").read_text(encoding="utf-8")))
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    # What goes on in the background is run by tests/live/test_readme.py.
+    quiet = re.sub(r"^## Run it$.*?(?=^## )", "", page, flags=re.MULTILINE | re.DOTALL)
+    shown = list(transcripts(quiet))
     assert len(shown) >= 5
     for command, expected in shown:
         assert_shows(command, run(command, copy), expected)
@@ -90,7 +94,7 @@ def test_the_migration_is_what_convert_writes(copy: Path) -> None:
 
 @pytest.mark.parametrize(
     ("page", "count"),
-    [("docs/explain.md", 4), ("docs/write-rules.md", 1), ("examples/gpu-sharing/README.md", 1)],
+    [("docs/explain.md", 6), ("docs/write-rules.md", 1), ("examples/gpu-sharing/README.md", 1)],
 )
 def test_the_transcripts_of_the_docs(page: str, count: int, copy: Path) -> None:
     """Lines of the shipped rules move with every edit of them: they are not compared."""
@@ -164,7 +168,9 @@ def test_the_plugin_of_the_guide() -> None:
 
 def test_the_new_vendor(copy: Path) -> None:
     page = (copy / "examples" / "new-vendor" / "README.md").read_text(encoding="utf-8")
-    for command, expected in transcripts(page):
+    shown = list(transcripts(page))
+    assert len(shown) == 5
+    for command, expected in shown:
         assert_shows(command, run(command, copy), expected)
     folder = copy / "examples" / "new-vendor"
     lines = len((folder / "nimbus.kdsl").read_text(encoding="utf-8").splitlines())
@@ -174,10 +180,14 @@ def test_the_new_vendor(copy: Path) -> None:
         for name in ("cluster.yaml", "pods.yaml")
     )
     desk = Desk.of(programs_of(folder), nodes)
-    for pod in pods:
-        said = desk.serve(pod)
-        gets = said.get("cards") or said.get("reason") or said["refused"]
-        assert f"| {pod['metadata']['name']} | {said.get('node', '–')} | `{gets}` |" in page
+    said = {pod["metadata"]["name"]: desk.serve(pod) for pod in pods}
+    files = ("--cluster", str(folder / "cluster.yaml"), "--pods", str(folder / "pods.yaml"))
+    simulated = kdsl("simulate", *files, "--rules", str(folder), "--profile", "npus", "-o", "json")
+    decisions = json.loads(simulated.stdout)["decisions"]
+    placed = {each["pod"].removeprefix("default/"): each["node"] for each in decisions}
+    assert placed == {name: each.get("node", "") for name, each in said.items()}
+    assert f"`{said['training']['cards']}` of `training`" in page
+    assert said["mistaken"]["refused"] in " ".join(page.split())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

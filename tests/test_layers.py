@@ -16,7 +16,23 @@ ALLOWED = {
     "click": {"kdsl/cli"},
     "rich": {"kdsl/cli", "kdsl/report"},
     "jsonschema": {"kdsl/hooks", "kdsl/config", "kdsl/testing"},
-    "msgspec": {"kdsl/cluster", "kdsl/cycle", "kdsl/hooks", "kdsl/trace"},
+    "msgspec": {
+        "kdsl/cluster",
+        "kdsl/cycle",
+        "kdsl/hooks",
+        "kdsl/live",
+        "kdsl/obs",
+        "kdsl/trace",
+        "kdsl/sandbox",
+    },
+    "httptools": {"kdsl/live"},
+    "kubernetes_asyncio": {"kdsl/live"},
+    "uvloop": {"kdsl/sandbox"},
+    "re2": {"kdsl/plan"},
+    "cryptography": {"kdsl/live", "kdsl/sandbox"},
+    "prometheus_client": {"kdsl/obs"},
+    "starlette": {"kdsl/live", "kdsl/sandbox"},
+    "uvicorn": {"kdsl/live", "kdsl/sandbox"},
 }
 
 

@@ -145,6 +145,28 @@ def verdicts(result: Ended) -> dict[str, str]:
     }
 
 
+def test_where_a_function_raised_is_shown_to_its_author(racks: Site) -> None:
+    score = 'score S { value plugins.Racks.distance(node.rack, "x") }'
+    assert explain(profile('predicate P { require node.name != "" else "x" }', score)).exit_code == 0
+    options = ("--config", "kdsl.yaml", "--cluster", "cluster.yaml", "--traceback")
+    for command in (("simulate",), ("explain", "n/p")):
+        shown = kdsl(*command, *options)
+        assert shown.exit_code == 0, shown
+        lines = shown.stdout.splitlines()
+        at = lines.index("Traceback of S (most recent call last):")
+        assert lines[at + 1].endswith('functions.py", line 11, in distance')
+        assert lines[at + 2] == "    return abs(int(one) - int(other))"
+        why = "ValueError: invalid literal for int() with base 10: 'x'"
+        assert lines[at + 3] == f"`plugins.Racks.distance` of plugin `racks` raised {why}"
+        assert "Traceback" not in kdsl(*command, *options[:-1]).stdout
+        document = kdsl(*command, *options, "-o", "json").stdout
+        found = json.loads(document)
+        decision = found["decision"] if command[0] == "explain" else found["decisions"][0]
+        (fault,) = decision["faults"]
+        assert (fault["nodes"], fault["firstNodes"]) == (3, ["n1", "n2", "n7"])
+        assert [(each["line"], each["function"]) for each in fault["traceback"]] == [(11, "distance")]
+
+
 def test_a_function_and_a_field_are_typed_from_the_manifest(racks: Site) -> None:
     checked = check(profile(NEAR, SCORE))
     assert titles(checked) == []
@@ -330,7 +352,7 @@ def test_shipped_packages_are_nobody_elses_to_add_to(site: Site) -> None:
     site.install("thief", files={"rules/x.kdsl": "kdsl 1\npackage kubernetes.v1_36\nparam x = 1\n"})
     imports = "import kubernetes.v1_36 as kubernetes"
     assert "K0359" in [code for code, _ in titles(check("param x = 1", imports))]
-    assert titles(check("param x = 1")) == []
+    assert titles(check("param x = 1", active=DEFAULT_PLUGINS)) == []
 
 
 def test_a_broken_rule_package_says_what_is_wrong_with_it(site: Site) -> None:
@@ -352,3 +374,102 @@ def test_eval_calls_what_the_plugins_of_a_configuration_bring(racks: Site, tmp_p
     assert (without.exit_code, without.stdout) == (2, "")
     config.write_text(config.read_text().replace("racks", "nobody"))
     assert kdsl("eval", "--config", str(config), call).exit_code == 2
+
+
+USES = (
+    f"{NEAR}\n"
+    'score S { value plugins.Racks.distance(node.rack, "1") }\n'
+    'predicate Q { require pod.tier == "high" else "x" }\n'
+    'param far = plugins.Racks.distance("1", "9")\n'
+)
+
+
+def configured(name: str, rules: str, others: str = "") -> Path:
+    """Write a configuration that sorts behind the rules by its path."""
+    write(rules)
+    path = Path("zone.yaml")
+    path.write_text(
+        "apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\nrules: {paths: [rules]}\n"
+        f"plugins:\n- name: default-binder\n- name: {name}\n{others}"
+    )
+    return path
+
+
+def findings(*args: str) -> list[str]:
+    return [line for line in kdsl(*args, "--format", "concise").stdout.splitlines() if ": " in line]
+
+
+def test_a_misspelled_plugin_is_one_error_about_its_name(racks: Site) -> None:
+    config = configured("rackz", USES)
+    result = kdsl("check", "--config", str(config))
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[:2] == [
+        "error[K1001]: plugin `rackz` is not installed",
+        "  --> zone.yaml:6:9",
+    ]
+    assert "did you mean `racks`?" in result.stdout
+    assert result.stdout.endswith("\n1 error\n")
+    # A name that nobody activated runs no code.
+    assert not any(name.startswith("kdsl_racks") for name in sys.modules)
+
+
+def test_the_misspelled_name_comes_before_what_else_is_wrong(racks: Site) -> None:
+    config = configured("rackz", f"{USES}predicate W {{ require node.lables.size() == 0 else 'x' }}\n")
+    assert [line.split("[")[1][:5] for line in findings("check", "--config", str(config))] == [
+        "K1001",
+        "K0302",
+    ]
+
+
+def test_a_plugin_that_is_like_no_other_hides_nothing_and_is_said_once(racks: Site) -> None:
+    text = (
+        'predicate P { require plugins.Quota.f(node.name) < 3 && plugins.Quota.g(1) else "x" }\n'
+        'predicate Q { require plugins.Quotas.f(1) else "x" }\n'
+        'profile p { scheduler "s" predicates { P plugins.Quota } }\n'
+    )
+    config = configured("quota", text)
+    found = findings("check", "--config", str(config))
+    assert [line.split("[")[1][:5] for line in found] == ["K1001", "K0303", "K0407"], found
+    assert "plugins.Quotas.f" in found[1]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("show", "p", "--rules", "rules"), ("lint",), ("test", "."), ("eval", "1 + 1"), ("diff", "p", "p")],
+)
+def test_every_command_refuses_a_plugin_that_is_not_installed(racks: Site, args: tuple[str, ...]) -> None:
+    config = configured("rackz", profile('predicate P { require true else "x" }', SCORE))
+    Path("a.test.yaml").write_text(
+        "apiVersion: kdsl.dev/v1\nkind: RuleTest\npredicate: team.P\nrules: [rules]\n"
+        "fixtures: {nodes: {n: {}}, pods: {p: {}}}\ntests: [{name: a, pod: p, expect: {feasible: [n]}}]\n"
+    )
+    result = kdsl(*args, "--config", str(config))
+    assert result.exit_code == 2, result
+    assert "plugin `rackz` is not installed" in result.stdout + result.stderr
+
+
+def test_what_the_meant_plugin_does_not_bring_is_an_error_all_the_same(racks: Site) -> None:
+    config = configured("rackz", 'predicate P { require plugins.Racks.distanc("1", "2") < 3 else "x" }\n')
+    assert [line.split("[")[1][:5] for line in findings("check", "--config", str(config))] == [
+        "K1001",
+        "K0303",
+    ]
+
+
+@pytest.mark.parametrize("name", ["plugins.Rackz", "plugins.racks", "racks", "Racks"])
+def test_a_misspelled_plugin_in_rules_is_corrected_everywhere(racks: Site, name: str) -> None:
+    text = "\n".join(
+        f'predicate {rule} {{ require {name}.distance(node.rack, "1") < 3 else "x" }}' for rule in "PQ"
+    )
+    config = configured("racks", text)
+    found = check(text).diagnostics
+    assert [(each.code, each.span and each.span.text) for each in found] == [
+        ("K0303", f"{name}.distance")
+    ] * 2
+    assert kdsl("check", "--fix", "--config", str(config)).exit_code == 0
+    assert Path("rules/team.kdsl").read_text().count("plugins.Racks.distance(node.rack") == 2
+
+
+def test_the_name_of_no_plugin_is_what_is_marked(racks: Site) -> None:
+    (found,) = check('predicate P { require plugins.Nothing.f(1) else "x" }').diagnostics
+    assert found.label == "no installed plugin is `plugins.Nothing`"

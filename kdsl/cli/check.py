@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kdsl.base.kept import cache_folder
+from kdsl.base.diagnostic import did_you_mean
+from kdsl.base.disk_cache import DiskCache, disk_cache
+from kdsl.cli.completion import complete_codes, complete_profiles
 from kdsl.cli.fixing import fix_options, settle_fixes
 from kdsl.cli.inputs import GivenPath, config_option
-from kdsl.cli.output import emit, wants_colour
+from kdsl.cli.output import emit, emit_legend, wants_colour
+from kdsl.lang.discovery import NO_DRAFTS, Drafts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kdsl.base.diagnostic import Diagnostic
-    from kdsl.cli.fixing import Read
-    from kdsl.rulebook.kept import Verdict
+    from kdsl.rulebook.answer_cache import Verdict
 
 _TEXTS = ("full", "concise")
 
@@ -41,7 +43,9 @@ _TEXTS = ("full", "concise")
     is_flag=True,
     help="Print how each profile will run: what its rules read, what is remembered, what they may cost.",
 )
-@click.option("--profile", metavar="NAME", help="With --plan: of this profile alone.")
+@click.option(
+    "--profile", metavar="NAME", shell_complete=complete_profiles, help="With --plan: of this profile alone."
+)
 @click.option(
     "--cluster",
     multiple=True,
@@ -50,6 +54,12 @@ _TEXTS = ("full", "concise")
     help="With --plan: what rules cost with objects as large as those of this cluster.",
 )
 @fix_options
+@click.option(
+    "--explain",
+    metavar="CODE",
+    shell_complete=complete_codes,
+    help="Say what a code means and how to cure it, and look at no rules.",
+)
 def command(
     paths: tuple[Path, ...],
     config: Path | None,
@@ -60,6 +70,7 @@ def command(
     cluster: tuple[str, ...],
     fix: bool,
     diff: bool,
+    explain: str | None,
 ) -> None:
     """Parse and check rule files. PATHS are files and folders (default: those of --config, or rules).
 
@@ -69,16 +80,19 @@ def command(
     from kdsl.base.diagnostic import has_errors
     from kdsl.report.tables import plural
 
+    if explain is not None:
+        emit(_page(explain))
+        return
     if plan and style not in _TEXTS:
         raise click.UsageError(f"--plan is text: it goes with --format {' or '.join(_TEXTS)}")
     for option, is_given in (("--profile", profile is not None), ("--cluster", bool(cluster))):
         if is_given and not plan:
             raise click.UsageError(f"{option} goes with --plan")
     if fix or diff:
-        fixed = settle_fixes(lambda read: _judge(paths, config, None, read).diagnostics, diff)
+        fixed = settle_fixes(lambda drafts: _judge(paths, config, None, drafts).diagnostics, diff)
         if diff:
             sys.exit(1 if fixed.changes else 0)
-    verdict = _judge(paths, config, cache_folder(os.environ))
+    verdict = _judge(paths, config, disk_cache(os.environ))
     findings = verdict.diagnostics
     if strict:
         findings = tuple(_as_error(finding) for finding in findings)
@@ -87,7 +101,9 @@ def command(
 
         text = render_findings(findings, style, wants_colour(sys.stdout))
         if text:
-            emit(text)
+            emit(text, is_painted=True)
+        if style == "full":
+            emit_legend(findings, "kdsl check")
     if _has_unreadable(findings):
         sys.exit(2)
     if verdict.profiles is None or has_errors(findings):
@@ -98,8 +114,21 @@ def command(
     emit(f"{files} checked, {profiles}", to_stderr=True)
 
 
+def _page(code: str) -> str:
+    from kdsl.report.code_pages import code_pages, page_text
+
+    known = code_pages()
+    page = known.get(code.upper())
+    if page is None:
+        # All codes are near to each other: one of the same area is what was meant.
+        area = [each for each in known if each.startswith(code.upper()[:3])]
+        hint = did_you_mean(code.upper(), area or known) or ("docs/diagnostics.md has all codes",)
+        raise click.UsageError("; ".join((f"there is no code `{code}`", *hint)))
+    return page_text(page)
+
+
 def _judge(
-    paths: tuple[Path, ...], config: Path | None, keep: Path | None, read: Read = Path.read_bytes
+    paths: tuple[Path, ...], config: Path | None, keep: DiskCache | None, drafts: Drafts = NO_DRAFTS
 ) -> Verdict:
     """Check the rules, and the configuration if there is one; a broken one hides which rules are meant.
 
@@ -107,11 +136,11 @@ def _judge(
     """
     from dataclasses import replace
 
-    from kdsl.rulebook.kept import Verdict, kept_answer
+    from kdsl.rulebook.answer_cache import Verdict, kept_answer
     from kdsl.rulebook.texts import read_texts
 
     if config is None:
-        texts = read_texts(paths or (Path("rules"),), read)
+        texts = read_texts(paths or (Path("rules"),), drafts)
         known = kept_answer(keep, texts).verdict()
         if known is None:
             from kdsl.rulebook.checking import check_texts
@@ -124,11 +153,12 @@ def _judge(
     loaded = load_configuration(config)
     if loaded.configuration is None:
         return Verdict(loaded.diagnostics, 0, None)
-    checked = check_configured(loaded.configuration, paths, read, keep)
+    checked = check_configured(loaded.configuration, paths, drafts, keep)
     if checked.rules is None:
         return checked.verdict
     found = check_configuration(loaded.configuration, checked.rules, checked.files)
-    return replace(checked.verdict, diagnostics=(*checked.diagnostics, *found))
+    # A plugin that is not installed is a finding of both.
+    return replace(checked.verdict, diagnostics=tuple(dict.fromkeys((*checked.diagnostics, *found))))
 
 
 def _print_plan(
@@ -144,7 +174,7 @@ def _print_plan(
     from kdsl.report.plan import plan_text
     from kdsl.report.runs import runs_text
 
-    keep = cache_folder(os.environ)
+    keep = disk_cache(os.environ)
     if config is None:
         rules = check_rules(paths or (Path("rules"),), keep=keep).rules
     else:
@@ -185,5 +215,6 @@ def _has_unreadable(findings: Iterable[Diagnostic]) -> bool:
     from kdsl.config.codes import ConfigCode
     from kdsl.lang.codes import LangCode
 
-    codes = {LangCode.UNREADABLE, LangCode.NO_RULES, ConfigCode.UNREADABLE}
+    refused = {LangCode.LINK_LEAVES, LangCode.LINK_LOOP, LangCode.SPECIAL_FILE}
+    codes = {LangCode.UNREADABLE, LangCode.NO_RULES, ConfigCode.UNREADABLE, *refused}
     return any(finding.code in codes for finding in findings)

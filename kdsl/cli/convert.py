@@ -32,7 +32,13 @@ _DOCUMENTS = (".yaml", ".yml", ".json")
 @click.option(
     "--write", is_flag=True, help="Write each beside its FILE instead of printing it; replaces nothing."
 )
-def command(files: tuple[Path, ...], form: str | None, write: bool) -> None:
+@click.option(
+    "--skip-unknown",
+    "skips_unknown",
+    is_flag=True,
+    help="Leave out plugins that kdsl has nothing for: each becomes a warning and a comment in the rules.",
+)
+def command(files: tuple[Path, ...], form: str | None, write: bool, skips_unknown: bool) -> None:
     """Convert rule files (`*.kdsl`) to YAML (`*.kdsl.yaml`), or back. Only comments are lost.
 
     A `KubeSchedulerConfiguration` or a `Policy` (`*.yaml`, `*.json`) becomes a rule file; with --write also a
@@ -46,27 +52,28 @@ def command(files: tuple[Path, ...], form: str | None, write: bool) -> None:
         raise click.UsageError("several files need --write")
     found: list[Diagnostic] = []
     for path in files:
-        found.extend(_convert(path, form, write))
+        found.extend(_convert(path, form, write, skips_unknown))
     if found:
         print_diagnostics(found, to_stderr=True)
     if has_errors(found):
         sys.exit(2)
 
 
-def _convert(path: Path, form: str | None, write: bool) -> tuple[Diagnostic, ...]:
+def _convert(path: Path, form: str | None, write: bool, skips_unknown: bool) -> tuple[Diagnostic, ...]:
     """Convert one file; return what is wrong."""
+    from kdsl.base.file_policy import read_named
     from kdsl.base.span import Source
-    from kdsl.lang.discovery import SUFFIX, TWIN_SUFFIX, read_source, unreadable
+    from kdsl.lang.discovery import MAX_BYTES, SUFFIX, TWIN_SUFFIX, read_source, unreadable
     from kdsl.lang.twin import convert, is_twin
 
     try:
-        source = read_source(path, path.read_bytes())
-    except OSError as error:
+        source = read_source(path, read_named(path, MAX_BYTES))
+    except (OSError, ValueError) as error:
         return (unreadable(path, error),)
     if not isinstance(source, Source):
         return (source,)
     if not is_twin(str(path)) and path.suffix in _DOCUMENTS:
-        return _import(source, form, write)
+        return _import(source, form, write, skips_unknown)
     if form == "config":
         return (_refused(path, f"`{path}` is a rule file: it holds no settings"),)
     to_twin = not is_twin(str(path)) if form is None else form == "yaml"
@@ -74,13 +81,13 @@ def _convert(path: Path, form: str | None, write: bool) -> tuple[Diagnostic, ...
     if text is None:
         return found
     if not write:
-        emit(text, nl=False)
+        emit(text, nl=False, is_exact=True)
         return ()
     stem = path.name.removesuffix(TWIN_SUFFIX).removesuffix(SUFFIX)
     return _write(path.with_name(f"{stem}{TWIN_SUFFIX if to_twin else SUFFIX}"), text)
 
 
-def _import(source: Source, form: str | None, write: bool) -> tuple[Diagnostic, ...]:
+def _import(source: Source, form: str | None, write: bool, skips_unknown: bool) -> tuple[Diagnostic, ...]:
     """Convert a configuration of another scheduler; return what is wrong with it, and what it loses."""
     from kdsl.app import check_text
     from kdsl.base.span import Source
@@ -89,7 +96,7 @@ def _import(source: Source, form: str | None, write: bool) -> tuple[Diagnostic, 
     from kdsl.lang.twin import convert
 
     path = Path(source.path)
-    result = import_configuration(source)
+    result = import_configuration(source, skips_unknown=skips_unknown)
     if result.converted is None:
         return result.diagnostics
     rules = path.with_name(path.stem + (TWIN_SUFFIX if form == "yaml" else SUFFIX))
@@ -102,7 +109,7 @@ def _import(source: Source, form: str | None, write: bool) -> tuple[Diagnostic, 
         return (*result.diagnostics, *found)
     settings = result.converted.settings_text(rules.name)
     if not write:
-        emit(settings if form == "config" else text, nl=False)
+        emit(settings if form == "config" else text, nl=False, is_exact=True)
         return result.diagnostics
     written = _write(path.with_name(f"{path.stem}.config.yaml"), settings)
     return (*result.diagnostics, *(() if form == "config" else _write(rules, text)), *written)

@@ -1,19 +1,23 @@
-"""`kdsl diff`: what changed between two versions of rules, or from one profile to another."""
+"""`kdsl diff`: what changes between two versions of rules or two profiles, and which pods move."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kdsl.cli.inputs import config_option
+from kdsl.cli.completion import complete_profiles
+from kdsl.cli.inputs import GivenPath, config_option, read_config, read_workload, settle, tell_slow_hooks
 from kdsl.cli.output import emit, print_document
 from kdsl.cli.rule_sets import read_rule_set
 
 if TYPE_CHECKING:
     from kdsl.check.change import Change
+    from kdsl.explain.moves import Moves
+    from kdsl.sim.comparison import Side
 
 
 @click.command("diff")
@@ -35,47 +39,124 @@ if TYPE_CHECKING:
     show_default=True,
     help="The form of the result; `markdown` is for pull requests.",
 )
-def command(old: str, new: str, config: Path | None, rules: tuple[Path, ...], output: str) -> None:
-    """Say in words what changes from OLD to NEW.
+@click.option(
+    "--cluster",
+    multiple=True,
+    type=GivenPath(str),
+    metavar="FILE|DIR",
+    help="Schedule pods on this cluster under OLD and under NEW, and say which ones move and why.",
+)
+@click.option(
+    "--pods",
+    multiple=True,
+    type=GivenPath(str),
+    metavar="FILE|DIR",
+    help="With --cluster: more pods; those without a node are scheduled.",
+)
+@click.option(
+    "--profile",
+    metavar="NAME",
+    shell_complete=complete_profiles,
+    help="With --cluster and two folders: the profile of every pod, not its schedulerName's.",
+)
+def command(
+    old: str,
+    new: str,
+    config: Path | None,
+    rules: tuple[Path, ...],
+    output: str,
+    cluster: tuple[str, ...],
+    pods: tuple[str, ...],
+    profile: str | None,
+) -> None:
+    """Say in words what changes from OLD to NEW, and with --cluster which pods it moves.
 
     Both are rule folders (or files), or both are profiles. Profiles are compared as they take effect;
-    layout and comments do not count. The plugins of --config are active on both sides. Exits with 1 if
-    anything differs.
+    layout and comments do not count. The plugins of --config are active on both sides.
+
+    With --cluster, the pods that wait are scheduled under both, as `kdsl simulate` does it; each of two
+    profiles gets all of them. Exits with 1 if anything differs, with 2 where some input cannot be read.
     """
     from kdsl.report.changes import changes_document, changes_markdown, changes_text
+    from kdsl.report.moves import moves_document, moves_markdown, moves_text
 
+    for option, is_given in (("--pods", bool(pods)), ("--profile", profile is not None)):
+        if is_given and not cluster:
+            raise click.UsageError(f"{option} goes with --cluster")
     are_paths = [each != "" and Path(each).exists() for each in (old, new)]
     if all(are_paths):
         if rules:
             raise click.UsageError("--rules goes with names of profiles, not with two folders")
-        changes = _between_folders(Path(old), Path(new), config)
+        changes, sides = _between_folders(Path(old), Path(new), config, profile)
     elif any(are_paths):
         path, name = (old, new) if are_paths[0] else (new, old)
         raise click.UsageError(f"`{path}` is a path, but there is none called `{name}`")
+    elif profile is not None:
+        raise click.UsageError("--profile goes with two folders, not with names of profiles")
     else:
-        changes = _between_profiles(old, new, rules, config)
+        changes, sides = _between_profiles(old, new, rules, config)
+    moves, broken = _moves(sides, cluster, pods) if cluster else (None, False)
     if output == "json":
-        print_document(changes_document(changes, old, new), "json")
+        document = changes_document(changes, old, new)
+        if moves is not None:
+            document["pods"] = moves_document(moves)
+        print_document(document, "json")
+    elif output == "text":
+        emit(changes_text(changes) if moves is None else f"{changes_text(changes)}\n\n{moves_text(moves)}")
     else:
-        emit(changes_text(changes) if output == "text" else changes_markdown(changes))
-    sys.exit(1 if changes else 0)
+        text = changes_markdown(changes)
+        emit(text if moves is None else f"{text}\n\n{moves_markdown(moves)}")
+    settle(broken)
+    sys.exit(1 if changes or (moves is not None and moves.is_any) else 0)
 
 
-def _between_folders(old: Path, new: Path, config: Path | None) -> tuple[Change, ...]:
+Sides = tuple["Side", "Side"]
+
+
+def _moves(sides: Sides, cluster: tuple[str, ...], pods: tuple[str, ...]) -> tuple[Moves, bool]:
+    """Return which pods move, and whether some of the input could not be read."""
+    from kdsl.report.progress import progress
+    from kdsl.sim.comparison import compare
+
+    old, new = sides
+    keeps = old.settings.shows_manifests
+    workload, broken = read_workload(cluster, pods, "kubernetes", keeps_manifests=keeps)
+    with progress("scheduling", 2 * len(workload.pending)) as advance:
+        moves = compare(old, new, workload, advance)
+    # Both sides have the plugins of one configuration, and one guard.
+    tell_slow_hooks(old.settings)
+    return moves, broken
+
+
+def _between_folders(
+    old: Path, new: Path, config: Path | None, profile: str | None
+) -> tuple[tuple[Change, ...], Sides]:
+    from kdsl.app import configured
     from kdsl.check.changes import Version, compare_versions
     from kdsl.lang.discovery import SUFFIX, TWIN_SUFFIX, find_rule_files
+    from kdsl.sim.comparison import Side
 
-    versions = []
+    versions, sides = [], []
+    settings = configured(read_config(config))
+    if profile is not None:
+        settings = replace(settings, profile=profile)
     for path in (old, new):
         checked, rules = read_rule_set((path,), config)
-        files = frozenset(str(file) for file in find_rule_files([path], (SUFFIX, TWIN_SUFFIX))[0])
+        files = frozenset(str(file.path) for file in find_rule_files([path], (SUFFIX, TWIN_SUFFIX))[0])
         versions.append(Version(rules, checked.program, files))
-    return compare_versions(*versions)
+        sides.append(Side(rules, settings))
+    return compare_versions(*versions), (sides[0], sides[1])
 
 
-def _between_profiles(old: str, new: str, paths: tuple[Path, ...], config: Path | None) -> tuple[Change, ...]:
-    from kdsl.app import find_profile
+def _between_profiles(
+    old: str, new: str, paths: tuple[Path, ...], config: Path | None
+) -> tuple[tuple[Change, ...], Sides]:
+    from kdsl.app import configured, find_profile
     from kdsl.check.changes import compare_profiles
+    from kdsl.sim.comparison import Side
 
     _, rules = read_rule_set(paths, config)
-    return compare_profiles(find_profile(rules, old, where="OLD"), find_profile(rules, new, where="NEW"))
+    settings = configured(read_config(config))
+    before, after = find_profile(rules, old, where="OLD"), find_profile(rules, new, where="NEW")
+    sides = [Side(rules, replace(settings, profile=each.qualified)) for each in (before, after)]
+    return compare_profiles(before, after), (sides[0], sides[1])

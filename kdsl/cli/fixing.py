@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import difflib
-import os
-import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.diagnostic import Diagnostic, Fix
 from kdsl.base.edits import apply, certain_fixes
 from kdsl.base.errors import KdslError
+from kdsl.base.file_policy import read_named, replace_file
+from kdsl.base.visible import visible
 from kdsl.cli.output import emit
-from kdsl.lang.discovery import read_source
+from kdsl.lang.discovery import MAX_BYTES, NO_DRAFTS, Drafts, read_source
+from kdsl.report.diagnostics import summary
 
 if TYPE_CHECKING:
     from kdsl.base.span import Source
 
-Read = Callable[[Path], bytes]
-Check = Callable[[Read], tuple[Diagnostic, ...]]
-"""Checks rule files that are read through the function that it is given."""
+Check = Callable[[Drafts], tuple[Diagnostic, ...]]
+"""Checks rule files, with drafts in the place of some."""
 
 T = TypeVar("T", bound=Callable[..., Any])
 
 _BOM = b"\xef\xbb\xbf"
+MAX_TRIES = 200
+"""How often rules are checked for one `--fix` at most."""
 _STOPS_THE_CHECK = ("K01", "K035")
 """Mistakes that hide all others, because the rules cannot be loaded."""
 
@@ -39,35 +41,29 @@ class Change(NamedTuple):
     after: bytes
 
 
+class Left(NamedTuple):
+    """A certain fix that was not applied, and why."""
+
+    fix: Fix
+    why: str
+
+
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """What fixing comes to: the changed files, and what is still found in them and the others."""
+    """What fixing comes to: the changed files, what is still found, and the certain fixes that were left."""
 
     findings: tuple[Diagnostic, ...]
     changes: Mapping[Path, Change] = field(default_factory=dict)
+    left: tuple[Left, ...] = ()
 
 
-def fix(check: Check) -> Fixed:
+def fix(check: Check, tries: int | None = None) -> Fixed:
     """Apply the certain fixes of what `check` finds until none is left. Nothing is written.
 
-    A file is fixed only where that leaves fewer findings and no more errors: else it stays as it is.
+    A fix is left where more would be wrong with it, or where it would bring back a text that was there
+    before. `tries` bounds how often the rules are checked.
     """
-    attempt = _Attempt(check, {}, check(Path.read_bytes))
-    stuck: set[Path] = set()
-    while True:
-        proposed = {path: text for path, text in attempt.proposals().items() if path not in stuck}
-        if not proposed:
-            return Fixed(attempt.findings, attempt.changes())
-        together = attempt.with_texts(proposed)
-        if together.is_better_than(attempt):
-            attempt = together
-            continue
-        for path, text in proposed.items():
-            alone = attempt.with_texts({path: text})
-            if alone.is_better_than(attempt):
-                attempt = alone
-            else:
-                stuck.add(path)
+    return _Fixing(check, MAX_TRIES if tries is None else tries).run()
 
 
 def write(changes: Mapping[Path, Change]) -> None:
@@ -76,16 +72,7 @@ def write(changes: Mapping[Path, Change]) -> None:
     Raises OSError where that is not possible.
     """
     for path, change in changes.items():
-        target = path.resolve()
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(change.after)
-            Path(name).chmod(target.stat().st_mode)
-            Path(name).replace(target)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-            raise
+        replace_file(path, change.after)
 
 
 def fix_options(command: T) -> T:
@@ -103,6 +90,7 @@ def settle_fixes(check: Check, is_diff: bool) -> Fixed:
     fixed = fix(check)
     if is_diff:
         show(fixed.changes)
+        _tell(fixed.left)
         return fixed
     try:
         write(fixed.changes)
@@ -112,14 +100,23 @@ def settle_fixes(check: Check, is_diff: bool) -> Fixed:
         ) from None
     for path in fixed.changes:
         emit(f"fixed {path}", to_stderr=True)
+    _tell(fixed.left)
     return fixed
+
+
+def _tell(left: Iterable[Left]) -> None:
+    """Say which certain fixes were left, and why."""
+    for each in left:
+        place = f"{each.fix.edits[0].span}: {each.fix.title}"
+        emit(f"left {visible(place)}: {each.why}", to_stderr=True)
 
 
 def show(changes: Mapping[Path, Change]) -> None:
     """Print what would change as a unified diff."""
     for path, change in changes.items():
         before, after = (text.decode().splitlines(keepends=True) for text in change)
-        emit("".join(difflib.unified_diff(before, after, str(path), f"{path} (fixed)")), nl=False)
+        lines = difflib.unified_diff(before, after, str(path), f"{path} (fixed)")
+        emit("".join(lines), nl=False, is_exact=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,21 +124,22 @@ class _Attempt:
     """Texts that replace those of the files, and what is found with them."""
 
     check: Check
-    texts: Mapping[Path, bytes]
+    texts: Drafts
     findings: tuple[Diagnostic, ...]
 
     def read(self, path: Path) -> bytes:
-        return self.texts[path] if path in self.texts else path.read_bytes()
+        return self.texts[path] if path in self.texts else read_named(path, MAX_BYTES)
 
     def with_texts(self, texts: Mapping[Path, bytes]) -> _Attempt:
         merged = {**self.texts, **texts}
-        return _Attempt(self.check, merged, self.check(_Attempt(self.check, merged, ()).read))
+        return _Attempt(self.check, merged, self.check(merged))
 
-    def proposals(self) -> Mapping[Path, bytes]:
-        """Return the new text of each file that certain fixes edit."""
-        texts = apply(certain_fixes(self.findings))
+    def with_fixes(self, fixes: Iterable[Fix]) -> _Attempt:
+        """Apply fixes; of those that touch each other the first. Where no file changes it is this attempt."""
+        texts = apply(fixes)
         encoded = ((Path(source.path), self._encoded(source, text)) for source, text in texts.items())
-        return {path: data for path, data in encoded if data is not None}
+        changed = {path: data for path, data in encoded if data is not None}
+        return self.with_texts(changed) if changed else self
 
     def _encoded(self, source: Source, text: str) -> bytes | None:
         """Return the bytes of a new text; None where the source is not the text of a file as it stands."""
@@ -155,11 +153,8 @@ class _Attempt:
             return None
         return (_BOM if data.startswith(_BOM) else b"") + text.encode()
 
-    def is_better_than(self, other: _Attempt) -> bool:
-        return _badness(self.findings) < _badness(other.findings)
-
     def changes(self) -> Mapping[Path, Change]:
-        return {path: Change(path.read_bytes(), text) for path, text in self.texts.items()}
+        return {path: Change(read_named(path, MAX_BYTES), text) for path, text in self.texts.items()}
 
 
 def _badness(findings: Iterable[Diagnostic]) -> tuple[int, int, int]:
@@ -167,3 +162,53 @@ def _badness(findings: Iterable[Diagnostic]) -> tuple[int, int, int]:
     listed = tuple(findings)
     hiding = sum(each.is_error and each.code.startswith(_STOPS_THE_CHECK) for each in listed)
     return hiding, sum(each.is_error for each in listed), len(listed)
+
+
+@dataclass(slots=True)
+class _Fixing:
+    """The search for the fixes that leave less wrong. What was tried counts, and no text comes twice."""
+
+    check: Check
+    tries: int
+    left: dict[Fix, str] = field(default_factory=dict)
+    seen: set[tuple[tuple[Path, bytes], ...]] = field(default_factory=set)
+
+    def run(self) -> Fixed:
+        attempt = _Attempt(self.check, NO_DRAFTS, self.check(NO_DRAFTS))
+        while True:
+            certain = certain_fixes(attempt.findings)
+            fixes = [each for each in certain if each not in self.left]
+            better = self._improve(attempt, fixes) if fixes else None
+            if better is None:
+                left = tuple(Left(each, self.left[each]) for each in certain if each in self.left)
+                return Fixed(attempt.findings, attempt.changes(), left)
+            attempt = better
+            self.seen.add(tuple(sorted(attempt.texts.items())))
+
+    def _improve(self, attempt: _Attempt, fixes: Sequence[Fix]) -> _Attempt | None:
+        """Apply all of the fixes, or the first part of them that may be; what may not, alone, is left."""
+        if self.tries <= 0:
+            self.left.update(dict.fromkeys(fixes, "the rules were checked often enough; run it again"))
+            return None
+        self.tries -= 1
+        tried = attempt.with_fixes(fixes)
+        now, then = _badness(attempt.findings), _badness(tried.findings)
+        if then < now:
+            return tried
+        if len(fixes) > 1:
+            middle = len(fixes) // 2
+            first = self._improve(attempt, fixes[:middle])
+            return first if first is not None else self._improve(attempt, fixes[middle:])
+        (alone,) = fixes
+        if tried is attempt:
+            self.left[alone] = "no file holds this text"
+        elif then > now:
+            self.left[alone] = (
+                f"more would be wrong: {summary(tried.findings)}, not {summary(attempt.findings)}"
+            )
+        elif tuple(sorted(tried.texts.items())) in self.seen:
+            self.left[alone] = "it would undo another fix"
+        else:
+            # One mistake is cured and shows the next, which it hid.
+            return tried
+        return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -13,6 +13,9 @@ from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.errors import KdslError
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import emit, print_diagnostics
+
+if TYPE_CHECKING:
+    from kdsl.base.file_policy import FoundFile
 
 _STDIN = Path("-")
 
@@ -33,25 +36,25 @@ def command(paths: tuple[Path, ...], check: bool, diff: bool) -> None:
     is_stdin = _STDIN in paths
     if is_stdin and len(paths) > 1:
         raise click.UsageError("`-` is standard input alone: it takes no other paths beside it")
-    files, problems = (paths, ()) if is_stdin else find_rule_files(paths or (Path("rules"),))
+    files, problems = ((), ()) if is_stdin else find_rule_files(paths or (Path("rules"),))
     failed: list[Diagnostic] = list(problems)
     is_changed = False
-    for path in files:
-        result = _formatted(path)
+    for file in (None,) if is_stdin else files:
+        result = _formatted(file)
         failed.extend(result.findings)
         if has_errors(result.findings):
             continue
         if is_stdin and not (check or diff):
-            emit(result.after, nl=False)
+            emit(result.after, nl=False, is_exact=True)
         if result.after == result.before:
             continue
         is_changed = True
         if diff:
-            emit(result.diff(str(path)), nl=False)
+            emit(result.diff(str(_STDIN if file is None else file.path)), nl=False, is_exact=True)
         elif check:
-            emit(f"would format {path}")
-        elif not is_stdin:
-            failed.extend(_write(path, result.after))
+            emit(f"would format {_STDIN if file is None else file.path}")
+        elif file is not None:
+            failed.extend(_write(file, result.after))
     if failed:
         print_diagnostics(failed, to_stderr=True)
         sys.exit(2)
@@ -71,36 +74,37 @@ class _Formatted(NamedTuple):
         return "".join(difflib.unified_diff(before, after, name, f"{name} (formatted)"))
 
 
-def _formatted(path: Path) -> _Formatted:
-    from kdsl.lang.discovery import read_source, unreadable
+def _formatted(file: FoundFile | None) -> _Formatted:
+    """Format a file, or standard input where there is none."""
+    from kdsl.lang.discovery import MAX_BYTES, read_source, unreadable
     from kdsl.lang.formatter import format_source
 
     try:
-        before = _standard_input() if path == _STDIN else path.read_bytes()
-    except OSError as error:
-        return _Formatted(b"", b"", (unreadable(path, error),))
-    source = read_source(Path("<stdin>") if path == _STDIN else path, before)
+        before = _standard_input(MAX_BYTES + 1) if file is None else file.read(MAX_BYTES)
+    except (OSError, ValueError) as error:
+        return _Formatted(b"", b"", (unreadable(_STDIN if file is None else file.path, error),))
+    source = read_source(Path("<stdin>") if file is None else file.path, before)
     if isinstance(source, Diagnostic):
         return _Formatted(before, b"", (source,))
     result = format_source(source)
     return _Formatted(before, (result.text or "").encode(), result.diagnostics)
 
 
-def _standard_input() -> bytes:
+def _standard_input(most: int) -> bytes:
     # Not annotated as such, but None where the process was started without one.
     stdin: object = sys.stdin
     if stdin is None:
         raise KdslError("there is no standard input")
-    return sys.stdin.buffer.read()
+    return sys.stdin.buffer.read(most)
 
 
-def _write(path: Path, content: bytes) -> tuple[Diagnostic, ...]:
+def _write(file: FoundFile, content: bytes) -> tuple[Diagnostic, ...]:
     from kdsl.lang.codes import LangCode
 
     try:
-        path.write_bytes(content)
+        file.replace(content)
     except OSError as error:
-        title = f"cannot write `{path}`: {(error.strerror or str(error)).lower()}"
-        return (Diagnostic(LangCode.UNREADABLE, title, where=str(path)),)
-    emit(f"formatted {path}", to_stderr=True)
+        title = f"cannot write `{file.path}`: {(error.strerror or str(error)).lower()}"
+        return (Diagnostic(LangCode.UNREADABLE, title, where=str(file.path)),)
+    emit(f"formatted {file.path}", to_stderr=True)
     return ()

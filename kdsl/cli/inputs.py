@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kdsl.base.diagnostic import has_errors
+from kdsl.base.disk_cache import disk_cache
 from kdsl.base.errors import KdslError
-from kdsl.base.kept import cache_folder
+from kdsl.cli.completion import complete_profiles
 from kdsl.cli.output import print_diagnostics
 
 if TYPE_CHECKING:
@@ -44,15 +45,34 @@ config_option = click.option(
     metavar="FILE",
     help="A KdslConfiguration; other options win over it.",
 )
-_OPTIONS = (
-    click.option(
+traceback_option = click.option(
+    "--traceback", is_flag=True, help="Show the lines of Python that were running where a plugin raised."
+)
+
+
+def fault_options(command: Command) -> Command:
+    """Add the options about what goes wrong: whether the exit code tells of it, and how much is told."""
+    fails = click.option(
+        "--fail-on-error",
+        is_flag=True,
+        help="Exit with 1 if a rule or plugin went wrong, whatever came of it.",
+    )
+    return fails(traceback_option(command))
+
+
+def _cluster_option(*, is_required: bool) -> Callable[[Command], Command]:
+    return click.option(
         "--cluster",
         multiple=True,
-        required=True,
+        required=is_required,
         type=GivenPath(str),
         metavar="FILE|DIR",
         help="Nodes and pods: YAML, JSON (lines), `kubectl get -o json` lists, gzipped or not; `-` is stdin.",
-    ),
+    )
+
+
+_OPTIONS = (
+    _cluster_option(is_required=True),
     click.option(
         "--pods",
         multiple=True,
@@ -77,7 +97,10 @@ _OPTIONS = (
         help="Rule files (default: those of --config, or the shipped rules, see `kdsl rules`).",
     ),
     click.option(
-        "--profile", metavar="NAME", help="Use this profile for every pod, not its schedulerName's."
+        "--profile",
+        metavar="NAME",
+        shell_complete=complete_profiles,
+        help="Use this profile for every pod, not its schedulerName's.",
     ),
     click.option("--seed", type=int, show_default="0", help="Seed of `--tie-break random`."),
     click.option(
@@ -98,6 +121,13 @@ _OPTIONS = (
 def session_options(command: Command) -> Command:
     """Add the shared options to a command."""
     for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def session_or_live_options(command: Command) -> Command:
+    """Add the shared options to a command that can do without `--cluster`: it asks a running cluster then."""
+    for option in reversed((_cluster_option(is_required=False), *_OPTIONS[1:])):
         command = option(command)
     return command
 
@@ -136,7 +166,7 @@ def read_session(
 
     configuration = read_config(config)
     settings = configured(configuration)
-    checked = check_configured(configuration, paths, keep=cache_folder(os.environ))
+    checked = check_configured(configuration, paths, keep=disk_cache(os.environ))
     broken = _complain(checked.diagnostics)
     if checked.rules is None or broken:
         sys.exit(2)
@@ -161,6 +191,11 @@ def read_config(path: Path | None) -> KdslConfiguration:
     result = load_configuration(path)
     _complain(result.diagnostics)
     return result.configuration or sys.exit(2)
+
+
+def tell_slow_hooks(settings: Settings) -> None:
+    """Print a warning for each hook of a plugin that took long."""
+    _complain(settings.guard.warnings())
 
 
 def settle(broken: bool) -> None:

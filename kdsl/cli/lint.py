@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 import click
 
 from kdsl.base.diagnostic import did_you_mean, has_errors
-from kdsl.base.kept import cache_folder
+from kdsl.base.disk_cache import DiskCache, disk_cache
+from kdsl.cli.completion import complete_lints
 from kdsl.cli.fixing import fix_options, settle_fixes
 from kdsl.cli.inputs import GivenPath, config_option, read_config
-from kdsl.cli.output import emit, wants_colour
+from kdsl.cli.output import emit, emit_legend, wants_colour
+from kdsl.lang.discovery import NO_DRAFTS, Drafts
 
 if TYPE_CHECKING:
     from kdsl.app import CheckedRules
     from kdsl.base.diagnostic import Diagnostic
-    from kdsl.cli.fixing import Read
 
 
 @click.command("lint")
@@ -35,7 +36,12 @@ if TYPE_CHECKING:
 )
 @click.option("--strict", is_flag=True, help="Take warnings for errors.")
 @fix_options
-@click.option("--explain", metavar="CODE", help="Print the page of a lint, and look at no rules.")
+@click.option(
+    "--explain",
+    metavar="CODE",
+    shell_complete=complete_lints,
+    help="Print the page of a lint, and look at no rules.",
+)
 def command(
     paths: tuple[Path, ...],
     config: Path | None,
@@ -61,32 +67,34 @@ def command(
         emit(_page(explain), nl=False)
         return
     if fix or diff:
-        fixed = settle_fixes(lambda read: _lint(paths, config, None, read)[1], diff)
+        fixed = settle_fixes(lambda drafts: _lint(paths, config, None, drafts)[1], diff)
         if diff:
             sys.exit(1 if fixed.changes else 0)
-    checked, findings = _lint(paths, config, cache_folder(os.environ))
+    checked, findings = _lint(paths, config, disk_cache(os.environ))
     broken = checked.rules is None or has_errors(checked.diagnostics)
     if strict:
         findings = tuple(replace(finding, severity=Severity.ERROR) for finding in findings)
     text = render_findings(findings, style, wants_colour(sys.stdout))
     if text:
-        emit(text)
+        emit(text, is_painted=True)
+    if style == "full":
+        emit_legend(findings, "kdsl lint")
     if broken or has_errors(findings):
         sys.exit(2 if broken else 1)
     emit(f"{plural(checked.files, 'file')} linted, {plural(len(findings), 'finding')}", to_stderr=True)
 
 
 def _lint(
-    paths: tuple[Path, ...], config: Path | None, keep: Path | None, read: Read = Path.read_bytes
+    paths: tuple[Path, ...], config: Path | None, keep: DiskCache | None, drafts: Drafts = NO_DRAFTS
 ) -> tuple[CheckedRules, tuple[Diagnostic, ...]]:
     """Return what lints find, or what is wrong with rules that have errors."""
     from kdsl.app import check_configured, check_rules
     from kdsl.check.lints import lint
 
     if config is None:
-        checked = check_rules(paths or (Path("rules"),), read=read, keep=keep)
+        checked = check_rules(paths or (Path("rules"),), drafts=drafts, keep=keep)
     else:
-        checked = check_configured(read_config(config), paths, read, keep)
+        checked = check_configured(read_config(config), paths, drafts, keep)
     if checked.rules is None or has_errors(checked.diagnostics):
         return checked, checked.diagnostics
     return checked, lint(checked.program, checked.rules)
@@ -100,7 +108,7 @@ def _page(code: str) -> str:
         hint: tuple[str, ...] = (f"lints: {', '.join(known)}",)
         if re.fullmatch(r"K\d{4}", code.upper()):
             # Every code is near to some other: what it means is known, and this is not where it is told.
-            hint = (*hint, "docs/diagnostics.md has all codes")
+            hint = (*hint, "`kdsl check --explain` knows all codes")
         else:
             hint = did_you_mean(code, known) or hint
         raise click.UsageError("; ".join((f"there is no lint `{code}`", *hint)))

@@ -12,22 +12,28 @@ import sys
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import CompletionItem
 
 from kdsl import __version__
 from kdsl.base.diagnostic import did_you_mean
 from kdsl.base.errors import InvalidInputError, KdslError
-from kdsl.cli.output import abandon, emit, print_diagnostics
+from kdsl.base.interrupt import listen
+from kdsl.cli.output import abandon, answering, emit, print_diagnostics
 
 COMMANDS = {
     "check": "parse and check rule files",
     "convert": "rewrite rule files as YAML, or back",
-    "diff": "say what changed between two versions of rules",
+    "diff": "say what changed between two versions of rules, and which pods move",
     "eval": "evaluate an expression",
     "explain": "say why a pod is pending, or why it is where it is",
     "fmt": "format rule files",
+    "init": "write a starter folder: rules, a test, a configuration, CI files",
     "lint": "look for slips in rule files that are no errors",
     "plugins": "list, describe and examine installed plugins",
+    "rbac": "print the rights that a scheduler with these rules needs",
     "rules": "print the folder of the shipped rules",
+    "run": "schedule a cluster",
+    "sandbox": "run a Kubernetes API server in this process, to try things on",
     "schema": "print the JSON Schema of a kind of document",
     "show": "print a profile as it takes effect, with the origin of each line",
     "simulate": "schedule pods on a recorded cluster",
@@ -56,6 +62,13 @@ class LazyGroup(click.Group):
             ctx.fail("; ".join((f"no such command `{name}`", *did_you_mean(name, COMMANDS))))
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete commands by the table: none is imported for it."""
+        items = [
+            CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)
+        ]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -67,20 +80,39 @@ def cli() -> None:
     """A Kubernetes-compatible scheduler whose behaviour is a folder of rule files."""
 
 
-def main() -> None:
-    """Run the command line of this process."""
+def main(name: str = "kdsl") -> None:
+    """Run the command line of this process, which calls itself `name`."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that lacks a character shows its escape; that is no reason to fail.
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run(sys.argv[1:]))
+    listen()
+    sys.exit(run(sys.argv[1:], name))
 
 
-def run(args: Sequence[str]) -> int:
-    """Run one command and return its exit code; every expected failure is a message on stderr."""
+def kubectl_main() -> None:
+    """Run the command line as `kubectl kdsl …`: kubectl hands over its arguments and environment."""
+    main("kubectl kdsl")
+
+
+def run(args: Sequence[str], name: str = "kdsl") -> int:
+    """Run one command and return its exit code; every expected failure is a message on stderr.
+
+    `name` is what the program is called in usage texts.
+    """
+    with answering():
+        code = _run(args, name)
+        try:
+            sys.stdout.flush()
+        except (OSError, ValueError) as error:
+            return _not_written(error)
+        return code
+
+
+def _run(args: Sequence[str], name: str) -> int:
     try:
         # Not click's standalone mode: it ends with 1, which means "bad" here, whatever went wrong.
-        code = cli.main(list(args), prog_name="kdsl", standalone_mode=False)
+        code = cli.main(list(args), prog_name=name, standalone_mode=False)
         return code if isinstance(code, int) else 0
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 2
@@ -88,16 +120,26 @@ def run(args: Sequence[str]) -> int:
         emit("interrupted", to_stderr=True)
         return 130
     except click.ClickException as error:
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        emit(said.getvalue(), to_stderr=True, nl=False)
     except InvalidInputError as error:
         print_diagnostics(error.diagnostics, to_stderr=True)
     except KdslError as error:
         emit(f"error: {error}", to_stderr=True)
     except OSError as error:
-        # What is read is reported where it is read: this was written, and stdout may be what is full.
-        abandon(sys.stdout)
-        place = f" `{error.filename}`" if error.filename else ""
-        emit(f"error: cannot write{place}: {(error.strerror or str(error)).lower()}", to_stderr=True)
+        return _not_written(error)
+    return 2
+
+
+def _not_written(error: OSError | ValueError) -> int:
+    """Say that something could not be written: what is read is reported where it is read."""
+    # Stdout may be what is full.
+    abandon(sys.stdout)
+    place, reason = "", str(error)
+    if isinstance(error, OSError):
+        place, reason = f" `{error.filename}`" if error.filename else "", error.strerror or reason
+    emit(f"error: cannot write{place}: {reason.lower()}", to_stderr=True)
     return 2
 
 

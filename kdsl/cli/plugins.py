@@ -112,7 +112,7 @@ def doctor_command(names: tuple[str, ...], config: Path | None, output: str) -> 
     found = examine_plugins(chosen, None if config is None else read_config(config))
     text = render_findings(found, "full" if output == "text" else output, wants_colour(sys.stdout))
     if text:
-        emit(text)
+        emit(text, is_painted=True)
     if output == "text":
         emit(f"{plural(len(chosen), 'plugin')} examined, {plural(len(found), 'finding')}", to_stderr=True)
     if has_errors(found):

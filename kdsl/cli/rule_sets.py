@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdsl.base.diagnostic import has_errors
-from kdsl.base.kept import cache_folder
+from kdsl.base.disk_cache import disk_cache
 from kdsl.cli.inputs import read_config
 from kdsl.cli.output import print_diagnostics
 
@@ -24,7 +24,7 @@ def read_rule_set(paths: tuple[Path, ...], config: Path | None = None) -> tuple[
     """
     from kdsl.app import check_configured
 
-    checked = check_configured(read_config(config), paths, keep=cache_folder(os.environ))
+    checked = check_configured(read_config(config), paths, keep=disk_cache(os.environ))
     if checked.diagnostics:
         print_diagnostics(checked.diagnostics, to_stderr=True)
     if checked.rules is None or has_errors(checked.diagnostics):

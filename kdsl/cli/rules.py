@@ -12,4 +12,4 @@ def command() -> None:
     """Print the folder of the shipped rules: `cp -r "$(kdsl rules)" my-rules` makes a copy to edit."""
     from kdsl.rulebook.texts import shipped_rules
 
-    emit(str(shipped_rules()))
+    emit(str(shipped_rules()), is_exact=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import click
 
-from kdsl.cli.output import emit
+from kdsl.cli.output import print_document
 
 
 def _config() -> Mapping[str, Any]:
@@ -43,6 +42,7 @@ def _test() -> Mapping[str, Any]:
 
 
 SCHEMAS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
+    "changes": partial(_output, "RuleChanges"),
     "config": _config,
     "decision": partial(_output, "decision"),
     "explanation": partial(_output, "Explanation"),
@@ -59,4 +59,4 @@ SCHEMAS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
 @click.argument("kind", type=click.Choice(list(SCHEMAS)))
 def command(kind: str) -> None:
     """Print the JSON Schema (2020-12) of a KIND of document."""
-    emit(json.dumps(SCHEMAS[kind](), indent=2, ensure_ascii=False))
+    print_document(SCHEMAS[kind](), "json")

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
+from kdsl.cli.completion import complete_profiles
 from kdsl.cli.inputs import config_option
 from kdsl.cli.output import emit, print_document
 from kdsl.cli.rule_sets import read_rule_set
 
 
 @click.command("show")
-@click.argument("profile")
+@click.argument("profile", shell_complete=complete_profiles)
 @config_option
 @click.option(
     "--rules",

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import TextIO
 
 import click
 
 from kdsl.base.errors import KdslError
-from kdsl.cli.inputs import read_session, read_workload, session_options, settle
-from kdsl.cli.output import emit, print_document
+from kdsl.cli.inputs import (
+    fault_options,
+    read_session,
+    read_workload,
+    session_options,
+    settle,
+    tell_slow_hooks,
+)
+from kdsl.cli.output import emit, lines_to, print_diagnostics, print_document
 
 
 @click.command("simulate")
 @session_options
 @click.option(
     "--placements",
-    type=click.File("w", encoding="utf-8", lazy=False),
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
     metavar="FILE",
     help="Write a line `pod node evaluated feasible` for every pod; `-` is stdout.",
 )
@@ -38,10 +45,11 @@ from kdsl.cli.output import emit, print_document
     type=click.Choice(["cards"]),
     help="`cards`: a map of all cards and who has which, in place of the list of pods.",
 )
+@fault_options
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(["text", "wide", "json", "yaml"]),
+    type=click.Choice(["text", "wide", "summary", "json", "yaml"]),
     default="text",
     show_default=True,
     help="The form of the result.",
@@ -56,10 +64,12 @@ def command(
     seed: int | None,
     tie_break: str | None,
     parallelism: int | None,
-    placements: TextIO | None,
+    placements: Path | None,
     record: Path | None,
     attempts: int,
     show: str | None,
+    fail_on_error: bool,
+    traceback: bool,
     output: str,
 ) -> None:
     """Schedule pods on a recorded cluster, without touching one.
@@ -69,7 +79,8 @@ def command(
     """
     from kdsl.report.cards import cards_text
     from kdsl.report.progress import progress
-    from kdsl.report.simulation import placement_lines, simulation_document, simulation_text
+    from kdsl.report.simulation import placement_lines, simulation_document, simulation_text, totals_text
+    from kdsl.sim.gaps import missing_budgets
     from kdsl.sim.run import simulate
     from kdsl.trace.writing import open_trace
 
@@ -79,25 +90,31 @@ def command(
     workload, broken = read_workload(
         cluster, pods, form, keeps_manifests=record is not None or settings.shows_manifests
     )
-    with progress("scheduling", len(workload.pending)) as advance, open_trace(record) as write:
-        simulation = simulate(
-            checked,
-            workload,
-            settings,
-            on_decision=advance,
-            record=write,
-            attempts=attempts,
-            shows_idle_cards=show == "cards",
-        )
-    if output in ("json", "yaml"):
-        print_document(simulation_document(simulation), output)
-    elif show == "cards":
-        if simulation.cards is None:
-            raise KdslError("no profile of the rules has devices, which say what a card is")
-        emit(cards_text(simulation.cards, wide=output == "wide"))
-    else:
-        emit(simulation_text(simulation, wide=output == "wide"))
-    if placements is not None:
-        placements.writelines(f"{line}\n" for line in placement_lines(simulation.decisions))
-        placements.flush()
+    with lines_to(placements) as write_placements:
+        with progress("scheduling", len(workload.pending)) as advance, open_trace(record) as write:
+            simulation = simulate(
+                checked,
+                workload,
+                settings,
+                on_decision=advance,
+                record=write,
+                attempts=attempts,
+                shows_idle_cards=show == "cards",
+            )
+        if gaps := tuple(missing_budgets(workload, simulation.decisions)):
+            print_diagnostics(gaps, to_stderr=True)
+        if output in ("json", "yaml"):
+            print_document(simulation_document(simulation, traceback), output)
+        elif output == "summary":
+            emit(totals_text(simulation, traceback))
+        elif show == "cards":
+            if simulation.cards is None:
+                raise KdslError("no profile of the rules has devices, which say what a card is")
+            emit(cards_text(simulation.cards, wide=output == "wide"))
+        else:
+            emit(simulation_text(simulation, output == "wide", traceback))
+        write_placements(placement_lines(simulation.decisions))
+    tell_slow_hooks(settings)
     settle(broken)
+    if fail_on_error and simulation.summary.faults:
+        sys.exit(1)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from kdsl.cli.inputs import GivenPath, config_option, read_config
+from kdsl.cli.inputs import GivenPath, config_option, read_config, traceback_option
 from kdsl.cli.output import emit, print_diagnostics, print_document
 
 
@@ -45,6 +45,7 @@ from kdsl.cli.output import emit, print_diagnostics, print_document
     metavar="[=PERCENT]",
     help="Put mistakes into the rules and say which ones no case notices; fail below PERCENT.",
 )
+@traceback_option
 @click.option("-v", "--verbose", is_flag=True, help="List the cases that pass as well.")
 def command(
     paths: tuple[Path, ...],
@@ -55,6 +56,7 @@ def command(
     style: str,
     cover: str | None,
     mutate: str | None,
+    traceback: bool,
     verbose: bool,
 ) -> None:
     """Run rule tests. PATHS are files and folders (default: this folder).
@@ -98,7 +100,9 @@ def command(
             document["mutation"] = mutants_document(mutants)
         print_document(document, "json")
     else:
-        emit(results_junit(results).rstrip() if style == "junit" else results_text(results, verbose))
+        emit(
+            results_junit(results).rstrip() if style == "junit" else results_text(results, verbose, traceback)
+        )
         if coverage is not None:
             emit(coverage_text(coverage), to_stderr=style == "junit")
         if mutants is not None:

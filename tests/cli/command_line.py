@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 from click.testing import CliRunner
@@ -17,8 +18,11 @@ class Ended:
     stderr: str
 
 
-def kdsl(*args: str, stdin: str | bytes | None = None) -> Ended:
-    """Run one command."""
-    with CliRunner().isolation(input=stdin) as (stdout, stderr, *_):
+def kdsl(*args: str, stdin: str | bytes | None = None, columns: int | None = None) -> Ended:
+    """Run one command; `columns` is how wide the terminal says it is."""
+    env = {"COLUMNS": None if columns is None else str(columns)}
+    with CliRunner().isolation(input=stdin, env=env) as (stdout, stderr, *_):
         exit_code = run(args)
+        # A terminal gets each line at once.
+        sys.stderr.flush()
     return Ended(exit_code, stdout.getvalue().decode(), stderr.getvalue().decode())

@@ -19,6 +19,9 @@ from kdsl.report.findings import FORMATS
 ROOT = Path(__file__).parent.parent.parent
 CONFIG = "apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\n"
 
+CERTAIN = "[fix …] is certain: `kdsl check --fix` applies it, `kdsl check --diff` shows it"
+CHOICE = "[choice …] is left to you"
+
 
 def kdsl(*args: str) -> Result:
     return CliRunner().invoke(cli, args, prog_name="kdsl")
@@ -60,6 +63,9 @@ def test_strict_takes_warnings_for_errors(tmp_path: Path) -> None:
         for name, pattern in (("one", "^q{40}$"), ("two", "^q{30,50}$"))
     )
     (tmp_path / "a.kdsl").write_text(f"kdsl 1\npackage a\n{teams}")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.kdsl").write_text(f"kdsl 1\npackage {name}\n")
     for _ in range(2):
         # The second time the answer may be a kept one.
         lax = kdsl("check", "--format", "concise", str(tmp_path))
@@ -75,7 +81,7 @@ def test_a_configuration_is_checked_with_its_rules(tmp_path: Path, broken: str) 
     file.write_text(f"{CONFIG}profile: none\nplugins: [{{name: nobody}}]\n")
     result = kdsl("check", "--config", str(file), "--format", "concise")
     assert result.exit_code == 1
-    assert [line.split(" ")[1] for line in result.stdout.splitlines()[:2]] == ["error[K0301]", "error[K1001]"]
+    assert [line.split(" ")[1] for line in result.stdout.splitlines()[:2]] == ["error[K1001]", "error[K0301]"]
     file.write_text(f"{CONFIG}profile: default\n")
     assert kdsl("check", "--config", str(file)).exit_code == 0
     file.write_text(f"{CONFIG}sed: 1\n")
@@ -111,3 +117,20 @@ def test_rules_that_were_checked_before_are_only_read(tmp_path: Path) -> None:
         for _ in range(2)
     )
     assert cold.startswith("0 kdsl.check.checker") and warm == "0\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "legend"),
+    [
+        ("require node.lables.size() == 0 else 'x'", CERTAIN),
+        ("require node.labels['x'] == 'y' else 'x'", CHOICE),
+        ("require node.labels['x'] == 'y' else 'x'\n  require node.lables.size() == 0 else 'x'", f"{CERTAIN}; {CHOICE}"),
+        ("require node.nothing_of_the_sort else 'x'", ""),
+    ],
+)  # fmt: skip
+def test_the_marks_of_fixes_are_explained(tmp_path: Path, body: str, legend: str) -> None:
+    path = tmp_path / "a.kdsl"
+    path.write_text(f"kdsl 1\npackage a\n\npredicate P {{\n  {body}\n}}\n", encoding="utf-8")
+    last = kdsl("check", str(path)).stdout.splitlines()[-1]
+    assert last == legend or (not legend and last.endswith("1 error"))
+    assert "[fix …]" not in kdsl("check", "--format", "concise", str(path)).stdout

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix
+from kdsl.base.span import Source, Span
+from kdsl.cli.fixing import Check, fix
+from kdsl.lang.discovery import Drafts
 
 from tests.cli.command_line import kdsl
 
@@ -115,3 +120,116 @@ def test_only_files_that_get_better_are_written(tmp_path: Path) -> None:
     result = kdsl("check", "--fix", str(tmp_path))
     assert result.exit_code == 1 and "K0204" in result.stdout
     assert "labels" in good.read_text(encoding="utf-8") and other.read_bytes() == before
+
+
+def test_a_fix_that_shows_what_its_mistake_hid_is_applied(tmp_path: Path) -> None:
+    """Without `lables` the missing key is what is wrong: as many errors, and one mistake less."""
+    path = written(tmp_path, "require node.lables['x'] == 'y' else 'x'")
+    result = kdsl("check", "--fix", str(path))
+    assert body_of(path) == "require node.labels['x'] == 'y' else 'x'"
+    assert result.exit_code == 1 and "K0204" in result.stdout and "K0302" not in result.stdout
+
+
+def test_a_fix_that_would_make_more_wrong_is_left_and_told(tmp_path: Path) -> None:
+    """The good fix of the same file is applied all the same."""
+    body = "require nodee.name == 'x' else 'x'\n  require badly.x == 1 else 'x'"
+    path = written(tmp_path, body)
+    wrong = Source(str(path), path.read_text(encoding="utf-8"))
+
+    def check(drafts: Drafts) -> tuple[Diagnostic, ...]:
+        text = drafts[path].decode() if path in drafts else wrong.text
+        source = Source(str(path), text)
+        return tuple(
+            finding
+            for name, new, more in (("nodee", "node", 0), ("badly", "worse", 2))
+            for finding in found(source, name, new)
+            + [Diagnostic("K0301", f"{name} {each}") for each in range(more) if new in text]
+        )
+
+    fixed = fix(check)
+    assert fixed.changes[path].after.decode() == wrong.text.replace("nodee", "node")
+    assert [(each.fix.title, each.why) for each in fixed.left] == [
+        ("write `worse`", "more would be wrong: 2 errors, not 1 error")
+    ]
+
+
+def found(source: Source, name: str, new: str) -> list[Diagnostic]:
+    """Report each place where a name stands, with a certain fix."""
+    starts = [match.start() for match in re.finditer(rf"\b{name}\b", source.text)]
+    spans = [Span(source, start, start + len(name)) for start in starts]
+    return [
+        Diagnostic(
+            "K0301", name, span, fixes=(Fix(f"write `{new}`", (Edit(span, new),), Applicability.CERTAIN),)
+        )
+        for span in spans
+    ]
+
+
+def replacing(path: Path, names: dict[str, str]) -> Check:
+    """Return a check that wants every name replaced, and finds nothing else."""
+
+    def check(drafts: Drafts) -> tuple[Diagnostic, ...]:
+        text = drafts[path] if path in drafts else path.read_bytes()
+        source = Source(str(path), text.decode())
+        return tuple(each for name, new in names.items() for each in found(source, name, new))
+
+    return check
+
+
+def test_fixes_that_touch_each_other_are_applied_one_after_the_other(tmp_path: Path) -> None:
+    path = tmp_path / "a.kdsl"
+    path.write_text("one two one two", encoding="utf-8")
+
+    def check(drafts: Drafts) -> tuple[Diagnostic, ...]:
+        source = Source(str(path), (drafts[path] if path in drafts else path.read_bytes()).decode())
+        spans = [
+            Span(source, match.start(), match.end()) for match in re.finditer("one|two|  +", source.text)
+        ]
+        return tuple(
+            Diagnostic(
+                "K0301", "x", span, fixes=(Fix("leave it out", (Edit(span, ""),), Applicability.CERTAIN),)
+            )
+            for span in spans
+        )
+
+    fixed = fix(check)
+    assert (fixed.findings, fixed.left) == ((), ())
+    assert fixed.changes[path].after.strip() == b""
+
+
+def test_fixes_that_undo_each_other_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.kdsl"
+    path.write_text("black", encoding="utf-8")
+    fixed = fix(replacing(path, {"black": "white", "white": "black"}))
+    assert [each.why for each in fixed.left] == ["it would undo another fix"]
+
+
+def test_fixing_is_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "a.kdsl"
+    path.write_text("n", encoding="utf-8")
+    checks = 0
+
+    def check(drafts: Drafts) -> tuple[Diagnostic, ...]:
+        nonlocal checks
+        checks += 1
+        text = (drafts[path] if path in drafts else path.read_bytes()).decode()
+        return tuple(found(Source(str(path), text), text, text + "n"))
+
+    fixed = fix(check, tries=5)
+    assert checks == 6
+    assert [each.why for each in fixed.left] == ["the rules were checked often enough; run it again"]
+
+
+def test_what_no_file_holds_is_left_and_told(tmp_path: Path) -> None:
+    source = Source(str(tmp_path / "gone.kdsl"), "lables")
+    fixed = fix(lambda _: tuple(found(source, "lables", "labels")))
+    assert (fixed.changes, [each.why for each in fixed.left]) == ({}, ["no file holds this text"])
+
+
+def test_what_is_left_is_said_by_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, "require node.lables.size() == 0 else 'x'")
+    monkeypatch.setattr("kdsl.cli.fixing.MAX_TRIES", 0)
+    result = kdsl("check", "--fix", str(path))
+    assert result.stderr == (
+        f"left {path}:6:16: did you mean `labels`?: the rules were checked often enough; run it again\n"
+    )

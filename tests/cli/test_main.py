@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import click
 import pytest
+import yaml
 from kdsl.base.errors import KdslError
 from kdsl.cli.main import LazyGroup
-from kdsl.cli.output import wants_colour
+from kdsl.cli.output import emit, print_document, wants_colour
 
 from tests.cli.command_line import kdsl
 
@@ -116,21 +117,28 @@ def test_every_expected_failure_is_a_message(
     assert result.stderr.endswith(said)
 
 
+INTERRUPTED = """
+import io, signal, sys
+from kdsl.cli.main import main
+
+class Waiting(io.RawIOBase):
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError("the signal was not heard")
+
+sys.stdin = io.TextIOWrapper(io.BufferedReader(Waiting()))
+sys.argv = ["kdsl", "fmt", "-"]
+main()
+"""
+"""Ctrl-C while the command waits for its input: the signal comes from the read itself, so at no other time."""
+
+
 def test_ctrl_c_ends_a_run_that_waits_for_input() -> None:
-    running = subprocess.Popen(
-        [sys.executable, "-m", "kdsl.cli.main", "fmt", "-"],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert running.stdin is not None
-    with running:
-        # More than a pipe holds: once it is written, the command is reading.
-        running.stdin.write(b"// x\n" * 100_000)
-        running.send_signal(signal.SIGINT)
-        _, err = running.communicate()
-    assert (running.returncode, err.split()) == (130, [b"interrupted"])
+    ended = subprocess.run([sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr.split()) == (130, b"", [b"interrupted"])
 
 
 def test_a_mistyped_command_is_guessed() -> None:
@@ -153,3 +161,91 @@ def test_colour(monkeypatch: pytest.MonkeyPatch, env: dict[str, str], wanted: bo
         monkeypatch.setenv(name, value)
     assert wants_colour(Terminal()) == wanted
     assert not wants_colour(object())
+
+
+def shell(command: str, **env: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a line of the shell in which `kdsl` is the program."""
+    return subprocess.run(
+        ["/bin/sh", "-c", f'kdsl() {{ "{sys.executable}" -m kdsl.cli.main "$@"; }}; {command}'],
+        cwd=ROOT,
+        env={**os.environ, **env},
+        capture_output=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "args", [" ".join(SIMULATE), "version", "--help", "--version", "rules", "plugins list -o json"]
+)
+def test_an_answer_that_nobody_gets_is_a_failure(args: str) -> None:
+    ended = shell(f"kdsl {args} >&-")
+    assert (ended.returncode, ended.stderr) == (2, b"error: cannot write: bad file descriptor\n")
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "2</dev/null"])
+def test_what_nobody_can_be_told_changes_no_exit_code(closed: str, tmp_path: Path) -> None:
+    rules = tmp_path / "a.kdsl"
+    rules.write_text("kdsl 1\npackage a\n")
+    ended = shell(f"kdsl check {rules} {closed}")
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    ended = shell(f"kdsl simulate --cluster nowhere {closed}")
+    assert (ended.returncode, ended.stderr) == (2, b"")
+    assert shell(f"kdsl version >/dev/full {closed}").returncode == 2
+
+
+def test_help_whose_reader_left_is_no_failure() -> None:
+    with process("--help") as running:
+        assert running.stdout is not None and running.stderr is not None
+        running.stdout.close()
+        assert (running.stderr.read(), running.wait()) == (b"", 0)
+
+
+def test_placements_go_where_they_are_asked_to(tmp_path: Path) -> None:
+    file = tmp_path / "placements.txt"
+    assert kdsl(*SIMULATE, "--placements", str(file)).exit_code == 0
+    lines = file.read_text().splitlines()
+    printed = kdsl(*SIMULATE, "--placements", "-")
+    assert printed.exit_code == 0 and printed.stdout.splitlines()[-len(lines) :] == lines
+    ended = shell(f"kdsl {' '.join(SIMULATE)} --placements /dev/full")
+    assert (ended.returncode, ended.stderr) == (2, b"error: cannot write: no space left on device\n")
+
+
+@pytest.mark.parametrize("what", ["\x1b[2J", "\u202e", "\x9b31m"])
+def test_what_was_typed_is_not_obeyed_either(what: str) -> None:
+    for args in (
+        (f"simulate{what}",),
+        ("check", f"nowhere{what}"),
+        ("check", f"--{what}"),
+        ("show", f"p{what}"),
+        ("eval", f"'{what}'"),
+        ("eval", "-o", "json", f"'{what}'"),
+        ("simulate", "--cluster", f"nowhere{what}"),
+    ):
+        ended = kdsl(*args)
+        assert what not in ended.stdout + ended.stderr, args
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_file_is_exact_but_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    monkeypatch.setattr(sys, "stdout", screen)
+    emit("// \u202e\x1b[2J\n\tx\n", nl=False, is_exact=True)
+    assert screen.getvalue() == "// \\u202e\\x1b[2J\n\tx\n"
+    emit("[a](b)", is_painted=True)
+    file = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", file)
+    emit("// \u202e\x1b[2J\n", nl=False, is_exact=True)
+    assert file.getvalue() == "// \u202e\x1b[2J\n"
+
+
+def test_a_document_is_the_same_value_in_every_form(capsys: pytest.CaptureFixture[str]) -> None:
+    document = {"a\u202e": ["\x1b[2J", "\x9b", "\u2028", "é"]}
+    for style in ("json", "yaml"):
+        print_document(document, style)
+        printed = capsys.readouterr().out
+        assert all(line.isprintable() for line in printed.split("\n"))
+        assert yaml.safe_load(printed) == document

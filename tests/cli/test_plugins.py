@@ -128,6 +128,160 @@ def test_the_doctor_finds(site: Site, files: dict[str, str], code: str) -> None:
     assert code in [each["code"] for each in document["findings"]]
 
 
+VILE = """
+import sys
+from kdsl.hooks import hookimpl
+
+class Meta(type):
+    def __dir__(cls):
+        raise SystemExit(0)
+
+class Plugin(metaclass=Meta):
+    def __dir__(self):
+        raise SystemExit(0)
+
+    @hookimpl
+    def permit(self, pod):
+        return None
+
+def distance(a, b): return 0
+def rack(node): return ''
+"""
+
+
+def test_no_command_on_plugins_ends_where_one_of_them_says(site: Site) -> None:
+    site.install("abstract", files={"plugin.py": ABSTRACT})
+    site.install("gone", files={"plugin.py": "raise SystemExit(0)"})
+    manifest = MANIFEST.replace("kdsl_racks", "kdsl_vile").replace("Node:", "Pod:")
+    site.install("vile", files={"plugin.py": VILE, "kdsl-plugin.yaml": manifest})
+    site.install("weird", files={"args.schema.json": "[" * 100_000})
+    points = site.root / "kdsl_weird-1.2.dist-info/entry_points.txt"
+    points.write_text("[kdsl]\nweird = not a module!!\n")
+    listed = kdsl("plugins", "list")
+    assert listed.exit_code == 0 and "vile" in listed.stdout
+    for name in ("gone", "vile", "weird", "abstract"):
+        described = kdsl("plugins", "describe", name)
+        assert described.exit_code == 0 and described.stdout.startswith(f"{name}: ")
+    found = kdsl("plugins", "doctor", "-o", "json")
+    assert found.exit_code == 1
+    told = {(each["code"], each["where"]) for each in json.loads(found.stdout)["findings"]}
+    assert {
+        ("K1002", "plugins.gone"),
+        ("K1002", "plugins.weird"),
+        ("K1005", "plugins.abstract"),
+        ("K1007", "plugins.vile"),
+    } <= told
+
+
+NOISY = """
+import sys
+from kdsl.hooks import Code, Status, hookimpl
+
+print("noise of the import")
+
+class Plugin:
+    def __init__(self, args, context):
+        print("noise of the constructor")
+        sys.stdout.write("more of it\\n")
+        sys.stdout.buffer.write(b"bytes\\n")
+
+    @hookimpl
+    def reserve(self, pod):
+        print("noise of a hook")
+
+    @hookimpl
+    def filter_feasible(self, nodes):
+        print("noise on a thread")
+
+def distance(a, b):
+    print("noise of a function")
+    return 0
+
+def rack(node):
+    return ""
+"""
+CLUSTER = """
+apiVersion: v1
+kind: Node
+metadata: {name: n0}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec: {containers: [{name: c}]}
+"""
+
+
+def test_what_a_plugin_prints_is_no_part_of_the_answer(site: Site) -> None:
+    site.install("noisy", files={"plugin.py": NOISY})
+    doctor = kdsl("plugins", "doctor", "noisy", "-o", "json")
+    assert "Findings" in json.loads(doctor.stdout)["kind"]
+    assert "noise of the import" in doctor.stderr
+    Path("cluster.yaml").write_text(CLUSTER)
+    ran = kdsl("simulate", "--cluster", "cluster.yaml", "--config", config("- name: noisy\n"), "-o", "json")
+    assert (ran.exit_code, json.loads(ran.stdout)["summary"]["placed"]) == (0, 1)
+    for noise in ("of the constructor", "of a hook", "on a thread"):
+        assert f"noise {noise}" in ran.stderr
+    assert "more of it" in ran.stderr and "bytes" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "code"),
+    [("import sys; sys.exit(0)", "K1002"), ("def __init__(self, *all): raise SystemExit(0)", "K1005")],
+)
+def test_no_plugin_ends_a_run_as_if_all_were_well(site: Site, where: str, code: str) -> None:
+    text = where if where.startswith("import") else f"class Plugin:\n    {where}\n"
+    site.install("leaver", files={"plugin.py": text})
+    Path("cluster.yaml").write_text(CLUSTER)
+    ran = kdsl("simulate", "--cluster", "cluster.yaml", "--config", config("- name: leaver\n"))
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert f"error[{code}]: plugin `leaver` cannot be " in ran.stderr and "SystemExit: 0" in ran.stderr
+
+
+LEAVER = """
+import time
+from kdsl.hooks import hookimpl
+
+class Plugin:
+    def __init__(self, args, context): pass
+
+    @hookimpl
+    def permit(self, pod):
+        raise SystemExit(0)
+"""
+
+
+def test_a_hook_that_leaves_is_told_with_the_pod(site: Site) -> None:
+    site.install("leaver", files={"plugin.py": LEAVER})
+    Path("cluster.yaml").write_text(CLUSTER)
+    ran = kdsl("simulate", "--cluster", "cluster.yaml", "--config", config("- name: leaver\n"))
+    assert ran.exit_code == 0
+    assert 'running Permit plugin "leaver": SystemExit: 0' in ran.stdout
+
+
+@pytest.mark.parametrize(("limit", "is_told"), [("1ms", True), ("1h", False), ("0s", False)])
+def test_a_slow_hook_is_a_warning_and_changes_nothing(site: Site, limit: str, is_told: bool) -> None:
+    slow = LEAVER.replace("raise SystemExit(0)", "time.sleep(0.002)")
+    site.install("sloth", files={"plugin.py": slow})
+    Path("cluster.yaml").write_text(CLUSTER)
+    path = config(f"- name: sloth\nlimits: {{slowHook: {limit}, hook: 0s}}\n")
+    for command in (("simulate",), ("explain", "a")):
+        ran = kdsl(*command, "--cluster", "cluster.yaml", "--config", path)
+        assert ran.exit_code == 0
+        assert ("warning[K1024]: plugin `sloth` was slow in `permit`: " in ran.stderr) is is_told
+        assert "sloth" not in ran.stdout
+
+
+ABSTRACT = """
+import abc
+
+class Plugin(abc.ABC):
+    @abc.abstractmethod
+    def permit(self): ...
+"""
+
+
 def test_what_only_a_configuration_makes_a_mistake_is_a_warning(site: Site) -> None:
     free = kdsl("plugins", "doctor", "racks")
     assert free.exit_code == 0
@@ -193,6 +347,12 @@ def test_rule_tests_know_them_too() -> None:
         "apiVersion: kdsl.dev/v1\nkind: RuleTest\npredicate: P\nrules: [p.kdsl]\n"
         "fixtures: {nodes: {n: {}}, pods: {a: {}}}\ntests: [{name: all, pod: a, expect: {feasible: [n]}}]\n"
     )
-    result = kdsl("test", "--config", config("- {name: racks, allowUndeclared: true}\n"), "p.test.yaml")
+    active = config("- {name: racks, allowUndeclared: true}\n")
+    # The plugin's `permit` answers nonsense: a case says so, or fails.
+    wrong = kdsl("test", "--config", active, "p.test.yaml")
+    assert (wrong.exit_code, "`permit` answers None, Status or Wait" in wrong.stdout) == (1, True), wrong
+    case = Path("p.test.yaml").read_text()
+    Path("p.test.yaml").write_text(case.replace("feasible: [n]", "feasible: [n], faults: [racks]"))
+    result = kdsl("test", "--config", active, "p.test.yaml")
     assert result.exit_code == 0, result
     assert kdsl("test", "p.test.yaml").exit_code == 2

@@ -2,7 +2,9 @@
 
 Each vector is a cluster and a pod with kube-scheduler 1.36.2's answer. Compared is all it states: PreFilter
 and the nodes it leaves, verdict code, plugin and reasons of every node, the feasible nodes in order, weighted
-scores, totals and best nodes, the whole message, and PostFilter's answer with nominated node and victims.
+scores, totals and best nodes, the whole message, and PostFilter's answer with nominated node and victims. The node
+that the engine takes must be the one that kube-scheduler takes of those totals. A fault that the engine passed over is
+a difference.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from kdsl.cluster.read import read_values
 from kdsl.config.kube_rules import convert_kube_scheduler
 from kdsl.config.kube_scheduler import read_kube_scheduler
 from kdsl.cycle.attempt import Attempt
-from kdsl.cycle.decision import Decision, Detail
+from kdsl.cycle.decision import Decision, Detail, Outcome
 from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.cycle.scoring import score_nodes
 from kdsl.cycle.waiting import WaitingPods
@@ -46,7 +48,8 @@ from kdsl.hooks.table import HookTable
 from kdsl.plan.columns import batch
 from kdsl.plan.scalar import Closure
 
-from tests.conformance.tally import Tally, differences
+from tests.conformance.heap import go_heap_top
+from tests.conformance.tally import Tally, differences, not_compared
 
 Json = dict[str, Any]
 
@@ -63,6 +66,20 @@ class BackEnd(StrEnum):
 
 
 PROFILE = "kubernetes.v1_36.default"
+STATED = frozenset(
+    (
+        "prefilter",
+        "prefilter_nodes",
+        "filter",
+        "feasible",
+        "scores",
+        "totals",
+        "best",
+        "message",
+        "postfilter",
+    )
+)
+"""What a vector may say of an answer."""
 
 
 class Unmoved:
@@ -120,7 +137,7 @@ def import_all(configurations: Iterable[str]) -> None:
         texts[Path(f"imported_{number}.kdsl")] = converted.text.encode()
         names += converted.profiles
     if new:
-        checked = check_rules(tuple(texts), read=lambda path: texts.get(path) or path.read_bytes())
+        checked = check_rules(tuple(texts), drafts=texts)
         assert checked.rules is not None, checked.diagnostics
         _imported.update(zip(new, ((checked.rules, name) for name in names), strict=True))
 
@@ -165,13 +182,25 @@ def run_vector(vector: Json, parallelism: int = 1, back_end: BackEnd = BackEnd.A
                     engine.nominator.add(PodInfo.of(other))
             decision = engine.schedule_one(pod)
         answer = _answer(decision, attempt)
-    return sorted(differences(_expected(vector["expected"]), answer))
+    return sorted(
+        [*not_compared(vector["expected"], STATED), *differences(_expected(vector["expected"]), answer)]
+    )
 
 
 def _expected(expected: Json) -> Json:
     """Return the reference's answer in a form that can be compared."""
     postfilter = expected.get("postfilter")
+    feasible, totals = expected.get("feasible", []), expected.get("totals", {})
+    chosen = feasible[go_heap_top([totals[node] for node in feasible])] if feasible else ""
     return {
+        "chosen": chosen,
+        "outcome": (Outcome.PLACED if feasible else Outcome.UNSCHEDULABLE).value,
+        "faults": [],
+        "counts": {"evaluated": len(expected.get("filter", {})), "feasible": len(feasible)},
+        "told": {
+            "total": totals[chosen] if len(feasible) > 1 else None,
+            "tied": len(expected["best"]) if feasible else 0,
+        },
         "prefilter": _status(expected["prefilter"]),
         "prefilter_nodes": sorted(expected.get("prefilter_nodes") or ()),
         "filter": {node: _status(status) for node, status in expected.get("filter", {}).items()},
@@ -200,7 +229,9 @@ def _answer(decision: Decision, attempt: Attempt) -> Json:
     visited = [
         verdict
         for verdict in decision.verdicts
-        if not rejected and (prefilter.candidates is None or verdict.node in names)
+        if not rejected
+        and (prefilter.candidates is None or verdict.node in names)
+        and (verdict.feasible or verdict.status is not None)
     ]
     feasible = [verdict.node for verdict in visited if verdict.feasible]
     return {
@@ -208,9 +239,14 @@ def _answer(decision: Decision, attempt: Attempt) -> Json:
         "prefilter_nodes": sorted(names),
         "filter": {verdict.node: _plain(verdict.status or SUCCESS) for verdict in visited},
         "feasible": feasible,
-        **_scores(attempt, feasible),
+        **_scores(decision, attempt, feasible),
         "message": decision.message,
         "postfilter": _postfilter(decision),
+        "chosen": decision.node,
+        "outcome": decision.outcome.value,
+        "faults": [str(fault) for fault in decision.faults],
+        "counts": {"evaluated": decision.evaluated, "feasible": decision.feasible},
+        "told": {"total": decision.total, "tied": decision.tied},
     }
 
 
@@ -230,22 +266,26 @@ def _plain(status: Status) -> Json:
     return _status({"code": status.code.label, "plugin": status.plugin, "reasons": status.reasons})
 
 
-def _scores(attempt: Attempt, feasible: list[str]) -> Json:
-    """Score the feasible nodes, also where there is only one, as the vectors do."""
-    if not feasible:
-        return {"scores": {}, "totals": {}, "best": []}
-    rows = np.array([attempt.snapshot.row_of(node) for node in feasible], dtype=np.int32)
-    scores = score_nodes(attempt, NodeSet(attempt.snapshot, rows))
-    totals = dict(zip(feasible, scores.totals.tolist(), strict=True))
-    highest = max(totals.values())
-    return {
-        "scores": {
-            node: {column.plugin: int(column.normalized[at]) * column.weight for column in scores.columns}
-            for at, node in enumerate(feasible)
-        },
-        "totals": totals,
-        "best": sorted(node for node, total in totals.items() if total == highest),
-    }
+def _scores(decision: Decision, attempt: Attempt, feasible: list[str]) -> Json:
+    """Return the scores by which the engine chose. It asks for none where only one node is feasible, as the vectors do:
+    that node is scored here.
+    """
+    if len(feasible) == 1:
+        scores, totals = _scores_of(attempt, feasible[0])
+    else:
+        scored = [verdict for verdict in decision.verdicts if verdict.total is not None]
+        scores = {each.node: {cell.plugin: cell.weighted for cell in each.scores} for each in scored}
+        totals = {each.node: each.total for each in scored if each.total is not None}
+    highest = max(totals.values(), default=0)
+    best = sorted(node for node, total in totals.items() if total == highest)
+    return {"scores": scores, "totals": totals, "best": best}
+
+
+def _scores_of(attempt: Attempt, node: str) -> tuple[Json, dict[str, int]]:
+    rows = np.array([attempt.snapshot.row_of(node)], dtype=np.int32)
+    found = score_nodes(attempt, NodeSet(attempt.snapshot, rows))
+    cells = {column.plugin: int(column.normalized[0]) * column.weight for column in found.columns}
+    return {node: cells}, {node: found.totals.item(0)}
 
 
 class _Head(msgspec.Struct):

@@ -17,7 +17,7 @@ from kdsl.base.diagnostic import has_errors
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.read import read_objects
-from kdsl.cycle.decision import TieBreak
+from kdsl.cycle.decision import Decision, Outcome, TieBreak
 from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.report.simulation import placement_lines
 
@@ -40,7 +40,15 @@ def run_sequence(
     options = EngineOptions(parallelism=parallelism, tie_break=tie_break)
     with Engine([table_of("")], cache, ManualClock(), options) as engine:
         decisions = (engine.schedule_one(PodInfo.of(pod)) for pod in pending.pods)
-        yield from zip(expected, placement_lines(decisions), strict=True)
+        yield from zip(expected, map(_line, decisions), strict=True)
+
+
+def _line(decision: Decision) -> str:
+    """Return the line of a decision; an error is not a pod that does not fit, and a fault is told."""
+    (line,) = placement_lines([decision])
+    if decision.outcome not in (Outcome.PLACED, Outcome.UNSCHEDULABLE):
+        line = f"{line} {decision.outcome.value}: {decision.message}"
+    return " ".join([line, *map(str, decision.faults)])
 
 
 @click.command()

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
+
+
+class _Absent:
+    """What stands for a key that is not there; it is no value, not even null."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+ABSENT: Final = _Absent()
 
 
 @dataclass(slots=True)
@@ -44,11 +55,16 @@ class Tally:
         return 1 if self.failed.total() else 0
 
 
+def not_compared(stated: Mapping[str, object], known: Collection[str]) -> list[str]:
+    """Return a difference for each part of an answer that nobody would look at."""
+    return [f"{key}: nobody compares this" for key in stated if key not in known]
+
+
 def differences(expected: object, actual: object, path: str = "") -> Iterable[str]:
     """Yield where two JSON-like values differ, as `path: expected …, got …`."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         for key in expected.keys() | actual.keys():
             below = f"{path}.{key}" if path else str(key)
-            yield from differences(expected.get(key), actual.get(key), below)
+            yield from differences(expected.get(key, ABSENT), actual.get(key, ABSENT), below)
     elif expected != actual:
         yield f"{path}: expected {expected!r}, got {actual!r}"

@@ -28,6 +28,7 @@ from kdsl.plan.devices.plugin import BIND_PHASE, CHOSEN_NODE
 from kdsl.sim.run import SimulatedBinder
 
 from tests.conformance.hami import NOW, STAMPS, Json, read_vectors, unpadded
+from tests.conformance.tally import differences
 from tests.conformance.test_hami import DATA, FAMILIES
 
 SAMPLE = 5
@@ -112,9 +113,8 @@ class Lab:
                 yield f"refused: {decision.message}"
             return
         said = {each.node: each.status.reasons for each in decision.verdicts if each.status is not None}
-        for node, reason in expected.get("failed", {}).items():
-            if said.get(node) != (reason,):
-                yield f"{node}: {said.get(node)}, expected {reason}"
+        if any(expected["requests"]):
+            yield from differences({node: (why,) for node, why in expected.get("failed", {}).items()}, said)
         if "chosen" not in expected:
             if any(expected["requests"]) == bool(decision.node):
                 yield f"node: {decision.node!r}, expected none"
@@ -135,13 +135,14 @@ class Lab:
             yield f"cards: {written}, expected one of {acceptable}"
         stated: Mapping[str, Any] = unpadded(expected["annotations"], pod)
         actual = unpadded(written, pod, like=expected["annotations"])
+        actual = {key: text for key, text in actual.items() if text not in STAMPS and key != BIND_PHASE}
+        if actual[CHOSEN_NODE] != decision.node or actual.keys() != stated.keys():
+            yield f"annotations: {actual}, expected those of {stated}"
         if decision.node != expected["chosen"] or any(
             one.items() <= actual.items() and not one.items() <= stated.items() for one in acceptable
         ):
             return  # another node or allocation that HAMi may give
-        actual = {key: text for key, text in actual.items() if text not in STAMPS and key != BIND_PHASE}
-        if actual != stated or actual[CHOSEN_NODE] != decision.node:
-            yield f"annotations: {actual}, expected {stated}"
+        yield from differences({"annotations": stated}, {"annotations": actual})
 
 
 def _placed(written: Json, expected: Json) -> PodInfo:

@@ -12,6 +12,7 @@ from pathlib import Path
 from kdsl.app import DEFAULT_SETTINGS, activate, shipped_rules
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.edits import apply, certain_fixes
+from kdsl.base.file_policy import named_file
 from kdsl.base.span import Source
 from kdsl.check.checker import check_program
 from kdsl.check.environment import Environment
@@ -174,7 +175,7 @@ def rule_test(data: bytes) -> None:
         path = Path(folder) / "a.test.yaml"
         path.write_bytes(data)
         found: list[Diagnostic] = []
-        test = read_test(path, _library(), found, [shipped_rules()])
+        test = read_test(named_file(path), _library(), found, [shipped_rules()])
         _report(found)
         if test is not None:
             results = [

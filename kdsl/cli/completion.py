@@ -1,0 +1,81 @@
+"""What the shell completes of options: names of profiles and codes.
+
+Completion runs while somebody types: it reads rule files as text, checks nothing, imports no plugin, and
+completes nothing where anything is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+_Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+
+_DECLARED = re.compile(
+    r"^(?:(package|profile)[ \t]+([A-Za-z_][\w.]*)|kind: (Package|Profile)\nmetadata:\n  name: (\S+))",
+    re.MULTILINE,
+)
+"""A package or profile in a rule file, or in its YAML form."""
+
+
+def _completing(find: Callable[[Mapping[str, Any]], Iterable[str]]) -> _Complete:
+    """Return what completes one of the words that `find` lists for the options given so far."""
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+        try:
+            return sorted({word for word in find(context.params) if word.startswith(incomplete)})
+        except Exception:  # noqa: BLE001 - a message here would land in the line that somebody is typing
+            return []
+
+    return complete
+
+
+def _profiles(params: Mapping[str, Any]) -> Iterator[str]:
+    """List the profiles of the rules that a command would read, by both of their names."""
+    from kdsl.lang.discovery import read_sources
+
+    for source in read_sources(_rules(params))[0]:
+        package = ""
+        for found in _DECLARED.finditer(source.text):
+            kind, name = (found[1], found[2]) if found[1] else (found[3].lower(), found[4])
+            if kind == "package":
+                package = name
+            else:
+                yield from (name, f"{package}.{name}")
+
+
+def _rules(params: Mapping[str, Any]) -> tuple[Path, ...]:
+    """Return the rules that a command reads: named ones, else those of `--config`, else the shipped ones."""
+    from kdsl.config.configuration import load_configuration
+    from kdsl.rulebook.texts import shipped_rules
+
+    named = tuple(map(Path, params.get("rules") or params.get("paths") or ()))
+    if named:
+        return named
+    config = params.get("config")
+    loaded = None if config is None else load_configuration(Path(config)).configuration
+    if loaded is not None and loaded.rules:
+        return tuple(loaded.rules)
+    # `check` alone reads the folder `rules` where nothing is named.
+    return (Path("rules"),) if "paths" in params and config is None else (shipped_rules(),)
+
+
+def _codes(_: Mapping[str, Any]) -> Iterable[str]:
+    from kdsl.report.code_pages import code_pages
+
+    return code_pages()
+
+
+def _lints(_: Mapping[str, Any]) -> Iterable[str]:
+    from kdsl.check.lints import pages
+
+    return pages()
+
+
+complete_profiles = _completing(_profiles)
+complete_codes = _completing(_codes)
+complete_lints = _completing(_lints)

@@ -1,0 +1,58 @@
+"""`kdsl init`: a folder to start from, with rules, a test, a configuration and files for CI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kdsl import __version__
+from kdsl.base.errors import KdslError
+from kdsl.cli.inputs import GivenPath
+from kdsl.cli.output import emit
+
+_TEMPLATES = Path(__file__).parent / "starter"
+FILES = {
+    "rules/scheduling.kdsl": "scheduling.kdsl",
+    "tests/scheduling.test.yaml": "test.yaml",
+    "kdsl.yaml": "kdsl.yaml",
+    ".github/workflows/rules.yaml": "workflow.yaml",
+    ".pre-commit-config.yaml": "pre-commit.yaml",
+    "README.md": "README.md",
+}
+"""What is written, and the template of each."""
+
+
+@click.command("init")
+@click.argument("folder", metavar="[DIR]", default=".", type=GivenPath())
+def command(folder: Path) -> None:
+    """Write a starter folder: rules that extend kube-scheduler's default profile by a predicate and a score,
+    their test, a configuration, a GitHub workflow, a pre-commit configuration and a README.
+
+    DIR is made where it is not there (default: the current folder). A file that is there is kept as it is.
+    """
+    written = [name for name in FILES if _write(folder, name)]
+    for name in FILES:
+        emit(f"{'wrote' if name in written else 'kept '} {folder / name}")
+    if written:
+        go = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
+        emit(f"next: {go}kdsl check --config kdsl.yaml && kdsl test tests", to_stderr=True)
+
+
+def _write(folder: Path, name: str) -> bool:
+    """Write one file where there is none, and tell whether there was none."""
+    path = folder / name
+    text = (_TEMPLATES / FILES[name]).read_text(encoding="utf-8").replace("{version}", __version__)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError as error:
+        # Of a folder above it the error says so too: that is a file where a folder is needed.
+        if Path(str(error.filename)) == path:
+            return False
+        raise KdslError(f"`{error.filename}` is no folder: `{path}` cannot be written") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise KdslError(f"cannot write `{path}`: {reason}") from None
+    return True

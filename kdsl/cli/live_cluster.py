@@ -1,0 +1,169 @@
+"""Options and readers for commands that ask a cluster that runs, or the scheduler in it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kdsl.cli.inputs import GivenPath
+from kdsl.cli.output import print_diagnostics
+
+if TYPE_CHECKING:
+    from kdsl.app import Settings
+    from kdsl.check.model import RuleSet
+    from kdsl.live.access import Access
+    from kdsl.live.connection import Connection
+    from kdsl.live.listing import Listed
+    from kdsl.live.needs import Needs
+    from kdsl.live.questions import Explained, Question
+    from kdsl.sim.workload import Workload
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+T = TypeVar("T")
+
+_OPTIONS = (
+    click.option("--kubeconfig", type=GivenPath(), metavar="FILE", help="The way to a cluster that runs."),
+    click.option("--context", metavar="NAME", help="The context of the kubeconfig."),
+    click.option("-n", "--namespace", metavar="NAME", help="That of POD, where POD does not say."),
+    click.option(
+        "--server",
+        metavar="URL",
+        help="Ask the scheduler at https://HOST:PORT. Without it the objects of the cluster are read.",
+    ),
+    click.option("--server-ca", type=GivenPath(), metavar="FILE", help="Who signs its certificate."),
+    click.option("--tls-server-name", default="", metavar="NAME", help="The name in its certificate."),
+    click.option("--insecure", is_flag=True, help="Take any certificate, as where its port is forwarded."),
+    click.option(
+        "--token-file", type=GivenPath(), metavar="FILE", help="A token for it, not the kubeconfig's."
+    ),
+)
+
+
+def live_options(command: Command) -> Command:
+    """Add the options to a command; they arrive as the arguments of `LiveCluster`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCluster:
+    """Which cluster is asked, and how."""
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    namespace: str | None = None
+    server: str | None = None
+    server_ca: Path | None = None
+    tls_server_name: str = ""
+    insecure: bool = False
+    token_file: Path | None = None
+
+    def check_recorded(self) -> None:
+        """Refuse what means nothing on a recorded cluster; raise click.UsageError."""
+        if self.kubeconfig or self.context or self.server:
+            raise click.UsageError(
+                "--cluster reads files, --kubeconfig, --context and --server ask a cluster: name one of both"
+            )
+        self._check_server()
+
+    def check_live(self, pods: tuple[str, ...], form: str) -> None:
+        """Refuse what means nothing on a cluster that runs; raise click.UsageError."""
+        if pods or form != "kubernetes":
+            raise click.UsageError("--pods and --format belong to --cluster")
+        self._check_server()
+
+    def _check_server(self) -> None:
+        if not self.server and (self.server_ca or self.tls_server_name or self.insecure or self.token_file):
+            raise click.UsageError(
+                "--server-ca, --tls-server-name, --insecure, --token-file go with --server"
+            )
+        if self.insecure and self.server_ca:
+            raise click.UsageError("--insecure and --server-ca exclude each other")
+
+    def key_of(self, pod: str, namespace: str = "") -> str:
+        """Return `namespace/name` of a pod; `namespace` is that of the context."""
+        return pod if "/" in pod else f"{self.namespace or namespace or 'default'}/{pod}"
+
+    def ask(self, pod: str, question: Question) -> Explained:
+        """Ask the scheduler; raise InvalidInputError."""
+        from kdsl.live.scheduler_client import SchedulerAddress, ask_scheduler
+
+        address = SchedulerAddress(
+            self.server or "", self.server_ca, self.tls_server_name, self.insecure, self.token_file
+        )
+
+        async def ask(connection: Connection | None) -> Explained:
+            access = None if connection is None else connection.access
+            key = self.key_of(pod, "" if access is None else access.namespace)
+            namespace, _, name = key.partition("/")
+            return await ask_scheduler(address, access, namespace, name, question)
+
+        # With a token and a namespace of its own, no kubeconfig is needed.
+        if self.token_file and (self.namespace or "/" in pod) and not self.kubeconfig:
+            return asyncio.run(ask(None))
+        return self._connected(ask)
+
+    def read(self, rules: RuleSet, settings: Settings) -> tuple[Workload, Access]:
+        """List what the rules read; print warnings; raise InvalidInputError."""
+        from kdsl.live.listing import list_cluster
+
+        wanted = _needs(rules, settings)
+
+        async def read(connection: Connection) -> tuple[Listed, Access]:
+            access = connection.access
+            listed = await list_cluster(connection.client(part="explain"), wanted, str(access.place))
+            return listed, access
+
+        listed, access = self._connected(read)
+        if listed.problems:
+            print_diagnostics(listed.problems, to_stderr=True)
+        return _workload(listed), access
+
+    def _connected(self, work: Callable[[Connection], Coroutine[Any, Any, T]]) -> T:
+        from kdsl.live.access import AccessOptions
+        from kdsl.live.connection import Connection
+
+        async def run() -> T:
+            connection = await Connection.open(AccessOptions(self.kubeconfig, self.context))
+            try:
+                return await work(connection)
+            finally:
+                connection.close()
+
+        return asyncio.run(run())
+
+
+def _needs(rules: RuleSet, settings: Settings) -> Needs:
+    from kdsl.app import hook_tables
+    from kdsl.base.clock import SystemClock
+    from kdsl.cycle.waiting import WaitingPods
+    from kdsl.hooks.context import PluginContext
+    from kdsl.live.needs import needs
+
+    context = PluginContext(_NoBinder(), SystemClock(), WaitingPods())
+    return needs(rules, hook_tables(rules, context, settings), keeps_raw=settings.shows_manifests)
+
+
+class _NoBinder:
+    """Takes the place of a binder: nothing is decided."""
+
+    def bind(self, pod: object, node: str) -> None:
+        raise RuntimeError("nothing is bound here")
+
+
+def _workload(listed: Listed) -> Workload:
+    from kdsl.sim.workload import Workload
+
+    return Workload(
+        nodes=listed.nodes,
+        placed=[pod for pod in listed.pods if pod.node_name or pod.is_finished],
+        pending=[pod for pod in listed.pods if not pod.node_name and not pod.is_finished],
+        catalog=listed.catalog,
+        manifests=listed.manifests,
+    )

@@ -1,0 +1,233 @@
+"""`kdsl run`: schedules a cluster."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+import click
+
+from kdsl.base.errors import InvalidInputError
+from kdsl.cli.completion import complete_profiles
+from kdsl.cli.inputs import GivenPath, config_option
+from kdsl.cli.output import emit, print_diagnostics
+
+
+@click.command("run")
+@config_option
+@click.option(
+    "--rules",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    metavar="DIR",
+    help="Rule files (default: those of --config, or the shipped rules). Changes take effect at once.",
+)
+@click.option(
+    "--profile",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=complete_profiles,
+    help="A profile that runs (default: those of --config, or all of the rules).",
+)
+@click.option("--kubeconfig", type=GivenPath(), metavar="FILE", help="The way to the cluster.")
+@click.option("--context", metavar="NAME", help="The context of the kubeconfig.")
+@click.option("--in-cluster", is_flag=True, help="Use the service account of the pod, and no kubeconfig.")
+@click.option(
+    "--leader-elect/--no-leader-elect",
+    default=True,
+    show_default=True,
+    help="Schedule only while holding a lease, so that several instances may run.",
+)
+@click.option(
+    "--shadow",
+    is_flag=True,
+    help="Decide what another scheduler decides, write nothing, and report where they differ.",
+)
+@click.option(
+    "--canary",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    metavar="DIR",
+    help="Other rules, by which some pods are decided.",
+)
+@click.option(
+    "--percent",
+    type=click.FloatRange(0, 100, min_open=True, max_open=True),
+    metavar="N",
+    help="The share of pods that --canary decides.",
+)
+@click.option(
+    "--leader-elect-resource-name",
+    "lease_name",
+    default="kdsl",
+    show_default=True,
+    metavar="NAME",
+    help="The lease.",
+)
+@click.option(
+    "--leader-elect-resource-namespace",
+    "lease_namespace",
+    default="kube-system",
+    show_default=True,
+    help="Where it is.",
+)
+@click.option(
+    "--leader-elect-lease-duration",
+    "lease_duration",
+    type=float,
+    default=15.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long it holds.",
+)
+@click.option(
+    "--leader-elect-renew-deadline",
+    "renew_deadline",
+    type=float,
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Bind nothing once the last renewal is older.",
+)
+@click.option(
+    "--leader-elect-retry-period",
+    "retry_period",
+    type=float,
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often it is renewed, or asked for.",
+)
+@click.option(
+    "--bind-address", default="0.0.0.0", show_default=True, metavar="HOST", help="Where the endpoints listen."
+)
+@click.option(
+    "--secure-port",
+    "port",
+    type=click.IntRange(0, 65535),
+    default=10259,
+    show_default=True,
+    help="The port of the endpoints; 0: no endpoints.",
+)
+@click.option(
+    "--tls-cert-file", type=GivenPath(), metavar="FILE", help="Their certificate; else one is made."
+)
+@click.option("--tls-private-key-file", type=GivenPath(), metavar="FILE", help="The key of the certificate.")
+@click.option(
+    "--authorization-always-allow-path",
+    "open_path",
+    multiple=True,
+    metavar="PATH",
+    help="A path that needs no right, such as /metrics; /healthz, /livez and /readyz never do.",
+)
+@click.option(
+    "--kube-api-qps",
+    "qps",
+    type=click.FloatRange(min=0),
+    default=2000.0,
+    show_default=True,
+    help="Requests a second, or 0.",
+)
+@click.option(
+    "--kube-api-burst",
+    "burst",
+    type=click.IntRange(min=1),
+    default=4000,
+    show_default=True,
+    help="Requests at once.",
+)
+@click.option(
+    "--bindings",
+    type=click.IntRange(min=1),
+    default=512,
+    show_default=True,
+    help="Most bindings under way.",
+)
+@click.option(
+    "--logging-format",
+    "log_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Of log lines.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="What is logged.",
+)
+def command(
+    config: Path | None,
+    rules: tuple[Path, ...],
+    profile: tuple[str, ...],
+    kubeconfig: Path | None,
+    context: str | None,
+    in_cluster: bool,
+    leader_elect: bool,
+    shadow: bool,
+    canary: tuple[Path, ...],
+    percent: float | None,
+    lease_name: str,
+    lease_namespace: str,
+    lease_duration: float,
+    renew_deadline: float,
+    retry_period: float,
+    bind_address: str,
+    port: int,
+    tls_cert_file: Path | None,
+    tls_private_key_file: Path | None,
+    open_path: tuple[str, ...],
+    qps: float,
+    burst: int,
+    bindings: int,
+    log_format: str,
+    log_level: str,
+) -> None:
+    """Schedule the pods of a cluster.
+
+    Pods whose schedulerName a profile has are bound; others are left alone. Ends with 0 when it is told to
+    (SIGTERM, SIGINT), with 2 where files, access or rules cannot be used.
+    """
+    from kdsl.live.access import AccessOptions
+    from kdsl.live.guarding import OPEN
+    from kdsl.live.leader import LeaseOptions
+    from kdsl.live.options import CanaryOptions, RunOptions, ServingOptions
+    from kdsl.live.running import host_name, new_instance, run
+    from kdsl.obs.logs import LogFormat, configure
+    from kdsl.reload import Sources
+
+    if (tls_cert_file is None) != (tls_private_key_file is None):
+        raise click.UsageError("--tls-cert-file and --tls-private-key-file belong together")
+    if bool(canary) != (percent is not None):
+        raise click.UsageError("--canary and --percent belong together")
+    files = (tls_cert_file, tls_private_key_file) if tls_cert_file and tls_private_key_file else None
+    lease = None
+    if leader_elect:
+        try:
+            lease = LeaseOptions(lease_namespace, lease_name, lease_duration, renew_deadline, retry_period)
+        except ValueError as error:
+            raise click.UsageError(f"the seconds of --leader-elect-*: {error}") from None
+    configure(LogFormat(log_format), getattr(logging, log_level.upper()))
+    options = RunOptions(
+        host=host_name(),
+        instance=new_instance(),
+        sources=Sources(config, rules, profile),
+        access=AccessOptions(kubeconfig, context, in_cluster),
+        lease=lease,
+        serving=ServingOptions(bind_address, port, files, (*OPEN, *open_path)) if port else None,
+        is_shadow=shadow,
+        canary=CanaryOptions(Sources(config, canary, profile), percent) if percent is not None else None,
+        qps=qps,
+        burst=burst,
+        in_flight=bindings,
+    )
+    try:
+        report = run(options)
+    except InvalidInputError as error:
+        print_diagnostics(error.diagnostics, to_stderr=True)
+        sys.exit(2)
+    if report:
+        emit(report)

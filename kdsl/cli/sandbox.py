@@ -1,0 +1,104 @@
+"""`kdsl sandbox`: a Kubernetes API server in one process, to try kdsl on and to break on purpose."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.errors import KdslError
+from kdsl.base.interrupt import Interrupted
+from kdsl.cli.output import emit, print_diagnostics
+
+
+@click.command("sandbox")
+@click.option(
+    "--cluster",
+    multiple=True,
+    metavar="FILE|DIR",
+    help="Objects to begin with: YAML, JSON (lines), `kubectl get -o json` lists, gzipped or not.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default="any free one",
+    help="The port on 127.0.0.1.",
+)
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where to write the kubeconfig, readable by you only.  [default: in kdsl's state folder]",
+)
+@click.option("--no-kubelets", is_flag=True, help="Do not run bound pods.")
+@click.option(
+    "--no-controllers", is_flag=True, help="Do not keep pods of workloads, bind claims, or collect garbage."
+)
+@click.option(
+    "--fault",
+    multiple=True,
+    metavar="NAME[=VALUE]",
+    help="What goes wrong: `latency=0.2`, `errors=500:*/binding`, `no-watch-list`, `forbid=nodes`.",
+)
+def command(
+    cluster: tuple[str, ...],
+    port: int,
+    kubeconfig: Path | None,
+    no_kubelets: bool,
+    no_controllers: bool,
+    fault: tuple[str, ...],
+) -> None:
+    """Run a Kubernetes API server in this process until Ctrl-C; it answers this machine only."""
+    try:
+        from kdsl.sandbox import SandboxOptions
+        from kdsl.sandbox.running import run
+    except ModuleNotFoundError as error:
+        missing = f"the sandbox needs the package {error.name}: pip install 'kdsl[sandbox]'"
+        raise KdslError(missing) from None
+
+    path = kubeconfig or _state_folder() / "sandbox.kubeconfig"
+    options = SandboxOptions(
+        port=port, kubeconfig=path, kubelets=not no_kubelets, controllers=not no_controllers
+    )
+
+    def told(url: str, counts: str) -> None:
+        emit(_welcome(url, counts, path))
+
+    found: list[Diagnostic] = []
+    try:
+        is_interrupted = run(
+            options, cluster, fault, found, told, lambda: print_diagnostics(found, to_stderr=True)
+        )
+    except ValueError as error:
+        raise KdslError(str(error)) from None
+    except OSError as error:
+        raise KdslError(f"cannot start: {error}") from None
+    if is_interrupted:
+        raise Interrupted
+
+
+def _state_folder() -> Path:
+    given = os.environ.get("XDG_STATE_HOME", "")
+    root = Path(given) if given.startswith("/") else Path.home() / ".local" / "state"
+    folder = root / "kdsl"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise KdslError(
+            f"cannot make the folder {folder}: {error.strerror}; name a file: --kubeconfig"
+        ) from None
+    return folder
+
+
+def _welcome(url: str, counts: str, path: Path) -> str:
+    return (
+        f"sandbox at {url}: {counts}\n\n"
+        f"  export KUBECONFIG={path}\n"
+        "  kubectl get nodes\n"
+        "  kubectl apply -f pod.yaml\n"
+        "  kubectl get pods -A -w\n\n"
+        "Ctrl-C ends it, and all that is in it."
+    )

@@ -1,0 +1,161 @@
+"""Checked profiles to hook tables: rules are compiled and frozen together with the active plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TypeAlias
+
+from kdsl.base.clock import ManualClock
+from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
+from kdsl.base.errors import InvalidInputError
+from kdsl.check.model import CheckedProfile, RuleSet
+from kdsl.hooks.context import NO_ANNOTATIONS, PluginContext
+from kdsl.hooks.manager import PluginManager
+from kdsl.hooks.table import HookTable, ProfileOrder, freeze
+from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
+from kdsl.plan.faults import RuleFaults
+from kdsl.plan.hookimpls import PredicatePlugin, QueuePlugin, ScorePlugin, compile_profile
+from kdsl.plan.preemption import PreemptionPlugin
+from kdsl.plan.router import DEFAULT_SCHEDULER
+from kdsl.plan.standing.join import join
+from kdsl.plan.tightened import TightenedPlugin
+from kdsl.rulebook.texts import PLACED_PLUGINS
+from kdsl.settings import Settings
+
+RulePlugin: TypeAlias = (
+    PredicatePlugin
+    | TightenedPlugin[PredicatePlugin]
+    | ScorePlugin
+    | QueuePlugin
+    | PreemptionPlugin
+    | DevicesPlugin
+)
+
+
+def hook_tables(rules: RuleSet, context: PluginContext, settings: Settings) -> tuple[HookTable, ...]:
+    """Freeze every profile, or the forced one, with the active plugins.
+
+    Raises InvalidInputError with all that is wrong.
+    """
+    manager = PluginManager(settings.guard)
+    found: list[Diagnostic] = []
+    for name, args in {**PLACED_PLUGINS, **settings.plugins}.items():
+        found.extend(manager.load(name, args, context))
+    tables: list[HookTable] = []
+    for profile in _profiles_in_use(rules, settings):
+        table, problems = _freeze_profile(manager, rules, profile, context, settings)
+        found.extend(problems)
+        if table is not None:
+            own = settings.backoff
+            tables.append(table if own is None else replace(table, backoff=own))
+    if has_errors(found):
+        raise InvalidInputError(found)
+    return tuple(tables)
+
+
+def devices_in_use(rules: RuleSet, settings: Settings, schedulers: Collection[str]) -> DevicesPlugin | None:
+    """Return the devices of the forced profile, else of the first active one of these that has some.
+
+    They are for looking at cards: they write nothing.
+    """
+    for profile in _profiles_in_use(rules, settings):
+        if profile.sharing and (settings.profile is not None or profile.scheduler in schedulers):
+            return compile_devices(rules, profile, NO_ANNOTATIONS, ManualClock(), settings.steps)
+    return None
+
+
+def _profiles_in_use(rules: RuleSet, settings: Settings) -> Collection[CheckedProfile]:
+    names = settings.profiles if settings.profile is None else (settings.profile,)
+    return [find_profile(rules, name) for name in names] or rules.profiles.values()
+
+
+def narrowed(rules: RuleSet, settings: Settings, schedulers: Collection[str]) -> Settings:
+    """Return settings that leave out profiles which no pod gets that asks for one of these schedulers.
+
+    Compiling a profile takes time, most of all one with devices.
+    """
+    if settings.profile is not None:
+        return settings
+    # Pods that ask for nothing may be a team's, and who has no profile of a name gets the default one.
+    wanted = {*schedulers, DEFAULT_SCHEDULER}
+    teams = {team.profile for team in rules.teams}
+    profiles = tuple(
+        profile.qualified
+        for profile in _profiles_in_use(rules, settings)
+        if profile.scheduler in wanted or profile.qualified in teams
+    )
+    return replace(settings, profiles=profiles) if profiles else settings
+
+
+def find_profile(rules: RuleSet, name: str, where: str = "--profile") -> CheckedProfile:
+    """Return the profile of this qualified name, or the only one whose last word it is.
+
+    Raises InvalidInputError where that is not one profile; `where` is what said the name.
+    """
+    if name in rules.profiles:
+        return rules.profiles[name]
+    found = [profile for profile in rules.profiles.values() if profile.name == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(f"`{profile.qualified}`" for profile in found)
+        problem = Diagnostic("K0301", f"several profiles are called `{name}`: {names}", where=where)
+    else:
+        known = [*rules.profiles, *(profile.name for profile in rules.profiles.values())]
+        help_ = (*did_you_mean(name, known), f"profiles: {', '.join(rules.profiles)}")
+        problem = Diagnostic("K0301", f"there is no profile `{name}`", where=where, help=help_)
+    raise InvalidInputError([problem])
+
+
+def _freeze_profile(
+    manager: PluginManager,
+    rules: RuleSet,
+    profile: CheckedProfile,
+    context: PluginContext,
+    settings: Settings,
+) -> tuple[HookTable | None, tuple[Diagnostic, ...]]:
+    """Register the rules of a profile like any plugin, and freeze them in the profile's order."""
+    compiled = compile_profile(rules, profile, settings.probe, settings.steps, settings.rewrite_after)
+    found: list[Diagnostic] = []
+    preemption = compiled.preemption
+    devices = compile_devices(
+        rules,
+        profile,
+        context.annotator,
+        context.clock,
+        settings.steps,
+        settings.probe,
+        context.nodes,
+    )
+    rule_plugins: list[RulePlugin] = [*compiled.predicates, *compiled.scores, compiled.queue]
+    rule_plugins += [*((preemption,) if preemption else ()), *((devices,) if devices else ())]
+    for plugin in rule_plugins:
+        found.extend(manager.register(plugin, plugin.name, key=plugin.key, is_rule=True))
+    predicates = (plugin.key for plugin in compiled.predicates)
+    scores = (plugin.key for plugin in compiled.scores)
+    placed = {rule.plugin for rule in profile.predicates}
+    placed |= {entry.score.plugin for entry in profile.scores}
+    order = ProfileOrder(
+        name=profile.qualified,
+        scheduler=profile.scheduler,
+        predicates=(
+            *(rule.plugin or next(predicates) for rule in profile.predicates),
+            # Cards come last: most nodes are out by then.
+            *((devices.key,) if devices else ()),
+        ),
+        scores=(
+            *((entry.score.plugin or next(scores), entry.weight) for entry in profile.scores),
+            *(((devices.key, devices.weight),) if devices else ()),
+        ),
+        queue=compiled.queue.key,
+        check_all=profile.check_all,
+        preemption=preemption.key if preemption else "",
+        plugins=tuple(name for name in settings.plugins if name not in PLACED_PLUGINS or name in placed),
+    )
+    table, problems = freeze(manager, order)
+    if table is not None:
+        table = replace(table, rule_faults=RuleFaults(compiled))
+        if settings.probe is None:
+            table = join(table, profile, compiled)
+    return table, (*found, *problems)

@@ -1,0 +1,49 @@
+"""How rules are run: what configurations and options of commands come to, for whoever builds an engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kdsl.cycle.decision import Detail, TieBreak
+from kdsl.hooks.guard import Guard
+from kdsl.hooks.specs import Backoff
+from kdsl.plan.residual import AFTER
+from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
+from kdsl.plan.scalar.probe import Probe
+from kdsl.rulebook.texts import DEFAULT_PLUGINS, Plugins
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to run.
+
+    `profile` forces one profile for the pods of every scheduler; otherwise `profiles` run, or all where it is
+    empty. `plugins` are active with these arguments; those called `undeclared` may bring functions that do
+    not say what they read. A `probe` watches the rules at work, `steps` bound them. `backoff` is how long
+    pods wait between attempts, None for what each queue says. For kinds of pods that are met more than
+    `rewrite_after` times rules are rewritten: their answers stay the same. The `guard` watches the hooks of
+    plugins.
+    """
+
+    profile: str | None = None
+    profiles: tuple[str, ...] = ()
+    seed: int = 0
+    tie_break: TieBreak = TieBreak.HEAP
+    parallelism: int = 1
+    percentage: int = 0
+    detail: Detail = Detail.SUMMARY
+    plugins: Plugins = field(default_factory=lambda: DEFAULT_PLUGINS)
+    undeclared: frozenset[str] = frozenset()
+    probe: Probe | None = None
+    steps: Steps = DEFAULT_STEPS
+    backoff: Backoff | None = None
+    rewrite_after: int = AFTER
+    guard: Guard = field(default_factory=Guard, compare=False)
+
+    @property
+    def shows_manifests(self) -> bool:
+        """Tell whether a plugin may ask for objects as they were written: any but the default ones."""
+        return not self.plugins.keys() <= DEFAULT_PLUGINS.keys()
+
+
+DEFAULT_SETTINGS = Settings()

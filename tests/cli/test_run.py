@@ -1,0 +1,72 @@
+"""`kdsl run` before it has a cluster: what it says where it cannot begin. At work it is in tests/live."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from kdsl.live.codes import AccessCode
+from kdsl.sandbox.options import SandboxOptions
+from kdsl.sandbox.thread import SandboxThread
+
+from tests.cli.command_line import kdsl
+
+
+def test_help_has_the_options_of_kube_scheduler() -> None:
+    text = kdsl("run", "--help").stdout
+    for option in (
+        "--config",
+        "--kubeconfig",
+        "--secure-port",
+        "--leader-elect",
+        "--leader-elect-resource-name",
+    ):
+        assert option in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--canary", "rules"), "--canary and --percent belong together"),
+        (("--percent", "5"), "--canary and --percent belong together"),
+        (("--tls-cert-file", "c.pem"), "--tls-cert-file and --tls-private-key-file belong together"),
+        (("--leader-elect-lease-duration", "1"), "a lease holds longer than its deadline"),
+    ],
+)
+def test_what_does_not_belong_together(arguments: tuple[str, ...], message: str) -> None:
+    result = kdsl("run", *arguments)
+    assert result.exit_code == 2 and message in " ".join(result.stderr.split())
+
+
+def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    result = kdsl("run")
+    assert result.exit_code == 2
+    assert AccessCode.NO_CLUSTER in result.stderr and "kdsl sandbox" in result.stderr
+
+
+def test_broken_rules_are_told_before_anything_else(tmp_path: Path) -> None:
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    (rules / "a.kdsl").write_text("predicate P { require node.nam == 1 }")
+    with SandboxThread(SandboxOptions(kubeconfig=tmp_path / "kubeconfig")):
+        result = kdsl(
+            "run", "--kubeconfig", str(tmp_path / "kubeconfig"), "--rules", str(rules), "--secure-port", "0"
+        )
+    assert result.exit_code == 2 and "a.kdsl:1:" in result.stderr
+
+
+def test_an_address_that_is_taken(tmp_path: Path) -> None:
+    with SandboxThread(SandboxOptions(kubeconfig=tmp_path / "kubeconfig")), socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        result = kdsl(
+            "run", "--kubeconfig", str(tmp_path / "kubeconfig"), "--bind-address", "127.0.0.1", "--secure-port", str(port),
+            "--profile", "kubernetes.v1_36.default",
+        )  # fmt: skip
+    assert result.exit_code == 2
+    assert AccessCode.ADDRESS in result.stderr and f"127.0.0.1:{port}" in result.stderr
