@@ -12,15 +12,25 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from tests.bench import unlike
+
 Json = dict[str, Any]
 
 ZONE, HOSTNAME, POOL = "topology.kubernetes.io/zone", "kubernetes.io/hostname", "pool"
 ZONES, POOLS = 3, 10
+JOB_LABELS, UNLIKE_NODES, UNLIKE_PODS, UNLIKE = "job-labels", "unlike-nodes", "unlike-pods", "unlike"
+_UNLIKE_PODS, _UNLIKE_NODES = (UNLIKE_PODS, UNLIKE), (UNLIKE_NODES, UNLIKE)
 GPU_SHARING, REGISTER, CARDS = "gpu-sharing", "hami.io/node-nvidia-register", 8
 
 
 def nodes(shape: str, count: int) -> Iterator[Json]:
     """Yield the nodes of a cluster."""
+    if shape in _UNLIKE_NODES:
+        yield from unlike.unlike_nodes(count)
+        return
+    if shape in _UNLIKE_PODS:
+        yield from unlike.equal_nodes(count)
+        return
     room = {"cpu": "32", "memory": "256Gi", "pods": "110"}
     for number in range(count):
         name = f"node-{number}"
@@ -47,6 +57,16 @@ def pending_pods(shape: str, count: int) -> Iterator[Json]:
 
 
 def _pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
+    if shape in _UNLIKE_PODS:
+        return unlike.unlike_pods(prefix, count)
+    if shape == UNLIKE_NODES:
+        return unlike.plain_pods(prefix, count)
+    if shape == JOB_LABELS:
+        return unlike.job_labels(_repeated_pods("mixed", prefix, count))
+    return _repeated_pods(shape, prefix, count)
+
+
+def _repeated_pods(shape: str, prefix: str, count: int) -> Iterator[Json]:
     parts = SHAPES[shape]
     for number, part in enumerate(islice(_repeated(parts), count)):
         name = f"{prefix}-{number}"
@@ -165,3 +185,6 @@ SHAPES: Mapping[str, tuple[Callable[[], Json], ...]] = {
     ),
 }
 """What the pods of each shape ask for; several take turns."""
+
+NAMES = (*SHAPES, JOB_LABELS, UNLIKE_NODES, UNLIKE_PODS, UNLIKE)
+"""All shapes; those of `tests.bench.unlike` come last."""

@@ -121,6 +121,8 @@ INTERRUPTED = """
 import io, signal, sys
 from kdsl.cli.main import main
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 class Waiting(io.RawIOBase):
     def readable(self):
         return True
@@ -133,7 +135,8 @@ sys.stdin = io.TextIOWrapper(io.BufferedReader(Waiting()))
 sys.argv = ["kdsl", "fmt", "-"]
 main()
 """
-"""Ctrl-C while the command waits for its input: the signal comes from the read itself, so at no other time."""
+"""Ctrl-C while the command waits for its input: the signal comes from the read itself, so at no other time. A process
+that was started in the background may have been told to ignore the signal: this one listens."""
 
 
 def test_ctrl_c_ends_a_run_that_waits_for_input() -> None:
