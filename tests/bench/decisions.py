@@ -107,9 +107,7 @@ def _read(objects: Iterator[Json]) -> Iterator[Any]:
 
 
 @click.command()
-@click.option(
-    "--shape", "names", multiple=True, type=click.Choice(shapes.NAMES), help="All by default."
-)
+@click.option("--shape", "names", multiple=True, type=click.Choice(shapes.NAMES), help="All by default.")
 @click.option("--nodes", "sizes", multiple=True, type=int, default=(5_000,), show_default=True)
 @click.option("--pods", default=1_000, show_default=True)
 @click.option("--bound", default=1_000, show_default=True)

@@ -16,6 +16,7 @@ from kdsl.plan.scalar.alike import Fns, look_of
 from kdsl.plan.scalar.frame import Closure, Compile, Frame, value_or_failure
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scalar.over_nodes import AtOnce, Lower, Needs
+from kdsl.plan.scalar.selecting import selector_of
 from kdsl.plan.values import Value
 from kdsl.plan.views import attribute_of
 
@@ -43,6 +44,7 @@ class _Question:
     body: Closure
     at_once: AtOnce | None
     look: Callable[[PodInfo], Hashable] | None
+    selecting: Value
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterator[Value]:
         frame, slot, body = self.frame, self.slot, self.body
@@ -104,6 +106,7 @@ def compile_aggregate(
     asks_nodes = lower is not None and expr.variable.type.name == "AnyNode"
     at_once: AtOnce | None = None
     look = look_of(expr.body, slot, fns) if expr.variable.type.name == "PlacedPod" else None
+    selector = selector_of(expr.body, expr.variable, fns, compile)
 
     def ask(frame: Frame) -> Value:
         nonlocal at_once
@@ -119,7 +122,8 @@ def compile_aggregate(
         if asks_nodes and at_once is None:
             assert lower is not None
             at_once = lower(expr, compile, needs)
-        asking = _Question(name, on_facts, own, slot, body, at_once, look)
+        selecting = None if selector is None else selector(own)
+        asking = _Question(name, on_facts, own, slot, body, at_once, look, selecting)
         return getattr(counted, macro)(asking, frame[-1])
 
     return ask

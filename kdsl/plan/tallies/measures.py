@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
-from kdsl.plan.tallies.arrivals import Pods
+from kdsl.cluster.pod_affinity import PodAffinityTerm
+from kdsl.cluster.spread import SpreadConstraint
+from kdsl.plan.tallies.pod_index import PodIndex
 from kdsl.plan.values import INT_MAX, INT_MIN, EvalError, Value
 
 Look: TypeAlias = Callable[[PodInfo], Hashable]
+Selecting: TypeAlias = PodAffinityTerm | SpreadConstraint | PodInfo
 
 MAX_LOOKS: Final = 1024
 """The most looks of pods for which a tally keeps answers; beyond that it asks anew."""
@@ -54,6 +57,14 @@ class Question(Protocol):
 
     def meter(self) -> Meter:
         """Return a full meter, for asking about one node."""
+        ...
+
+    @property
+    def selecting(self) -> Selecting | None:
+        """The term or constraint that decides a question about pods before anything else, or the pod that decides
+        one about terms. Where its selector does not match, the answer counts for nothing, and costs the same
+        steps everywhere. None where nothing of the kind is known.
+        """
         ...
 
     @property
@@ -117,6 +128,15 @@ class Measure:
                 return None
         return nodes, steps
 
+    def selected(self, index: PodIndex) -> Iterable[tuple[int, PodInfo]] | None:
+        """Return pods with their rows; the others count for nothing, each for the same steps. None where no selector
+        decides that.
+        """
+        selecting = self.question.selecting
+        if not isinstance(selecting, (PodAffinityTerm, SpreadConstraint)):
+            return None
+        return () if selecting.selector is None else index.matching(selecting.selector)
+
     def whole(self, node: NodeInfo, known: Known) -> Counted:
         """Count a node with all its pods."""
         if self.key not in node.labels:
@@ -134,7 +154,7 @@ class Measure:
             return Counted(True, 0, min(meter.limit, meter.limit - meter.left), error.message)
         return Counted(True, amount, meter.limit - meter.left)
 
-    def further(self, pods: Pods, steps: int, known: Known) -> tuple[int, int] | None:
+    def further(self, pods: Sequence[PodInfo], steps: int, known: Known) -> tuple[int, int] | None:
         """Return what pods count that came to a node which takes part, and all steps that the node has taken,
         from those before. None where that does not work: by itself the whole node may have steps enough.
 
@@ -160,7 +180,7 @@ class Measure:
         # Whoever has steps enough finds the same, however many are left.
         return (amount, steps) if steps <= self.limit and INT_MIN <= amount <= INT_MAX else None
 
-    def _ask(self, pods: Pods, steps: int) -> tuple[int, int] | None:
+    def _ask(self, pods: Sequence[PodInfo], steps: int) -> tuple[int, int] | None:
         meter = self.question.meter()
         meter.left -= steps
         try:

@@ -10,6 +10,7 @@ from kdsl.cluster.snapshot import LiveSnapshot, Snapshot
 from kdsl.plan.tallies.arrivals import Arrival, Arrivals
 from kdsl.plan.tallies.kept import Handle, Kept, KeptT, Name
 from kdsl.plan.tallies.measures import Measure
+from kdsl.plan.tallies.pod_index import PodIndex
 from kdsl.plan.tallies.sums import Sums
 from kdsl.plan.tallies.tally import Tally
 from kdsl.plan.tallies.terms import TermIndex, TermKind
@@ -36,6 +37,7 @@ class TallyStore:
         self._bytes = 0
         self._terms = {kind: TermIndex(kind, live) for kind in TermKind}
         self._arrivals = Arrivals()
+        self._pods = PodIndex(live)
         self._version = -1
         # Counting may ask for another count.
         self._lock = RLock()
@@ -58,12 +60,12 @@ class TallyStore:
         tally = handle.tally()
         if tally is not None and tally.version == snapshot.version:
             # Nothing is written to it before the next version, so there is nothing to wait for.
-            return tally.sums(snapshot, self._arrivals, measure)
+            return tally.sums(snapshot, self._arrivals, self._pods, measure)
         with self._lock:
             self._catch_up()
             tally = tally or self._find(handle, Tally) or Tally(self._live, measure.key)
             try:
-                return tally.sums(snapshot, self._arrivals, measure)
+                return tally.sums(snapshot, self._arrivals, self._pods, measure)
             finally:
                 self._keep(handle, tally)
 
@@ -100,6 +102,7 @@ class TallyStore:
         if self._version == live.version:
             return
         came = self._arrivals.refresh(live)
+        self._pods.refresh(came)
         if came is None or _is_more_than_pods(came):
             for index in self._terms.values():
                 index.refresh(came)

@@ -18,6 +18,7 @@ from kdsl.cluster.snapshot import LiveSnapshot
 from kdsl.plan.columns.facts import FactColumn
 from kdsl.plan.tallies.arrivals import Arrival
 from kdsl.plan.tallies.domains import NO_DOMAIN, domains_of
+from kdsl.plan.tallies.term_labels import TermLabels
 
 _SPARE: Final = 1024
 """So many moves are kept however few terms there are; else as many as there are terms of pods."""
@@ -56,7 +57,8 @@ class Move(NamedTuple):
 class TermIndex:
     """The terms of one kind over a live snapshot.
 
-    `count` is how many terms of pods there are, `domains` how many of them by term and number of the domain.
+    `count` is how many terms of pods there are, `domains` how many of them by term and number of the domain,
+    `labels` the distinct terms by the labels that they ask for.
     `position` is where the log of their moves ends, `growth` is another one after new rows or domains.
     `moved_at` is the version at which something last happened to terms, `edged_at` that at which a term was
     new or gone.
@@ -69,6 +71,7 @@ class TermIndex:
         self.growth = 0
         self.moved_at = self.edged_at = live.version
         self.domains: dict[PodAffinityTerm, dict[int, int]] = {}
+        self.labels = TermLabels()
         self.terms_of: Callable[[PodInfo], tuple[PodAffinityTerm, ...]] = attrgetter(kind.value)
         # The columns of the keys of terms, each with the numbers that are in use.
         self._columns: dict[str, tuple[FactColumn, object]] = {}
@@ -137,6 +140,7 @@ class TermIndex:
         self.count = 0
         for known in (self._rows, self.domains, self._columns, self._moves):
             known.clear()
+        self.labels.clear()
         for row in self._live.pod_counts.nonzero()[0].tolist():
             node = self._live.info(row)
             if node.affine_pods:
@@ -157,11 +161,13 @@ class TermIndex:
         is_edge = domains is None
         if domains is None:
             domains = self.domains[term] = {}
+            self.labels.put(term)
         domains[number] = domains.get(number, 0) + pods
         if not domains[number]:
             del domains[number]
             if not domains:
                 del self.domains[term]
+                self.labels.drop(term)
                 is_edge = True
         self.moved_at = self._live.version
         if is_edge:

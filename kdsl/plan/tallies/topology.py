@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot import Rows, Snapshot
 from kdsl.plan.tallies.kept import Handle, Name
@@ -149,21 +150,34 @@ class PodTerms:
         return self._summed(question, meter)
 
     def _summed(self, question: Question, meter: Meter) -> PodTermCount:
-        def appraise(term: PodAffinityTerm) -> Worth:
-            # Each term has steps of its own, as each node has.
-            own = question.meter()
-            try:
-                amount = total(question.answers((term,), own))
-            except EvalError as error:
-                return Worth(0, min(own.limit, own.limit - own.left), error.message)
-            return Worth(amount, own.limit - own.left)
-
+        appraise = _Appraise(question)
         handle = Handle[TermTally](None if question.name is None else Name((self.kind, question.name)))
         asking = _Asking(self, handle, appraise)
         count = PodTermCount(asking.sums(meter), self, asking)
         if self.watch is not None:
             self.watch(count)
         return count
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Appraise:
+    """Asks a question about one term."""
+
+    question: Question
+
+    @property
+    def selecting(self) -> PodInfo | None:
+        pod = self.question.selecting
+        return pod if isinstance(pod, PodInfo) else None
+
+    def __call__(self, term: PodAffinityTerm, /) -> Worth:
+        # Each term has steps of its own, as each node has.
+        own = self.question.meter()
+        try:
+            amount = total(self.question.answers((term,), own))
+        except EvalError as error:
+            return Worth(0, min(own.limit, own.limit - own.left), error.message)
+        return Worth(amount, own.limit - own.left)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-import numpy as np
-
+from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.plan.tallies.kept import Kept
@@ -30,8 +29,19 @@ class Worth(NamedTuple):
     error: str = ""
 
 
+_NOTHING: Final = Worth(0, 0)
+"""What a term is worth that was not asked about; the steps of all of them are counted together."""
+
+
 class Appraisal(Protocol):
-    """Asks a question about a term: the same term is always worth the same. It must not raise."""
+    """Asks a question about a term: the same term is always worth the same. It must not raise.
+
+    `selecting` is the pod that decides first: terms that do not match it are worth nothing, and it takes the same
+    steps to find that out for each of them. None where nothing of the kind is known.
+    """
+
+    @property
+    def selecting(self) -> PodInfo | None: ...
 
     def __call__(self, term: PodAffinityTerm, /) -> Worth: ...
 
@@ -50,7 +60,10 @@ class TermSums:
 
 
 class TermTally(Kept):
-    """What the terms of one kind are worth to one question."""
+    """What the terms of one kind are worth to one question.
+
+    Of a question that a pod decides only the terms are known that may match it: the others are worth nothing.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,7 +126,7 @@ class TermTally(Kept):
                 sums.steps += pods * worth.steps
                 self._errors += pods * bool(worth.error)
                 if pods < 0:
-                    del self._worths[term]
+                    self._worths.pop(term, None)
             if worth.amount:
                 if self._largest * terms > INT_MAX:
                     return False
@@ -125,23 +138,28 @@ class TermTally(Kept):
     def _rebuild(self, index: TermIndex, appraise: Appraisal) -> None:
         """Add up anew."""
         known, self._worths, self._largest = self._worths, {}, 0
-        for term in index.domains:
+        pod = appraise.selecting
+        asked = list(index.domains if pod is None else index.labels.matching(pod.labels))
+        for term in asked:
             self._learn(term, lambda term: known.get(term) or appraise(term))
-        self._errors = sum(bool(worth.error) for worth in self._worths.values())
-        self.latest = TermSums({}, 0, sum(worth.steps for worth in self._worths.values()), object())
+        worths = [self._worths[term] for term in asked]
+        self._errors = sum([bool(worth.error) for worth in worths])
+        steps = sum([worth.steps for worth in worths])
+        others = len(index.domains) - len(asked)
+        if others:
+            other = next(term for term in index.domains if term not in self._worths)
+            steps += others * appraise(other).steps
+        self.latest = TermSums({}, 0, steps, object())
         if self._largest * index.count > INT_MAX:
             # Nobody gets to see the sums, and moves that follow have nothing to go by.
             self._position = -1
             return
-        for term, domains in index.domains.items():
-            amount = self._worths[term].amount
-            if amount:
-                cells = self._amounts(index, term.topology_key).cells
-                pods = np.fromiter(domains.values(), np.int64, len(domains))
-                cells[np.fromiter(domains, np.intp, len(domains))] += amount * pods
-                self.latest.total += amount * int(pods.sum())
-        for amounts in self.latest.by_key.values():
-            amounts.note_range(int(amounts.cells.min()), int(amounts.cells.max()))
+        for term, worth in zip(asked, worths, strict=True):
+            if worth.amount:
+                amounts, domains = self._amounts(index, term.topology_key), index.domains[term]
+                for number, pods in domains.items():
+                    amounts.add(number, pods * worth.amount)
+                self.latest.total += worth.amount * sum(domains.values())
 
     def _amounts(self, index: TermIndex, key: str) -> Amounts:
         by_key = self.latest.by_key
@@ -157,7 +175,7 @@ class TermTally(Kept):
         for term in (term for each in placed.values() for term, _ in each):
             if term not in worths:
                 worths[term] = appraise(term)
-        new = [worths[term] for term in worths if term not in self._worths]
+        new = [worths[term] for term in worths if term not in self._worths and term not in index.domains]
         if self._errors or any(worth.error for worth in new):
             rows = overlay.order.tolist()
             _complain(worths, (placed.get(row, index.placed_on(row)) for row in rows))
@@ -171,7 +189,7 @@ class TermTally(Kept):
         )
         for row, terms in placed.items():
             for term, number in index.placed_on(row):
-                amount = worths[term].amount
+                amount = worths.get(term, _NOTHING).amount
                 if amount:
                     sums.by_key[term.topology_key].add(number, -amount)
                     sums.total -= amount
@@ -193,8 +211,9 @@ def _complain(
     """Raise the error of the first term that has one, in visiting order."""
     for terms in rows:
         for term, _ in terms:
-            if worths[term].error:
-                raise EvalError(worths[term].error)
+            error = worths.get(term, _NOTHING).error
+            if error:
+                raise EvalError(error)
 
 
 def _check(largest: int, terms: int) -> None:

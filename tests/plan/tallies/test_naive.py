@@ -17,22 +17,43 @@ from kdsl.cluster.node import NodeFacts, NodeInfo
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.pod_affinity import PodAffinityTerm
+from kdsl.cluster.selectors import LabelRequirement, Operator
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.plan.columns import facts
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.tallies import measures, store, tally
 from kdsl.plan.tallies.arrivals import Arrivals
-from kdsl.plan.tallies.measures import Known, Look, Measure
+from kdsl.plan.tallies.measures import Known, Look, Measure, Selecting
 from kdsl.plan.tallies.terms import TermIndex, TermKind
 from kdsl.plan.tallies.topology import FEW_DOMAINS, PodTerms, Topology
 from kdsl.plan.values import EvalError, Value
 
 KEYS: Final = ("zone", "host")
+SELECTORS: Final = (
+    LabelSelector(),
+    None,
+    LabelSelector(frozenset({LabelRequirement("app", Operator.IN, frozenset({"a"}))})),
+    LabelSelector(frozenset({LabelRequirement("app", Operator.IN, frozenset({"a", "b"}))})),
+    LabelSelector(
+        frozenset(
+            {LabelRequirement("app", Operator.EXISTS), LabelRequirement("run", Operator.IN, frozenset({"1"}))}
+        )
+    ),
+    LabelSelector(frozenset({LabelRequirement("app", Operator.NOT_IN, frozenset({"b"}))})),
+    LabelSelector(frozenset({LabelRequirement("run", Operator.EXISTS)})),
+)
 TERMS: Final = tuple(
-    PodAffinityTerm(key, weight, LabelSelector(()), frozenset({"default"}), None)
+    PodAffinityTerm(key, weight, selector, frozenset({"default"}), None)
     for key in KEYS
     for weight in (0, 3)
+    for selector in SELECTORS
 )
+LABELS: Final = st.builds(
+    lambda app, run: FrozenMap(({"app": app} if app else {}) | ({"run": run} if run else {})),
+    st.sampled_from(("", "a", "b", "c")),
+    st.sampled_from(("", "1", "2")),
+)
+ASKING: Final = PodInfo("asking", labels=FrozenMap({"app": "a", "run": "1"}))
 NODES: Final = st.builds(
     lambda name, zone, cordoned: NodeFacts(
         f"n{name}",
@@ -44,13 +65,18 @@ NODES: Final = st.builds(
     st.booleans(),
 )
 PODS: Final = st.builds(
-    lambda name, node, priority, terms: PodInfo(
-        f"p{name}", node_name=f"n{node}", priority=priority, required_anti_affinity=tuple(terms)
+    lambda name, node, priority, terms, labels: PodInfo(
+        f"p{name}",
+        node_name=f"n{node}",
+        priority=priority,
+        required_anti_affinity=tuple(terms),
+        labels=labels,
     ),
     st.integers(0, 9),
     st.integers(0, 4),
     st.integers(-2, 3),
     st.lists(st.sampled_from(TERMS), max_size=2),
+    LABELS,
 )
 EVENTS: Final = st.lists(
     st.one_of(
@@ -90,6 +116,10 @@ class Question:
                 case "bare weight":
                     yield value.weight
 
+    @property
+    def selecting(self) -> Selecting | None:
+        return None
+
     def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
         """Tell only where nodes are many: both ways of beginning a count are gone."""
         if len(nodes) < 3:
@@ -103,6 +133,40 @@ class Question:
     @property
     def look(self) -> Look | None:
         return attrgetter("priority") if self.name == "priority" else None
+
+
+class SelectingQuestion(Question):
+    """Asks for the priority of the pods that a term matches; any other pod costs one step more than those."""
+
+    def __init__(self, term: PodAffinityTerm) -> None:
+        super().__init__(f"priority of {term}")
+        self.term = term
+        self.asked = 0
+
+    @property
+    def selecting(self) -> Selecting | None:
+        return self.term
+
+    def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
+        for value in values:
+            self.asked += 1
+            matches = self.term.matches(value)
+            meter.spend(1 if matches else 2)
+            yield value.priority if matches else 0
+
+
+class MatchingQuestion(Question):
+    """Asks for the weight, and one more, of the terms that match a pod; any other term costs one step more."""
+
+    @property
+    def selecting(self) -> Selecting | None:
+        return ASKING
+
+    def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
+        for value in values:
+            matches = value.matches(ASKING)
+            meter.spend(1 if matches else 2)
+            yield value.weight + 1 if matches else 0
 
 
 class NotingQuestion(Question):
@@ -137,13 +201,27 @@ def naive(snapshot: Snapshot, key: str, filter_: str, question: str) -> dict[str
     return sums
 
 
-def naive_terms(snapshot: Snapshot) -> dict[tuple[str, str], int]:
+def naive_selected(snapshot: Snapshot, key: str, term: PodAffinityTerm) -> tuple[dict[str, int], int]:
+    sums: dict[str, int] = {}
+    steps = 0
+    for row in snapshot.order.tolist():
+        info = snapshot.info(row)
+        if key in info.labels:
+            matched = [pod.priority for pod in info.pods if term.matches(pod)]
+            sums[info.labels[key]] = sums.get(info.labels[key], 0) + sum(matched)
+            steps += 2 * len(info.pods) - len(matched)
+    return sums, steps
+
+
+def naive_terms(
+    snapshot: Snapshot, matches: Callable[[PodAffinityTerm], bool] = lambda term: True
+) -> dict[tuple[str, str], int]:
     sums: dict[tuple[str, str], int] = {}
     for row in snapshot.order.tolist():
         info = snapshot.info(row)
         for pod in info.pods:
             for term in pod.required_anti_affinity:
-                if term.topology_key in info.labels:
+                if term.topology_key in info.labels and matches(term):
                     domain = (term.topology_key, info.labels[term.topology_key])
                     sums[domain] = sums.get(domain, 0) + term.weight + 1
     return sums
@@ -172,9 +250,26 @@ def check(snapshot: Snapshot) -> None:
                 column = found.here_column
                 assert (column is None) is snapshot.is_overlay
                 assert column is None or np.asarray(column(snapshot.order)).tolist() == here
-    terms = PodTerms(snapshot, TermKind.REQUIRED_ANTI_AFFINITY).sum(Question("weight"), Meter(1000))
-    wanted_terms = naive_terms(snapshot)
+        for term in TERMS[: len(SELECTORS)]:
+            found = Topology(snapshot, key).sum(SelectingQuestion(term), Meter(1000))
+            wanted, steps = naive_selected(snapshot, key, term)
+            assert found.total() == sum(wanted.values())
+            here = [wanted.get(node.labels.get(key, ""), 0) for node in nodes]
+            assert ([found.here(node) for node in nodes], found.sums.steps) == (here, steps)
+    check_terms(snapshot, Question("weight"), lambda term: True)
+    check_terms(snapshot, MatchingQuestion("matching weight"), lambda term: term.matches(ASKING))
+
+
+def check_terms(snapshot: Snapshot, question: Question, matches: Callable[[PodAffinityTerm], bool]) -> None:
+    nodes = [snapshot.info(row) for row in snapshot.order.tolist()]
+    terms = PodTerms(snapshot, TermKind.REQUIRED_ANTI_AFFINITY).sum(question, Meter(1000))
+    wanted_terms = naive_terms(snapshot, matches)
     assert terms.total() == sum(wanted_terms.values())
+    if not snapshot.is_overlay:
+        placed = {term for node in nodes for pod in node.pods for term in pod.required_anti_affinity}
+        placed = {term for term in placed if any(term.topology_key in node.labels for node in nodes)}
+        asked = question.name == "matching weight"
+        assert terms.sums.steps == sum(2 if asked and not matches(term) else 1 for term in placed)
     here = [sum(wanted_terms.get(pair, 0) for pair in node.labels.items()) for node in nodes]
     assert [terms.here(node) for node in nodes] == here
     least, largest = terms.here_range
@@ -399,7 +494,7 @@ def test_a_pod_that_is_not_counted_leaves_the_sums_as_they_are() -> None:
 def test_terms_that_are_worth_nothing_leave_the_sums_as_they_are() -> None:
     cache = ClusterCache()
     _zone(cache, *"ab")
-    worthless, worthy = TERMS[0], TERMS[1]
+    worthless, worthy = TERMS[0], TERMS[len(SELECTORS)]
     terms = PodTerms(cache.snapshot(), TermKind.REQUIRED_ANTI_AFFINITY)
     happenings = [
         ("p1", "a", worthless, 0, 1),
@@ -430,3 +525,17 @@ def test_labels_tell_a_count_where_there_are_few_domains() -> None:
         cache.add_node(NodeFacts(f"n{number}", labels=FrozenMap({"zone": str(number)})))
         count = Topology(cache.snapshot(), "zone").count(Question("urgent"), Meter(100))
         assert count.label_keys == (frozenset({"zone"}) if number < FEW_DOMAINS else None)
+
+
+def test_only_pods_that_a_selector_may_match_are_asked_about() -> None:
+    cache = ClusterCache()
+    _zone(cache, "a", "b")
+    for number in range(20):
+        labels = FrozenMap({"app": "ab"[number % 2], "run": str(number)})
+        cache.add_pod(PodInfo(f"p{number}", node_name="ab"[number % 2], priority=number, labels=labels))
+    term = PodAffinityTerm("zone", 0, SELECTORS[4], frozenset({"default"}), None)
+    question = SelectingQuestion(term)
+    count = Topology(cache.snapshot(), "zone").sum(question, Meter(1000))
+    assert (count.total(), count.sums.steps) == (1, 39)
+    # The one that is selected, and one to see what the others cost.
+    assert question.asked == 2
