@@ -22,7 +22,7 @@ from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate, column_predicate
 from kdsl.plan.columns.rule import Note
-from kdsl.plan.columns.tape import TapeSlots
+from kdsl.plan.columns.tape import RuleTapes
 from kdsl.plan.early import narrows_early, split_body
 from kdsl.plan.frames import Frames
 from kdsl.plan.noting import Noted
@@ -79,7 +79,7 @@ class PredicateProgram:
             self._block.add(statement, self._on_error)
         self._late = late
         self.notes: list[Note] = []
-        self._tapes: TapeSlots | None = None
+        self._tapes: RuleTapes | None = None
         self.columns = self._over_columns(scope, functions)
         self.frames = Frames(scope, self._block.resets, functions.steps.pod)
 

@@ -24,7 +24,7 @@ from kdsl.plan.columns.kinds import Kinds
 from kdsl.plan.columns.programs import ColumnScore
 from kdsl.plan.columns.rule import Note
 from kdsl.plan.columns.sights import Watcher
-from kdsl.plan.columns.tape import TapeSlots
+from kdsl.plan.columns.tape import RuleTapes
 from kdsl.plan.frames import Frames
 from kdsl.plan.nodelist import NodeList
 from kdsl.plan.normalize import Scores, normalize, normalize_few, whole
@@ -77,7 +77,7 @@ class ScoreProgram:
         self._value = scope.compile(rule.value)
         self._by = None if rule.normalize.by is None else scope.compile(rule.normalize.by)
         self.notes: list[Note] = []
-        self._tapes: TapeSlots | None = None
+        self._tapes: RuleTapes | None = None
         self._kinds: Kinds | None = None
         self._columns = None if functions.probe is not None else self._over_columns(scope, functions)
         self.frames = Frames(scope, (*self._resets, self._feasible), functions.steps.pod)

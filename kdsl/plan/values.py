@@ -199,7 +199,7 @@ def kind_of(value: Value) -> str:
         elif isinstance(value, Sequence):
             kind = "list"
         else:
-            kind = cls.__name__
+            kind = next((_KINDS[base] for base in cls.__mro__ if base in _KINDS), cls.__name__)
         _KINDS[cls] = kind
     return kind
 

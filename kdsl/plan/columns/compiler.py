@@ -77,8 +77,7 @@ class ColumnCompiler(RuleColumns):
 
     def compile(self, expr: TypedExpr) -> ColumnClosure:
         """Compile an expression that stands for itself, such as the value of a score."""
-        lowered, slot = self.lower(expr), self.tapes.add(expr.reads)
-        return lowered if slot is None else recorded(lowered, slot)
+        return recorded(self.lower(expr), self.tapes, expr.reads)
 
     def lower(self, expr: TypedExpr, shared: frozenset[int] = frozenset()) -> ColumnClosure:
         """Compile a part of a rule. `shared` are loop variables that hold one value for all rows."""

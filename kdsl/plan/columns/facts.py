@@ -107,10 +107,13 @@ class FactColumn:
         """Encode the nodes of some rows, none of which is free."""
         numbers = self.numbers
         values = self._read(snapshot, rows)
-        new = [value for value in dict.fromkeys(values) if value not in numbers]
+        # Many nodes have one object: it is hashed once. What has an id here is held by `values`.
+        distinct = dict(zip(map(id, values), values, strict=True))
+        new = [value for value in dict.fromkeys(distinct.values()) if value not in numbers]
         numbers.update(zip(new, count(len(numbers)), strict=False))
         self.values += new
-        self.codes[rows] = np.fromiter(map(numbers.__getitem__, values), np.int32, len(rows))
+        codes = {identity: numbers[value] for identity, value in distinct.items()}
+        self.codes[rows] = np.fromiter(map(codes.__getitem__, map(id, values)), np.int32, len(rows))
 
 
 class Facts:

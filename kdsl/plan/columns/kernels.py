@@ -28,6 +28,7 @@ from kdsl.plan.columns.column import (
     operand,
     spread,
 )
+from kdsl.plan.columns.given import GivenQuantity
 from kdsl.plan.columns.traced import is_exact, least_of, quotient
 from kdsl.plan.values import INT_MAX, INT_MIN
 
@@ -208,6 +209,10 @@ def amount_of(value: ColumnValue, scale: int) -> tuple[Int64s, Bad]:
     """
     if isinstance(value, Amounts) and value.scale == scale:
         return value.values, value.bad
+    if isinstance(value, Same) and value.value.__class__ is GivenQuantity:
+        if scale != scale_of(value.value.source.resource):
+            raise NotColumnar
+        return cast(Int64s, value.value.traced()), None
     if isinstance(value, Same) and isinstance(value.value, Quantity):
         amount, rest = divmod(value.value.nanos * scale, NANOS_PER_UNIT)
         if rest == 0 and abs(amount) <= INT_MAX:

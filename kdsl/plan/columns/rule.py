@@ -17,7 +17,7 @@ from kdsl.plan.columns.atoms import Atom, Fact, facts_of
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.distinct import Fallback, NodeSlots
 from kdsl.plan.columns.logic import Operand as ColumnClosure
-from kdsl.plan.columns.tape import TapeSlots
+from kdsl.plan.columns.tape import RuleTapes
 from kdsl.plan.ir import free_slots
 from kdsl.plan.scalar import Closure, Compiler
 from kdsl.plan.scope import Functions, RuleScope
@@ -146,7 +146,7 @@ class RuleColumns(ColumnScope):
     def __init__(self, scope: RuleScope, functions: Functions, node: int, resets: Sequence[int]) -> None:
         super().__init__(functions, node, resets)
         self._scope = scope
-        self.tapes = TapeSlots(scope.slot_of)
+        self.tapes = RuleTapes(scope.new_frame, scope.slot_of("pod"), scope.slot_of("cluster"))
 
     def resetting(self, slots: Iterable[int]) -> Self:
         """Return this scope with further lazy variables of the node, those of a loop."""

@@ -54,8 +54,9 @@ class ColumnBlock:
         """Compile the statements of a rule."""
         steps = self._steps(statements, frozenset())
         reads = (each.reads for each in expressions_of(statements))
-        slot = self._compiler.tapes.add(frozenset().union(*reads))
-        return steps if slot is None else [_Recorded(steps, self._report_all, slot)]
+        recorded = _Recorded(steps, self._report_all)
+        recorded.tapes = self._compiler.tapes.add(frozenset().union(*reads), recorded.evaluate)
+        return steps if recorded.tapes is None else [recorded]
 
     def _steps(self, statements: Iterable[CheckedStatement], shared: frozenset[int]) -> list[Step]:
         found: list[Step] = []
@@ -231,22 +232,23 @@ def _run(steps: Iterable[Step], batch: Batch, found: Rejections, report_all: boo
 
 
 class _Recorded:
-    """The statements of a rule as one step, whose tapes are in a slot of the frame."""
+    """The statements of a rule as one step with tapes."""
 
-    def __init__(self, steps: Sequence[Step], report_all: bool, slot: int) -> None:
+    def __init__(self, steps: Sequence[Step], report_all: bool) -> None:
         self._steps = tuple(steps)
         self._report_all = report_all
-        self._tapes = Tapes(slot, self._evaluate)
+        self.tapes: Tapes[list[Failure]] | None = None
 
     def __call__(self, batch: Batch, found: Rejections) -> None:
-        played = self._tapes.play(batch)
+        played = None if self.tapes is None else self.tapes.play(batch)
         if played is None:
             _run(self._steps, batch, found, self._report_all)
         else:
             masks, failures = played
             found.failures += zip(failures, masks, strict=True)
 
-    def _evaluate(self, batch: Batch) -> tuple[list[Mask], list[Failure]]:
+    def evaluate(self, batch: Batch) -> tuple[list[Mask], list[Failure]]:
+        """Return the rows that each failure closes, and the failures."""
         found = NotedRejections(len(batch))
         _run(self._steps, batch, found, self._report_all)
         return [rows for _, rows in found.failures], [failure for failure, _ in found.failures]

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
+from kdsl.base.resources import Resources
+from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Rows, Snapshot
 from kdsl.plan.columns.ranges import (
     ALL_INTS,
@@ -51,6 +53,9 @@ class Untraceable(Exception):  # noqa: N818 - control flow, not an error
 Place = tuple[str, str]
 """Where a snapshot holds a column: the family of amounts, and the resource. See `amounts`."""
 
+_INPUT_BITS: Final = 44
+"""An amount of a pod is taken to be less than 2^44, so that one tape serves all pods: 16 TiB of memory."""
+
 POD_COUNTS: Final = ("pod_counts", "")
 _COUNTS: Final[Range] = (0, 1 << 31)
 
@@ -74,6 +79,19 @@ class Load:
 
     place: Place
     range: Range
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An amount that a pod asks for: an attribute of the pod, and the resource."""
+
+    attribute: str
+    resource: str
+
+    def amount(self, pod: PodInfo) -> int:
+        """Return the amount in the canonical unit of the resource."""
+        resources: Resources = getattr(pod, self.attribute)
+        return resources.amount(self.resource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +187,7 @@ class Trace:
         self._rows = rows
         self.noted: list[Traced] = []
         self.guards: list[Guard] = []
+        self.conditions: list[Any] = []
         self._known: dict[object, Traced] = {}
 
     @property
@@ -188,6 +207,13 @@ class Trace:
             return Traced(self, found, cells, found.range, True)
 
         return self._once(place, column)
+
+    def input(self, source: Input, amount: int) -> Traced:
+        """Note that an amount of the pod is used."""
+        if amount < 0:
+            raise Untraceable
+        known = (0, (1 << max(_INPUT_BITS, amount.bit_length())) - 1)
+        return self._once(source, lambda: Traced(self, source, np.array(amount), known, True))
 
     def guard(self, mask: Traced, of_all: bool) -> bool:
         """Note and return whether a mask is true in all rows, or in any."""

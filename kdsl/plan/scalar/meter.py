@@ -70,6 +70,10 @@ class Meter:
         self.limit = self.left = limit
         self.is_share = is_share
 
+    def full(self) -> Meter:
+        """Return another meter like this one, of which nothing was taken."""
+        return Meter(self.limit, self.is_share)
+
     def spend(self, steps: int) -> None:
         """Take steps before they are done; EvalError where that is too much."""
         self.left -= steps

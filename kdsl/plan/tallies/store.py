@@ -132,16 +132,17 @@ class TallyStore:
     def _keep(self, handle: Handle[KeptT], tally: KeptT) -> None:
         """Keep a tally, which may have become larger."""
         size, name = tally.nbytes + _OVERHEAD, handle.name
-        if name is None or size == tally.booked:
+        if name is None:
             return
         if name in self._tallies:
             self._drop(name)
+        # The one that was brought up to date last is the last one to go.
         self._tallies[name] = tally
         self._bytes += size
         tally.booked = size
         handle.note(tally)
         while self._bytes > MAX_BYTES and len(self._tallies) > MIN_TALLIES:
-            self._drop(min(self._tallies, key=lambda each: self._tallies[each].version))
+            self._drop(next(iter(self._tallies)))
 
     def _drop(self, name: Name) -> None:
         tally = self._tallies.pop(name)

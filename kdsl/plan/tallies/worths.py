@@ -141,7 +141,8 @@ class TermTally(Kept):
         pod = appraise.selecting
         asked = list(index.domains if pod is None else index.labels.matching(pod.labels))
         for term in asked:
-            self._learn(term, lambda term: known.get(term) or appraise(term))
+            worth = self._worths[term] = known.get(term) or appraise(term)
+            self._largest = max(self._largest, abs(worth.amount))
         worths = [self._worths[term] for term in asked]
         self._errors = sum([bool(worth.error) for worth in worths])
         steps = sum([worth.steps for worth in worths])
