@@ -39,6 +39,8 @@ class ImageSpread:
 
     def __init__(self) -> None:
         self._homes: dict[str, set[str]] = {}
+        # Each image as the node had it that was last asked about.
+        self._images: dict[str, NodeImage] = {}
         self._noted: list[tuple[str, Mapping[str, int], Mapping[str, int]]] = []
 
     def update(self, node: str, old: Mapping[str, int], new: Mapping[str, int]) -> None:
@@ -65,6 +67,7 @@ class ImageSpread:
             homes.discard(node)
             if not homes:
                 del self._homes[name]
+                self._images.pop(name, None)
             changed.add(name)
         for name in new.keys() - old.keys():
             self._homes.setdefault(name, set()).add(node)
@@ -79,4 +82,11 @@ class ImageSpread:
         """Return the images of a node, which has each of `sizes`, with the number of nodes that have them."""
         if not sizes:
             return NO_IMAGES
-        return FrozenMap({name: NodeImage(size, len(self._homes[name])) for name, size in sizes.items()})
+        return FrozenMap({name: self._image(name, size) for name, size in sizes.items()})
+
+    def _image(self, name: str, size: int) -> NodeImage:
+        """Return an image of a node: nodes that have it share one object."""
+        count, known = len(self._homes[name]), self._images.get(name)
+        if known is None or known.size_bytes != size or known.node_count != count:
+            known = self._images[name] = NodeImage(size, count)
+        return known

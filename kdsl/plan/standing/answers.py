@@ -247,10 +247,49 @@ class ByRow:
         return compute(rows)[0] if self._on_usage else self.get(rows, compute)[0][0]
 
 
+class Unkept:
+    """Answers for a kind of pod that was never met before, and may never be again: nothing is kept but what
+    what-ifs ask, which ask about many nodes one by one.
+    """
+
+    def __init__(self, keep: Callable[[], Answers]) -> None:
+        self._keep = keep
+        self._kept: Answers | None = None
+        self.least: Any = None
+
+    @property
+    def nbytes(self) -> int:
+        return 0 if self._kept is None else self._kept.nbytes
+
+    @property
+    def only(self) -> None:
+        return None
+
+    def refresh(self) -> None:
+        """Do nothing: there is nothing that could be out of date but what what-ifs asked."""
+        if self._kept is not None:
+            self._kept.refresh()
+
+    def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
+        values = compute(rows)
+        self.least = values.min(initial=0)
+        return values, None
+
+    def imagine(self, row: int, node: NodeInfo, compute: Compute) -> Any:
+        if self._kept is None:
+            self._kept = self._keep()
+            self._kept.refresh()
+        return self._kept.imagine(row, node, compute)
+
+
 def answers_of(
-    live: LiveSnapshot, dtype: np.dtype[Any], by_look: bool, on_usage: bool, looks_ahead: bool
+    live: LiveSnapshot, dtype: np.dtype[Any], by_look: bool, on_usage: bool, looks_ahead: bool, is_new: bool
 ) -> Answers:
-    """Return what keeps answers that depend on the look of a node or more, and on its usage or not."""
+    """Return answers that depend on the look of a node or more, and on its usage or not: kept for a kind of pod
+    that comes again, and not for one that `is_new`.
+    """
+    if is_new:
+        return Unkept(lambda: answers_of(live, dtype, by_look, on_usage, looks_ahead, False))
     if by_look:
         return ByLook(live, dtype, on_usage, looks_ahead)
     logs = (live.fact_changes, live.usage_changes) if on_usage else (live.fact_changes,)
@@ -277,6 +316,8 @@ MAX_BYTES: Final = 32 << 20
 used longest ago go first. `MIN_KINDS` stay in any case.
 """
 MIN_KINDS: Final = 4
+MAX_MET: Final = 65536
+"""The most kinds that are known to have been met; beyond that they are met anew."""
 _OVERHEAD: Final = 4096
 """About what a kind takes beside its columns, in bytes."""
 
@@ -285,11 +326,21 @@ class Kinds(Generic[K]):
     """What is known of the kinds of pods seen lately, by signature."""
 
     def __init__(self) -> None:
+        self._met: set[Hashable] = set()
         self._kinds: OrderedDict[Hashable, K] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}
         self._bytes = 0
         self._latest: tuple[Hashable, K | None] = (None, None)
         self._lock = Lock()
+
+    def meet(self, signature: Hashable) -> bool:
+        """Tell whether a kind was met before: then it may come yet again, and is worth keeping."""
+        if signature in self._met:
+            return True
+        if len(self._met) >= MAX_MET:
+            self._met.clear()
+        self._met.add(signature)
+        return False
 
     def get(self, signature: Hashable, is_good: Callable[[K], bool], make: Callable[[], K]) -> K:
         """Return what is known of a kind, made anew where it is not good any more."""
@@ -313,6 +364,7 @@ class Kinds(Generic[K]):
     def clear(self) -> None:
         """Forget all kinds."""
         with self._lock:
+            self._met.clear()
             self._kinds.clear()
             self._sizes.clear()
             self._bytes = 0

@@ -186,11 +186,7 @@ class JoinedPredicates:
             self._kinds.clear()
             self._table = _Table(self.names)
         epoch = self._dependencies.epoch(snapshot)
-        kind = self._kinds.get(
-            self._signature(pod),
-            lambda known: known.snapshot is snapshot and known.epoch == epoch,
-            lambda: self._new_kind(pod, nodes, epoch),
-        )
+        kind = self._kind(self._signature(pod), pod, nodes, epoch)
         for _, kept in kind.verdicts:
             kept.refresh()
         state.write(self._key, kind)
@@ -255,7 +251,18 @@ class JoinedPredicates:
                 ids = fresh.filter(state, pod, nodes, ids, table)
         return None if ids is None else StatusColumn(ids, table.statuses)
 
-    def _new_kind(self, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...]) -> _Kind:
+    def _kind(self, signature: int, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...]) -> _Kind:
+        """Return what is known of the pod's kind; of one that was never met before nothing is kept."""
+        if not self._kinds.meet(signature):
+            return self._new_kind(pod, nodes, epoch, True)
+        snapshot = nodes.snapshot.live
+        return self._kinds.get(
+            signature,
+            lambda known: known.snapshot is snapshot and known.epoch == epoch,
+            lambda: self._new_kind(pod, nodes, epoch, False),
+        )
+
+    def _new_kind(self, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...], is_new: bool) -> _Kind:
         live = nodes.snapshot.live
         answers: dict[str, Status | Narrowed] = {}
         applying: list[_Part] = []
@@ -272,7 +279,10 @@ class JoinedPredicates:
         for part in applying:
             parts.setdefault((part.by_look, part.on_usage), []).append(part)
         verdicts = tuple(
-            (tuple(alike), answers_of(live, _IDS, *how, all(part.plugin.is_columnar for part in alike)))
+            (
+                tuple(alike),
+                answers_of(live, _IDS, *how, all(part.plugin.is_columnar for part in alike), is_new),
+            )
             for how, alike in parts.items()
         )
         return _Kind(live, epoch, self._table, answers, verdicts)

@@ -61,8 +61,8 @@ class _Part:
         on_error = self.plugin.rule.on_error
         return self.plugin.is_columnar and (on_error is None or on_error.action is not ErrorAction.ABORT)
 
-    def answers(self, live: LiveSnapshot) -> Answers:
-        return answers_of(live, self.plugin.dtype, self.by_look, self.on_usage, self.can_look_ahead)
+    def answers(self, live: LiveSnapshot, is_new: bool) -> Answers:
+        return answers_of(live, self.plugin.dtype, self.by_look, self.on_usage, self.can_look_ahead, is_new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +115,7 @@ class JoinedScores:
         """Return which scores have nothing to say of the pod."""
         snapshot = nodes.snapshot.live
         epoch = self._dependencies.epoch(snapshot)
-        kind = self._kinds.get(
-            self._signature(pod),
-            lambda known: known.snapshot is snapshot and known.epoch == epoch,
-            lambda: self._new_kind(pod, nodes, epoch),
-        )
+        kind = self._kind(self._signature(pod), pod, nodes, epoch)
         for _, sums in kind.sums:
             sums.refresh()
         for _, raw in kind.raw:
@@ -170,7 +166,18 @@ class JoinedScores:
                 )
         return same
 
-    def _new_kind(self, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...]) -> _Kind:
+    def _kind(self, signature: int, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...]) -> _Kind:
+        """Return what is known of the pod's kind; of one that was never met before nothing is kept."""
+        if not self._kinds.meet(signature):
+            return self._new_kind(pod, nodes, epoch, True)
+        snapshot = nodes.snapshot.live
+        return self._kinds.get(
+            signature,
+            lambda known: known.snapshot is snapshot and known.epoch == epoch,
+            lambda: self._new_kind(pod, nodes, epoch, False),
+        )
+
+    def _new_kind(self, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...], is_new: bool) -> _Kind:
         live = nodes.snapshot.live
         skipped: set[str] = set()
         plain: dict[tuple[bool, bool], list[_Part]] = {}
@@ -181,9 +188,9 @@ class JoinedScores:
             elif part.is_plain:
                 plain.setdefault((part.by_look, part.on_usage), []).append(part)
             else:
-                raw.append((part, part.answers(live)))
+                raw.append((part, part.answers(live, is_new)))
         sums = tuple(
-            (tuple(parts), answers_of(live, _INT64, *how, all(part.can_look_ahead for part in parts)))
+            (tuple(parts), answers_of(live, _INT64, *how, all(part.can_look_ahead for part in parts), is_new))
             for how, parts in plain.items()
         )
         return _Kind(live, epoch, frozenset(skipped), sums, tuple(raw))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from kdsl.cluster.snapshot import Rows
 from kdsl.plan.columns.facts import FactColumn
 from kdsl.plan.tallies.domains import NO_DOMAIN
+
+
+_FEW: Final = 4096
+"""Of so few different amounts each is counted in a cell."""
 
 
 class Amounts:
@@ -104,13 +108,16 @@ class Sums(Amounts):
     @staticmethod
     def counted(column: FactColumn, domains: NDArray[np.int32], amounts: NDArray[np.int64]) -> Sums:
         """Return the sums of the amounts of rows in their domains, `NO_DOMAIN` for those in none."""
-        sums = Sums(column)
-        rows = np.flatnonzero(domains != NO_DOMAIN)
-        np.add.at(sums.cells, domains[rows], amounts[rows])
-        np.add.at(sums._nodes, domains[rows], 1)
-        sums.total = int(amounts[rows].sum())
-        present, domains_with = np.unique(sums.cells[sums._nodes > 0], return_counts=True)
-        sums._domains = dict(zip(present.tolist(), domains_with.tolist(), strict=True))
+        sums, size = Sums(column), len(column.numbers)
+        sums._nodes = np.bincount(domains, minlength=size).astype(np.int64, copy=False)
+        sums._nodes[NO_DOMAIN] = 0
+        # Most nodes have nothing.
+        rows = amounts.nonzero()[0]
+        if len(rows):
+            np.add.at(sums.cells, domains.take(rows), amounts.take(rows))
+            sums.cells[NO_DOMAIN] = 0
+        sums.total = int(sums.cells.sum())
+        sums._domains = _counted(sums.cells[sums._nodes > 0])
         return sums
 
     @property
@@ -168,6 +175,19 @@ class Sums(Amounts):
         other = super().of_overlay()
         other._nodes, other._domains = self._nodes.copy(), self._domains.copy()
         return other
+
+
+def _counted(amounts: NDArray[np.int64]) -> dict[int, int]:
+    """Return how often each amount is there."""
+    if not len(amounts):
+        return {}
+    least, largest = int(amounts.min()), int(amounts.max())
+    if largest - least < _FEW:
+        counts = np.bincount(amounts - least)
+        there = counts.nonzero()[0]
+        return dict(zip((there + least).tolist(), counts.take(there).tolist(), strict=True))
+    present, times = np.unique(amounts, return_counts=True)
+    return dict(zip(present.tolist(), times.tolist(), strict=True))
 
 
 def roomy(cells: NDArray[Any], numbers: int) -> NDArray[Any]:
