@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,7 +105,31 @@ class ResourceTable:
     names: Callable[[], frozenset[str]]
 
 
-ColumnValue: TypeAlias = Same | Column | Amounts | Coded | Items | ResourceTable
+class ItemLists(Protocol):
+    """The lists that a column holds, by their distinct items; see `kdsl.plan.columns.listed`."""
+
+    items: list[Value]
+    longest: int
+
+    def count(self, chosen: Mask) -> Int64s:
+        """Return how many chosen items each list of the column has, by its code."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A list of each row: list `codes[i]` of a column, of which only the `kept` items are there (None: all)."""
+
+    codes: NDArray[np.integer[Any]]
+    lists: ItemLists
+    kept: Bad = None
+
+    def count(self, chosen: Mask) -> Int64s:
+        """Return how many of the chosen items are there, by row."""
+        return self.lists.count(chosen if self.kept is None else chosen & self.kept).take(self.codes)
+
+
+ColumnValue: TypeAlias = Same | Column | Amounts | Coded | Items | ResourceTable | Listed
 
 
 def either(*masks: Bad) -> Bad:
@@ -124,14 +148,14 @@ def rows_of(mask: Mask) -> Array:
 
 def bad_of(value: ColumnValue) -> Bad:
     """Return the bad rows of a value."""
-    return None if isinstance(value, (Same, ResourceTable)) else value.bad
+    return None if isinstance(value, (Same, ResourceTable, Listed)) else value.bad
 
 
 def with_bad(value: ColumnValue, bad: Bad) -> ColumnValue:
     """Return a value that is bad in these rows as well; NotColumnar where it has no form for that."""
     if bad is None:
         return value
-    if isinstance(value, (Same, ResourceTable)):
+    if isinstance(value, (Same, ResourceTable, Listed)):
         raise NotColumnar
     return replace(value, bad=either(value.bad, bad))
 
@@ -224,4 +248,6 @@ def take(value: ColumnValue, index: Array) -> ColumnValue:
             return Items(tuple(taken), is_map, part(bad))
         case ResourceTable(read=read, names=names):
             return ResourceTable(lambda name: read(name)[index], names)
+        case Listed(codes=codes, lists=lists, kept=kept):
+            return Listed(codes[index], lists, kept)
     return value

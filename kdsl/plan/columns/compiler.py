@@ -33,7 +33,7 @@ from kdsl.check.typed import (
 )
 from kdsl.check.types import BOOL, QUANTITY, STRING, UINT, Type, optional_of
 from kdsl.plan.columns import items as listed
-from kdsl.plan.columns.atoms import Fact, keyed
+from kdsl.plan.columns.atoms import Fact, is_fact, keyed
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.calls import call_over_columns, compare_columns
 from kdsl.plan.columns.column import (
@@ -50,6 +50,7 @@ from kdsl.plan.columns.column import (
 from kdsl.plan.columns.distinct import OfNodes
 from kdsl.plan.columns.fields import keyed_fact, node_field, text_or
 from kdsl.plan.columns.kernels import KERNELS
+from kdsl.plan.columns.listed import TOLERATES, list_field, over_items, tolerates
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.logic import choose, conjunction, disjunction
 from kdsl.plan.columns.rule import ColumnScope, Note, RuleColumns
@@ -81,7 +82,11 @@ class ColumnCompiler(RuleColumns):
 
     def lower(self, expr: TypedExpr, shared: frozenset[int] = frozenset()) -> ColumnClosure:
         """Compile a part of a rule. `shared` are loop variables that hold one value for all rows."""
-        return Lowering(self, shared, frozenset(), self.slots.node).lower(expr)
+        return self.lowering(shared).lower(expr)
+
+    def lowering(self, shared: frozenset[int]) -> Lowering:
+        """Return what compiles parts of a rule."""
+        return Lowering(self, shared, frozenset(), self.slots.node)
 
 
 class Lowering:
@@ -241,11 +246,15 @@ class Lowering:
                 return OfNodes(self.lower(receiver), name, [self.lower(one) for one in others], expr.type)
         if expr.overload in ("equals", "not_equals"):
             return self._equality(expr)
+        if expr.function in TOLERATES:
+            return tolerates(expr, self.lower(expr.args[0]), self.lower(expr.args[1]))
         special = listed.CALLS.get(expr.overload)
         kernel = KERNELS.get(expr.overload)
         if special is None and kernel is None:
             self._only_codable(expr)
-        if any(arg.type.name in ("list", "map") and not self._is_uniform(arg) for arg in expr.args):
+        if any(arg.type.name in ("list", "map") and not self._is_uniform(arg) for arg in expr.args) and not (
+            expr.function == "size" and self.is_listed(expr.args[0])
+        ):
             raise NotColumnar
         return call_over_columns(expr, [self.lower(arg) for arg in expr.args], special or kernel)
 
@@ -295,7 +304,37 @@ class Lowering:
 
         return call
 
+    def is_listed(self, expr: TypedExpr) -> bool:
+        """Tell whether an expression is a list that a node says of itself, or those of its items that are kept."""
+        match expr:
+            case FieldOf(operand=Var(slot=slot)) if slot == self._node:
+                return expr.type.name == "list" and is_fact(expr)
+            case Comprehension(macro=Macro.FILTER, iterable=iterable):
+                return self.is_listed(iterable)
+            case Var(slot=slot) if slot not in self._captured and not self._in_fn:
+                definition = self._rule.definition(slot)
+                return definition is not None and self.is_listed(definition)
+        return False
+
+    def items_of(self, expr: TypedExpr) -> ColumnClosure:
+        """Lower a list that is `is_listed`."""
+        return list_field(attribute_of(expr.field)) if isinstance(expr, FieldOf) else self.lower(expr)
+
+    def of_item(self, condition: TypedExpr, slot: int) -> ColumnClosure | None:
+        """Lower a condition on the item in `slot`; None where it reads more than the item and what all rows share."""
+        needs = (free_slots if self._in_fn else self._rule.needs)(condition) - {slot}
+        if not needs.isdisjoint(self._captured) or self._node in needs or self._rule.reads_node(needs):
+            return None
+        _only_bools([condition])
+        return self._within([slot]).lower(condition)
+
     def _comprehension(self, expr: Comprehension) -> ColumnClosure:
+        if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.FILTER) and self.is_listed(expr.iterable):
+            slot = expr.variables[0].slot
+            condition = self.of_item(expr.body, slot) if len(expr.variables) == 1 else None
+            if condition is None:
+                raise NotColumnar
+            return over_items(expr.macro, self.items_of(expr.iterable), slot, condition)
         if not self._is_uniform(expr.iterable) or _is_open(expr.iterable.type):
             raise NotColumnar
         if expr.iterable.type.name not in ("list", "map"):

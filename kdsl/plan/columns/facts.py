@@ -53,6 +53,8 @@ class FactColumn:
         self._position = self._images = -1
         self._order: Rows = np.zeros(0, np.int32)
         self._is_everywhere: bool | None = None
+        self.items: object = None
+        """What is known of the items where the column holds lists; see `kdsl.plan.columns.listed`."""
         self._forget()
 
     def _forget(self) -> None:

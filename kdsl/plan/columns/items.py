@@ -23,6 +23,7 @@ from kdsl.plan.columns.column import (
     Entry,
     Int64s,
     Items,
+    Listed,
     NotColumnar,
     Same,
     bad_of,
@@ -31,6 +32,7 @@ from kdsl.plan.columns.column import (
     spread,
 )
 from kdsl.plan.columns.kernels import KERNELS, Kernel, sum_overflows
+from kdsl.plan.columns.listed import ItemCodes
 from kdsl.plan.columns.logic import Operand, Tally, plain
 from kdsl.plan.columns.traced import is_traced
 from kdsl.plan.scalar.comprehensions import pairs
@@ -62,6 +64,8 @@ def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
         value = operand(batch)
         if isinstance(value, Same):
             return Same(getattr(value.value, attribute))
+        if isinstance(value, ItemCodes) and type_ not in DTYPES:
+            return value.attribute(attribute)
         if not isinstance(value, Coded):
             raise NotColumnar
         # Codes that no good row has may stand for anything, such as an absent key.
@@ -228,6 +232,8 @@ def _kept(condition: ColumnValue, present: Bad, rows: int) -> tuple[Bad, Bad]:
 
 def _size(rows: int, args: list[ColumnValue]) -> ColumnValue:
     items = args[0]
+    if isinstance(items, Listed):
+        return Column(items.count(np.ones(len(items.lists.items), np.bool_)))
     if not isinstance(items, Items):
         raise NotColumnar
     if items.bad is None and all(entry.present is None for entry in items.entries):

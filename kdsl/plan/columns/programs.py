@@ -119,10 +119,10 @@ def column_predicate(
     """Compile the statements of a rule that are decided node by node."""
     error_parts = holes_of(None if rule.on_error is None else rule.on_error.reason)
     facts = compiler.facts([*expressions_of(statements), *error_parts], loop_slots(statements))
-    if facts is not None:
+    block = ColumnBlock(scope, compiler, rule.report_all, on_error, error_parts)
+    if facts is not None and not any(map(block.is_over_items, statements)):
         compiler.notes.append(Note(rule.span, facts))
         return DistinctPredicate(compiler.atoms(facts))
-    block = ColumnBlock(scope, compiler, rule.report_all, on_error, error_parts)
     steps = block.steps(statements)
     watcher = Watcher(compiler, compiler.slots.node)
     kinds = watcher.of_rule(error_parts, statements, scope.optimised, scope.passing_slot)

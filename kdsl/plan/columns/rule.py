@@ -94,7 +94,7 @@ class ColumnScope(ABC):
         """Return what evaluates an expression by the scalar back end."""
         needs = self.needs(expr)
         held = sorted(needs & captured)
-        if not self._reads_node(needs):
+        if not self.reads_node(needs):
             return Fallback(self.closure(expr), expr.type, held, None, None)
         facts = self.facts([expr])
         atoms = None if facts is None else self.atoms(facts)
@@ -122,10 +122,11 @@ class ColumnScope(ABC):
         if in_fn:
             if node is not None and node in free_slots(expr):
                 self.notes.append(Note(expr.span, _facts_in_fn(expr, node)))
-        elif self._reads_node(self.needs(expr)):
+        elif self.reads_node(self.needs(expr)):
             self.notes.append(Note(expr.span, self.facts([expr])))
 
-    def _reads_node(self, slots: frozenset[int]) -> bool:
+    def reads_node(self, slots: frozenset[int]) -> bool:
+        """Tell whether some of these variables differ from node to node."""
         return self.slots.node in slots
 
     def fn_compiler(self) -> Compiler:
@@ -167,8 +168,8 @@ class RuleColumns(ColumnScope):
         is_lasting = expr.time.is_lasting and self.needs(expr) <= self._scope.lasting | shared
         return self.closure(expr) if is_lasting else None
 
-    def _reads_node(self, slots: frozenset[int]) -> bool:
-        return super()._reads_node(slots) or not slots.isdisjoint(self._scope.definitions)
+    def reads_node(self, slots: frozenset[int]) -> bool:
+        return super().reads_node(slots) or not slots.isdisjoint(self._scope.definitions)
 
 
 def _atoms(

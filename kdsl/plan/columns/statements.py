@@ -15,10 +15,11 @@ from kdsl.check.model import CheckedForEach, CheckedLet, CheckedRequire, Checked
 from kdsl.check.typed import TypedExpr
 from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
-from kdsl.plan.columns.column import AllBad, Bad, Mask, OutOfSteps, Same, spread
+from kdsl.plan.columns.column import AllBad, Bad, Listed, Mask, NotColumnar, OutOfSteps, Same, spread
 from kdsl.plan.columns.compiler import ColumnCompiler, Note
 from kdsl.plan.columns.distinct import Spending, fact_digits, show_node
 from kdsl.plan.columns.groups import grouped
+from kdsl.plan.columns.listed import chosen_items
 from kdsl.plan.columns.logic import scattered
 from kdsl.plan.columns.rejections import NotedRejections, Rejections
 from kdsl.plan.columns.tape import Tapes
@@ -129,7 +130,7 @@ class ColumnBlock:
             and scope.is_lasting(statement.where, bound=inside)
             and scope.is_lasting(*self._error_parts, bound=shared)
         ):
-            return self._by_scalar(statement)
+            return self._over_items(statement, shared) or self._by_scalar(statement)
         choose = Block(scope, self._report_all).chosen_items(statement)
         local: list[int] = []
         for inner in statement.body:
@@ -175,6 +176,57 @@ class ColumnBlock:
                     found.add(failure, None)
                 else:
                     found.reject(failure, None)
+
+        return step
+
+    def is_over_items(self, statement: CheckedStatement) -> bool:
+        """Tell whether a statement is a loop over a list of the node."""
+        return isinstance(statement, CheckedForEach) and self._compiler.lowering(frozenset()).is_listed(
+            self._scope.optimised(statement.iterable)
+        )
+
+    def _over_items(self, statement: CheckedForEach, shared: frozenset[int]) -> Step | None:
+        """Return what runs a loop over a list of the node, such as its taints, for all its distinct items at once;
+        None where its body is more than one `require` about the item.
+        """
+        scope, lowering = self._scope, self._compiler.lowering(shared)
+        iterable = scope.optimised(statement.iterable)
+        match statement.body, statement.variables:
+            case [CheckedRequire() as require], [variable] if lowering.is_listed(iterable):
+                pass
+            case _:
+                return None
+        reason = self._reason(require.reason, shared)
+        condition = lowering.of_item(scope.optimised(require.condition), variable.slot)
+        where = None
+        if statement.where is not None:
+            where = lowering.of_item(scope.optimised(statement.where), variable.slot)
+        if reason is None or condition is None or (where is None) is not (statement.where is None):
+            return None
+        lists, wanted, text = lowering.items_of(iterable), condition, reason
+        code, site, slot = CODES[require.code], require.span.site, variable.slot
+        notes = self._compiler.notes
+        noted = len(notes)
+        by_scalar = self._by_scalar(statement)
+        # The scalar back end is for items that fail, which is rare.
+        del notes[noted:]
+
+        def step(batch: Batch, found: Rejections) -> None:
+            try:
+                listed = lists(batch)
+                if where is not None:
+                    listed, there = chosen_items(batch, listed, slot, where)
+                    kept = there if listed.kept is None else there & listed.kept
+                    listed = Listed(listed.codes, listed.lists, kept)
+                listed, good = chosen_items(batch, listed, slot, wanted)
+            except OutOfSteps:
+                raise
+            except NotColumnar:
+                by_scalar(batch, found)
+                return
+            failed = listed.count(~good) > 0
+            if found.has(failed):
+                found.reject(text(batch, code, site), failed)
 
         return step
 

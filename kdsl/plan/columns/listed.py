@@ -1,0 +1,215 @@
+"""Lists that nodes say of themselves, such as their taints: what is asked of an item is asked once per distinct
+item, however many nodes and lists have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.check.typed import CallOf, Macro
+from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.column import (
+    AllBad,
+    Coded,
+    Column,
+    ColumnValue,
+    Listed,
+    Mask,
+    NotColumnar,
+    Same,
+    spread,
+)
+from kdsl.plan.columns.facts import FactColumn
+from kdsl.plan.columns.logic import Operand
+from kdsl.plan.values import Value
+
+MAX_ITEMS: Final = 4096
+"""The most distinct items that are asked about at once."""
+TOLERATES: Final = frozenset(("Pod.tolerates", "Toleration.tolerates"))
+
+
+class Attribute:
+    """An attribute of the distinct items: item `i` has `values[codes[i]]`, `numbers` are the codes by value."""
+
+    def __init__(self) -> None:
+        self.codes: NDArray[np.int32] = np.zeros(0, np.int32)
+        self.values: list[Value] = []
+        self.numbers: dict[Value, int] = {}
+
+    def extend(self, values: Iterable[Value]) -> None:
+        """Take in the attribute of further items."""
+        numbers = self.numbers
+        codes = [numbers.setdefault(value, len(numbers)) for value in values]
+        self.codes = np.append(self.codes, np.array(codes, np.int32))
+        self.values = list(numbers)
+
+
+class ListItems:
+    """The distinct items of a column of lists. List `owners[i]` of the column has item `places[i]`."""
+
+    def __init__(self, column: FactColumn) -> None:
+        self._column = column
+        self._forget()
+
+    def _forget(self) -> None:
+        self._numbers = self._column.numbers
+        self._lists = 1
+        self._known: dict[Value, int] = {}
+        self.items: list[Value] = []
+        self.owners: NDArray[np.int32] = np.zeros(0, np.int32)
+        self.places: NDArray[np.int32] = np.zeros(0, np.int32)
+        self.longest = 0
+        self._attributes: dict[str, Attribute] = {}
+
+    def refresh(self) -> None:
+        """Take in the lists that the column did not have before."""
+        if self._numbers is not self._column.numbers:
+            self._forget()
+        lists, before = self._column.values, len(self.items)
+        if len(lists) == self._lists:
+            return
+        owners: list[int] = []
+        places: list[int] = []
+        for number in range(self._lists, len(lists)):
+            found = lists[number]
+            self.longest = max(self.longest, len(found))
+            owners += [number] * len(found)
+            places += [self._known.setdefault(item, len(self._known)) for item in found]
+        self.items = list(self._known)
+        self.owners = np.append(self.owners, np.array(owners, np.int32))
+        self.places = np.append(self.places, np.array(places, np.int32))
+        self._lists = len(lists)
+        for name, attribute in self._attributes.items():
+            attribute.extend(getattr(item, name) for item in self.items[before:])
+
+    def attribute(self, name: str) -> Attribute:
+        """Return an attribute of the items."""
+        known = self._attributes.get(name)
+        if known is None:
+            known = Attribute()
+            known.extend(getattr(item, name) for item in self.items)
+            self._attributes[name] = known
+        return known
+
+    def count(self, chosen: Mask) -> NDArray[np.int64]:
+        """Return how many chosen items each list of the column has, by its code."""
+        owners = self.owners[chosen.take(self.places)]
+        return np.bincount(owners, minlength=self._lists).astype(np.int64, copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCodes(Coded):
+    """A variable that goes through the distinct items of a column of lists: row `i` is item `i`."""
+
+    lists: ListItems | None = None
+
+    def attribute(self, name: str) -> Coded:
+        """Return an attribute of the items."""
+        assert self.lists is not None
+        found = self.lists.attribute(name)
+        return Coded(found.codes, found.values)
+
+
+def lists_of(column: FactColumn) -> ListItems:
+    """Return the items of a column of lists, up to date."""
+    items = column.items
+    if items is None:
+        items = column.items = ListItems(column)
+    assert isinstance(items, ListItems)
+    items.refresh()
+    return items
+
+
+def variable_of(lists: ListItems) -> ItemCodes:
+    """Return what goes through the items."""
+    return ItemCodes(np.arange(len(lists.items)), lists.items, None, lists)
+
+
+def tolerated(lists: ListItems, tolerations: Sequence[Value]) -> Mask:
+    """Tell which taints some toleration matches, as `Toleration.tolerates` does."""
+    keys, values, effects = map(lists.attribute, ("key", "value", "effect"))
+    result = np.zeros(len(lists.items), np.bool_)
+    for each in tolerations:
+        found: Mask = np.ones(len(result), np.bool_)
+        if each.effect:
+            found &= effects.codes == effects.numbers.get(each.effect, -1)
+        if each.key:
+            found &= keys.codes == keys.numbers.get(each.key, -1)
+        if each.operator in ("", "Equal"):
+            found &= values.codes == values.numbers.get(each.value, -1)
+        elif each.operator != "Exists":
+            continue
+        result |= found
+    return result
+
+
+def tolerates(expr: CallOf, receiver: Operand, taint: Operand) -> Operand:
+    """Return whether a pod, or a toleration, tolerates the taint that goes through the items of lists."""
+
+    def evaluate(batch: Batch) -> ColumnValue:
+        who, what = receiver(batch), taint(batch)
+        if not isinstance(who, Same) or not isinstance(what, ItemCodes) or what.lists is None:
+            raise NotColumnar
+        tolerations = who.value.tolerations if expr.function == "Pod.tolerates" else (who.value,)
+        return Column(tolerated(what.lists, tolerations))
+
+    return evaluate
+
+
+def list_field(attribute: str) -> Operand:
+    """Return the lists that nodes have in an attribute."""
+
+    def read(batch: Batch) -> ColumnValue:
+        column = batch.facts.field(attribute)
+        return Listed(column.codes.take(batch.rows), lists_of(column))
+
+    return read
+
+
+def chosen_items(batch: Batch, listed: ColumnValue, slot: int, condition: Operand) -> tuple[Listed, Mask]:
+    """Return lists, and for which of their distinct items a condition holds that reads the item in `slot`, and
+    nothing of the node. NotColumnar where it fails for an item that is there.
+    """
+    if not isinstance(listed, Listed):
+        raise NotColumnar
+    lists, kept = listed.lists, listed.kept
+    size = len(lists.items)
+    if size > MAX_ITEMS:
+        raise NotColumnar
+    if not size:
+        return listed, np.zeros(0, np.bool_)
+    # Of the rows nothing is read; there are as many as items.
+    items = Batch(batch.snapshot, batch.rows[:1].repeat(size), batch.frame, batch.facts)
+    assert isinstance(lists, ListItems)
+    items.columns[slot] = variable_of(lists)
+    meter = batch.frame[-1]
+    before = meter.left
+    try:
+        found, bad = spread(condition(items), size, np.bool_)
+    except AllBad:
+        raise NotColumnar from None
+    if bad is not None and (bad if kept is None else bad & kept).any():
+        raise NotColumnar
+    # A row pays for each of its items, as in the scalar back end.
+    batch.spend(max(0, lists.longest - 1) * (before - meter.left) + lists.longest)
+    return listed, found
+
+
+def over_items(macro: Macro, iterable: Operand, slot: int, condition: Operand) -> Operand:
+    """Return `all`, `exists` or `filter` over lists of nodes."""
+
+    def evaluate(batch: Batch) -> ColumnValue:
+        listed, found = chosen_items(batch, iterable(batch), slot, condition)
+        if macro is Macro.FILTER:
+            kept = found if listed.kept is None else found & listed.kept
+            return Listed(listed.codes, listed.lists, kept)
+        if macro is Macro.EXISTS:
+            return Column(listed.count(found) > 0)
+        return Column(listed.count(~found) == 0)
+
+    return evaluate
