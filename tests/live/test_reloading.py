@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from kdsl.live.file_watch import FileWatch
 from kdsl.live.reloading import Loaded, Reloader
 from kdsl.reload import Reloaded, load_scheduler
 
-from tests.attacks.layouts import LONGEST_WAIT
+from tests.attacks.layouts import soon
 
 RULES = """kdsl 1
 package mine
@@ -156,12 +155,7 @@ def _is_kdsl(name: str) -> bool:
 
 def _watch(folder: Path) -> FileWatch:
     """Make a watch that has to come to an end."""
-    made: list[FileWatch] = []
-    thread = threading.Thread(target=lambda: made.append(FileWatch(lambda: [folder], _is_kdsl)), daemon=True)
-    thread.start()
-    thread.join(LONGEST_WAIT)
-    assert made, "a look at the folder hangs"
-    return made[0]
+    return soon(lambda: FileWatch(lambda: [folder], _is_kdsl))
 
 
 def test_a_folder_is_looked_through_once_whatever_leads_there(tmp_path: Path) -> None:
