@@ -8,6 +8,7 @@ import click
 
 from kdsl import __version__
 from kdsl.base.errors import KdslError
+from kdsl.base.file_policy import RefusedError, follow
 from kdsl.cli.inputs import GivenPath
 from kdsl.cli.output import emit
 
@@ -44,6 +45,8 @@ def _write(folder: Path, name: str) -> bool:
     path = folder / name
     text = (_TEMPLATES / FILES[name]).read_text(encoding="utf-8").replace("{version}", __version__)
     try:
+        # Of a folder that is there, what a link in it leads to outside of it is somebody else's.
+        follow(folder, str(Path(name).parent))
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
@@ -52,6 +55,8 @@ def _write(folder: Path, name: str) -> bool:
         if Path(str(error.filename)) == path:
             return False
         raise KdslError(f"`{error.filename}` is no folder: `{path}` cannot be written") from None
+    except RefusedError as error:
+        raise KdslError(f"cannot write `{path}` by way of `{error.filename}`: {error.strerror}") from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise KdslError(f"cannot write `{path}`: {reason}") from None

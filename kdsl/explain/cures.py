@@ -10,6 +10,7 @@ import numpy as np
 from kdsl.explain.atoms import Atom
 from kdsl.explain.judgement import Rule
 from kdsl.explain.levers import Amount, Family, Kind, families
+from kdsl.explain.patience import Patience
 from kdsl.explain.worlds import Step, World
 
 MAX_QUESTIONS = 400
@@ -33,10 +34,11 @@ class _TooManyQuestionsError(Exception):
 
 
 class CureFinder:
-    """Finds cures over one world."""
+    """Finds cures over one world; what is not found while there is `patience` is not found."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, patience: Patience) -> None:
         self._world = world
+        self._patience = patience
 
     def cures(
         self, rule: Rule, row: int, atoms: Iterable[Atom], reads: frozenset[str] | None
@@ -65,7 +67,7 @@ class CureFinder:
         def passes(steps: Sequence[Step]) -> bool:
             nonlocal left
             left -= 1
-            if left < 0:
+            if left < 0 or self._patience.is_over():
                 raise _TooManyQuestionsError
             return self.passes((rule,), row, steps)
 

@@ -18,6 +18,7 @@ from kdsl.explain.cards import CardExplainer, CardsOfNode, RefusedCards, count_r
 from kdsl.explain.cures import Cure, CureFinder
 from kdsl.explain.judgement import Contested, Judgement, Rule, judge_all, rules_of, with_pods
 from kdsl.explain.levers import Kind
+from kdsl.explain.patience import Patience
 from kdsl.explain.trace import Failed, Traces
 from kdsl.explain.worlds import Step, World
 from kdsl.hooks.status import Code, Status
@@ -105,7 +106,8 @@ class Findings:
     or all, rejected ones: fewest failing rules first, then least shortage; `asked` is the node that was asked
     for by name. `cures` has for each failing rule what would make it pass on the nearest node that it
     rejects, and for the node that was asked for. `cards` counts by reason the cards of all nodes that are
-    refused. `home` is the node that the pod was taken off.
+    refused. `home` is the node that the pod was taken off. `unfinished`: for want of patience some nodes were
+    not compared, or some changes not tried.
     """
 
     total: int
@@ -120,6 +122,7 @@ class Findings:
     cards: tuple[RefusedCards, ...] = ()
     home: JudgedNode | None = None
     errors: int = 0
+    unfinished: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +130,14 @@ class Inspection:
     """How to look at a pod: `node` asks for one node, `everything` for all of them.
 
     Without `is_needed` only the decision is wanted. `home` is the node that the pod was taken off, to be
-    decided anew: then all nodes are looked at, for the pod has no turn at which a search would begin.
+    decided anew: then all nodes are looked at. `begin` says how long to look for what would help.
     """
 
     node: str = ""
     everything: bool = False
     is_needed: bool = True
     home: str = ""
+    begin: Callable[[], Patience] = Patience
 
 
 def inspect(
@@ -156,6 +160,7 @@ def inspect(
         contested,
         judge_all(asked, pod, snapshot, contested),
         CardExplainer.of(rules, profile, steps),
+        inspection.begin(),
     )
     return inspector.findings(inspection)
 
@@ -169,12 +174,13 @@ class _Inspector:
     contested: Contested
     judgement: Judgement
     cards: CardExplainer | None
+    patience: Patience
 
     def findings(self, inspection: Inspection) -> Findings:
         counts = self.judgement.counts()
         rejected = np.flatnonzero(counts)
-        nearest = self._nearest(counts, inspection.everything)
         asked, home = self._named(inspection.node), self._named(inspection.home)
+        nearest = self._nearest(counts, inspection.everything)
         is_stuck = len(rejected) == len(counts)
         cures: tuple[Cure, ...] = ()
         fits: tuple[Fit, ...] = ()
@@ -196,6 +202,7 @@ class _Inspector:
             fits=fits,
             cards=self._refused_cards(),
             home=home,
+            unfinished=self.patience.ran_out,
         )
 
     def _named(self, name: str) -> JudgedNode | None:
@@ -240,14 +247,16 @@ class _Inspector:
 
     def _with_nearest(self, group: Group, first: int, nearest: Sequence[JudgedNode]) -> Group:
         """Return a group with its nearest node: one of those told one by one, else the first there is."""
-
         told = group.reason, group.site
 
         def rejections(node: JudgedNode) -> list[Rejected]:
             of_rule = (each for each in node.rejected if (each.rule, each.code) == (group.rule, group.code))
             return [each for each in of_rule if told in _reasons(each)]
 
-        node = next((node for node in nearest if rejections(node)), None) or self._node(first)
+        node = next((node for node in nearest if rejections(node)), None)
+        if node is None and self.patience.is_over():
+            return group
+        node = node or self._node(first)
         failed = tuple(
             each
             for rejected in rejections(node)
@@ -257,11 +266,15 @@ class _Inspector:
         return replace(group, nearest=node.node, failed=failed)
 
     def _nearest(self, counts: NDArray[np.int64], everything: bool) -> tuple[JudgedNode, ...]:
-        """Return rejected nodes, the nearest first; of many equally near the first are compared."""
+        """Return rejected nodes, the nearest first; so many are compared, or as there is patience for."""
         by_reasons = np.lexsort((self.judgement.reasons(), counts))
         order = [at for at in by_reasons.tolist() if counts[at]]
         compared = order if everything else order[:MAX_COMPARED]
-        judged = [(self._node(at), at) for at in compared]
+        judged: list[tuple[JudgedNode, int]] = []
+        for at in compared:
+            if judged and self.patience.is_over():
+                break
+            judged.append((self._node(at), at))
         judged.sort(key=lambda pair: (len(pair[0].rejected), pair[0].shortage, pair[1]))
         kept = judged if everything else judged[:SHOWN]
         return tuple(node for node, _ in kept)
@@ -316,7 +329,7 @@ class _Inspector:
                 found.setdefault(each.rule, node)
         for name, column in self.judgement.columns.items():
             rejects = np.flatnonzero(column.ids)
-            if name not in found and len(rejects):
+            if name not in found and len(rejects) and not self.patience.is_over():
                 found[name] = self._node(int(rejects[np.argmin(counts[rejects])]))
         return {rule.name: found[rule.name] for rule in self.rules if rule.name in found}
 
@@ -342,7 +355,7 @@ class _Inspector:
             row = self.snapshot.row_of(node)
             assert row is not None
             rule = next(rule for rule in self.rules if rule.name == rejected.rule)
-            finder = CureFinder(World.of(self.pod, self._around(row)))
+            finder = CureFinder(World.of(self.pod, self._around(row)), self.patience)
             atoms = [atom for failed in rejected.failed for atom in failed.atoms]
             reads = CARD_READS if rule.name == DEVICES else self.traces.reads(rule.name)
             known[key] = finder.cures(rule, row, atoms, reads)
@@ -354,12 +367,12 @@ class _Inspector:
         # Of a node that nothing rejects there is nothing to change.
         if row is None or not cures or not all(cures):
             return
-        finder = CureFinder(World.of(self.pod, self._around(row)))
+        finder = CureFinder(World.of(self.pod, self._around(row)), self.patience)
         tried: set[tuple[Step, ...]] = set()
         for kind in Kind:
             chosen = [next((cure for cure in each if cure.kind is kind), each[0]) for each in cures]
             steps = tuple(dict.fromkeys(step for cure in chosen for step in cure.steps))
-            if steps not in tried and finder.passes(self.rules, row, steps):
+            if steps not in tried and not self.patience.is_over() and finder.passes(self.rules, row, steps):
                 yield Fit(node, steps)
             tried.add(steps)
 

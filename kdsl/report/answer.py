@@ -15,6 +15,7 @@ from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.explain.cards import count_refused
 from kdsl.explain.explanation import Explanation
 from kdsl.explain.findings import SHOWN, Findings, Group, JudgedNode, Rejected
+from kdsl.explain.patience import SECONDS
 from kdsl.explain.placement import Placement
 from kdsl.explain.trace import Failed
 from kdsl.hooks.status import Code, Status
@@ -153,12 +154,14 @@ def _help(findings: Findings | None, most: int | None) -> list[str]:
         return []
     fits = [f"it fits on {fit.node} with {steps_text(fit.steps)}" for fit in findings.fits[:most]]
     is_stuck = findings.total > 0 and not findings.passing
+    told = f"given up after {SECONDS} s: not all nodes were compared, or not all changes were tried"
+    given_up = [told] if findings.unfinished else []
     if fits or not is_stuck:
-        return fits
+        return [*fits, *given_up]
     cures = [
         f"{each.rule} passes on {each.node} with {steps_text(each.steps)}" for each in findings.cures[:most]
     ]
-    return ["no small change was found that makes it fit", *cures]
+    return ["no small change was found that makes it fit", *cures, *given_up]
 
 
 # ---- who stands in the way -------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ def _findings(findings: Findings, printer: AtomPrinter) -> dict[str, Json]:
         "passing": findings.passing,
         "never": findings.never,
         "errors": findings.errors,
+        "unfinished": findings.unfinished,
         "rules": list(findings.rules),
         "reasons": [_group(group, printer) for group in findings.groups],
         "nearest": [_node(node, printer) for node in findings.nodes],

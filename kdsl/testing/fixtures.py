@@ -144,7 +144,7 @@ def read_fixtures(place: Place | None, folder: Path, found: list[Diagnostic]) ->
         known = len(found)
         add = _add_recorded if is_cycle(pattern.text) else _add_manifests
         add(pattern, folder, fixtures, found)
-        fixtures.whole = fixtures.whole and len(found) == known
+        fixtures.whole = fixtures.whole and not has_errors(found[known:])
     for kind in Kind:
         written = place.get(kind)
         if written is not None:

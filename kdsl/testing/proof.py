@@ -49,10 +49,14 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What a property was tried on: the number of generated pods, and the conditions that they met."""
+    """What a property was tried on: the number of generated pods, and the conditions that they met.
+
+    `unfinished`: it took so long that fewer were tried than should be.
+    """
 
     tried: int
     conditions: tuple[Condition, ...]
+    unfinished: bool = False
 
     @property
     def open(self) -> tuple[Condition, ...]:
@@ -86,7 +90,7 @@ class Sightings:
 
         return watched
 
-    def proof(self, tried: int, points: Iterable[Point]) -> Proof:
+    def proof(self, tried: int, points: Iterable[Point], *, unfinished: bool) -> Proof:
         """Return what was seen of some conditions."""
         counts = self.counts
         conditions = (
@@ -94,7 +98,7 @@ class Sightings:
             for point in points
             if point.key in self.compiled
         )
-        return Proof(tried, tuple(conditions))
+        return Proof(tried, tuple(conditions), unfinished)
 
 
 def parts_of(kind: LawKind, profiles: Iterable[CheckedProfile]) -> list[object]:

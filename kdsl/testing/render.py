@@ -13,6 +13,7 @@ from kdsl.report.tables import plural
 from kdsl.testing.mismatch import Mismatch
 from kdsl.testing.proof import Condition
 from kdsl.testing.running import CaseOutcome, CaseResult
+from kdsl.testing.search import SECONDS
 
 API_VERSION = "kdsl.dev/v1"
 
@@ -81,13 +82,18 @@ def unproven_lines(result: CaseResult) -> Iterator[str]:
     assert proof is not None
     total = plural(len(proof.conditions), "condition")
     seed = "" if result.allowed else ", or say `unproven: REASON`"
-    yield f"unproven: {plural(proof.tried, 'case')} did not show all values of {total}"
+    if proof.unfinished:
+        yield f"unproven: given up after {SECONDS} s and {plural(proof.tried, 'case')}"
+    if proof.open:
+        yield f"unproven: {plural(proof.tried, 'case')} did not show all values of {total}"
     for each in proof.open:
         point = each.point
         yield f"- {_never(each)}  {point.rule}: {point.what}  {point.span}"
         yield f"    {each.text}"
     if result.allowed:
         yield f"allowed: {result.allowed}"
+    elif proof.unfinished:
+        yield f"help: make the rules cheaper, or try fewer and smaller clusters with `forall`{seed}"
     else:
         wanted = "make it so" if len(proof.open) == 1 else "make them so"
         yield f"help: add nodes, pods or objects to the fixtures that {wanted}: they are tried first{seed}"
@@ -140,6 +146,7 @@ def _case_document(result: CaseResult) -> dict[str, Json]:
     if result.proof is not None:
         document["proof"] = {
             "tried": result.proof.tried,
+            "unfinished": result.proof.unfinished,
             "allowed": result.allowed,
             "conditions": [_condition_document(each) for each in result.proof.conditions],
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -12,6 +12,7 @@ from kdsl.base.span import Span
 from kdsl.check.model import RuleSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
+from kdsl.explain.patience import Patience
 from kdsl.hooks.status import Status
 from kdsl.plan.scalar.probe import Probe
 from kdsl.report.decisions import decision_document
@@ -22,13 +23,15 @@ from kdsl.testing.expected_faults import unexpected_faults
 from kdsl.testing.mismatch import Mismatch, differs, shown
 from kdsl.testing.proof import Proof, Sightings
 from kdsl.testing.recorded import Recorded
-from kdsl.testing.search import Pair, search
+from kdsl.testing.search import SECONDS, Pair, search
 from kdsl.testing.session import Session
 from kdsl.testing.subject import Checked
 
 
 class CaseOutcome(StrEnum):
-    """What a case came to. A property is unproven where some condition never was true, or never false."""
+    """What a case came to. A property is unproven where some condition never was true, or never false, and
+    where it took too long.
+    """
 
     PASSED = "passed"
     FAILED = "failed"
@@ -49,7 +52,7 @@ class CaseResult:
         """What is said of the case: a property that no world broke may still be unproven."""
         if self.mismatches:
             return CaseOutcome.FAILED
-        if self.proof is not None and self.proof.open:
+        if self.proof is not None and (self.proof.open or self.proof.unfinished):
             return CaseOutcome.UNPROVEN
         return CaseOutcome.PASSED
 
@@ -64,15 +67,20 @@ class CaseResult:
         return self.outcome is CaseOutcome.PASSED or bool(self.allowed)
 
 
+def _begin() -> Patience:
+    return Patience(seconds=SECONDS)
+
+
 @dataclass(slots=True)
 class Runner:
-    """Runs cases, each profile compiled once; `seed` is that of properties.
+    """Runs cases, each profile compiled once; `seed` is that of properties, `begin` how long each is tried.
 
     A `probe` watches the rules in all cases but properties: what they see by chance, nobody expected.
     """
 
     seed: int = 0
     probe: Probe | None = None
+    begin: Callable[[], Patience] = _begin
     _sessions: dict[tuple[int, str, bool], tuple[RuleSet, Session]] = field(default_factory=dict)
 
     def run(self, test: RuleTest, case: Case) -> CaseResult:
@@ -168,7 +176,8 @@ class Runner:
             )
             for name in case.law.profiles
         }
-        found = search(case, checked.rules, test.loaded.program.files, sessions, sightings, self.seed)
+        files = test.loaded.program.files
+        found = search(case, checked.rules, files, sessions, sightings, self.seed, self.begin())
         example = found.counterexample
         if example is None:
             return CaseResult(test, case, proof=found.proof)

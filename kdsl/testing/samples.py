@@ -1,10 +1,16 @@
-"""Texts that regular expressions match: a small one for each pattern."""
+"""Texts that regular expressions match: a small one for each pattern.
+
+Whether it does is asked of the engine that runs the rules: another one would read some patterns otherwise,
+and one that backtracks may never answer.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from typing import Final
+
+from kdsl.plan.patterns import PatternError, compile_pattern
 
 _CLASSES: Final = {"d": "0", "w": "a", "s": " ", "D": "a", "W": "-", "S": "a"}
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "", "B": "", "A": "", "z": ""}
@@ -18,9 +24,13 @@ def example(pattern: str) -> str | None:
     """Return a text that a pattern matches; None where none was found."""
     try:
         text = _Reader(pattern).alternatives(0)
-        return text if re.search(pattern, text) else None
-    except (re.error, IndexError, ValueError, OverflowError):
+        return text if compile_pattern(pattern).matches(text, _free) else None
+    except (PatternError, re.error, IndexError, ValueError, OverflowError):
         return None
+
+
+def _free(steps: int) -> None:
+    """Let steps be taken: of patterns and texts that are this small they are few."""
 
 
 @dataclass(slots=True)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from random import Random
 from typing import Final
 
 from kdsl.check.model import CheckedProfile, RuleSet
 from kdsl.cluster.kinds import CatalogObject
 from kdsl.cycle.decision import Decision
+from kdsl.explain.patience import Patience
 from kdsl.lang.tree import File
 from kdsl.testing.cases import Law, LawKind, PropertyCase
 from kdsl.testing.coverage import Key, Point
@@ -23,6 +25,8 @@ from kdsl.testing.session import Session
 from kdsl.testing.vocabulary import Vocabulary
 from kdsl.testing.world import World, shrink
 
+SECONDS: Final = 60
+"""So long a law is tried at most. It takes rules that spend their budgets: each decision is seconds then."""
 _PODS_PER_CLUSTER: Final = 10
 _OTHER_PARALLELISM: Final = 3
 _TRIES: Final = 2500
@@ -69,8 +73,9 @@ def search(
     sessions: Mapping[str, Pair],
     sightings: Sightings,
     seed: int,
+    patience: Patience,
 ) -> Finding:
-    """Try a law on generated worlds, until one breaks it or enough was seen.
+    """Try a law on generated worlds, until one breaks it, enough was seen, or there is no patience left.
 
     `files` hold the rules; `sightings` watch the `sessions` of the law's profiles.
     """
@@ -85,7 +90,7 @@ def search(
     generator = Generator(words, [focus, *each], case.fixtures, random)
     points = conditions_of(parts, files)
     owners = {key: at for at, part in enumerate(parts, start=1) for key in keys_of(part)}
-    return _Search(case, trial, generator, random, sightings, points, owners).run()
+    return _Search(case, trial, generator, random, sightings, points, owners, patience).run()
 
 
 def _read_by(profiles: Sequence[CheckedProfile]) -> list[object]:
@@ -119,6 +124,7 @@ class _Search:
     sightings: Sightings
     points: Sequence[Point]
     owners: Mapping[Key, int]
+    patience: Patience
     parents: dict[Outcome, World] = field(default_factory=dict)
     again: dict[Outcome, World] = field(default_factory=dict)
     tried: int = 0
@@ -126,19 +132,23 @@ class _Search:
 
     def run(self) -> Finding:
         found = self._given_worlds() or self._random_worlds() or self._guided_worlds() or self._neighbours()
-        if found is None and not self.trial.any_feasible:
+        unfinished = self.patience.ran_out and found is None
+        if found is None and not self.trial.any_feasible and not unfinished:
             profile = self.trial.law.profiles[0]
             text = f"no generated pod fits on any generated node under `{profile}`: nothing was tested"
             found = Counterexample(text)
-        return Finding(found, self.sightings.proof(self.tried, self.points))
+        return Finding(found, self.sightings.proof(self.tried, self.points, unfinished=unfinished))
 
     def _given_worlds(self) -> Counterexample | None:
-        found = (self._try(world) for world in self.generator.given())
+        given = takewhile(self._goes_on, self.generator.given())
+        found = (self._try(world) for world in given)
         return next((each for each in found if each is not None), None)
 
     def _random_worlds(self) -> Counterexample | None:
         base = World()
         for number in range(self.case.pods):
+            if self.patience.is_over():
+                break
             if number % _PODS_PER_CLUSTER == 0:
                 base = self.generator.world(self.case.cluster_size)
             found = self._try(World(self.generator.pod(), base.nodes, base.bound, base.objects))
@@ -152,7 +162,7 @@ class _Search:
         for _ in range(_TRIES):
             missing = self._missing()
             self._opposites = [(key, not value) for key, value in missing]
-            if not missing or in_vain == _IN_VAIN or not self.parents:
+            if not missing or in_vain == _IN_VAIN or not self.parents or self.patience.is_over():
                 break
             known = len(self.parents)
             found = self._try(self._next(missing))
@@ -163,10 +173,16 @@ class _Search:
 
     def _neighbours(self) -> Counterexample | None:
         for _ in range(_AROUND if self.parents else 0):
+            if self.patience.is_over():
+                break
             found = self._try(self.generator.changed(self._any_parent()))
             if found is not None:
                 return found
         return None
+
+    def _goes_on(self, world: World) -> bool:
+        """Tell whether there is patience left for a world; one is tried in any case."""
+        return not self.tried or not self.patience.is_over()
 
     def _missing(self) -> list[Outcome]:
         return [
@@ -219,7 +235,11 @@ class _Search:
 
     def _counterexample(self, world: World) -> Counterexample:
         trial = self.trial
-        small = shrink(world, lambda each: bool(each.nodes) and bool(trial.violation(each)))
+
+        def breaks(smaller: World) -> bool:
+            return not self.patience.is_over() and bool(smaller.nodes) and bool(trial.violation(smaller))
+
+        small = shrink(world, breaks)
         return Counterexample(trial.violation(small) or "", small)
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from tests.cli.command_line import Ended, kdsl
+
+T = TypeVar("T")
 
 TEAMS = """kdsl 1
 package teams
@@ -58,9 +62,14 @@ def write(path: Path, text: str) -> Path:
 
 def ended(*args: str | Path, stdin: str | None = None) -> Ended:
     """Run a command, which has to end: one that waits for what never comes fails the test."""
-    results: list[Ended] = []
-    thread = threading.Thread(target=lambda: results.append(kdsl(*map(str, args), stdin=stdin)), daemon=True)
+    return soon(lambda: kdsl(*map(str, args), stdin=stdin), f"`kdsl {' '.join(map(str, args))}`")
+
+
+def soon(run: Callable[[], T], what: str = "it") -> T:
+    """Return what comes of something that has to end."""
+    results: list[T] = []
+    thread = threading.Thread(target=lambda: results.append(run()), daemon=True)
     thread.start()
     thread.join(LONGEST_WAIT)
-    assert results, f"`kdsl {' '.join(map(str, args))}` hangs"
+    assert results, f"{what} hangs"
     return results[0]

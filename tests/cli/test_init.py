@@ -105,3 +105,16 @@ def test_a_file_in_the_place_of_a_folder(tmp_path: Path, place: str) -> None:
     result = kdsl("init", str(tmp_path / "start" if place else target))
     assert result.exit_code == 2
     assert str(target) in result.stderr and target.read_text() == "x"
+
+
+@pytest.mark.parametrize("name", [".github", ".github/workflows", "rules"])
+def test_nothing_is_written_through_a_link_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    link = tmp_path / "here" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(outside)
+    result = kdsl("init", str(tmp_path / "here"))
+    assert result.exit_code == 2
+    assert f"by way of `{link}`: it is a link that leads out of the folder" in result.stderr
+    assert not list(outside.iterdir())

@@ -16,6 +16,8 @@ from kdsl.live.file_watch import FileWatch
 from kdsl.live.reloading import Loaded, Reloader
 from kdsl.reload import Reloaded, load_scheduler
 
+from tests.attacks.layouts import soon
+
 RULES = """kdsl 1
 package mine
 queue First {{ order by pod.queuedAt }}
@@ -145,3 +147,47 @@ def test_what_is_the_same_is_no_change(tmp_path: Path) -> None:
     assert watch.has_changed() and not watch.has_changed()
     (tmp_path / "c.kdsl").write_text("1")
     assert watch.has_changed()
+
+
+def _is_kdsl(name: str) -> bool:
+    return name.endswith(".kdsl")
+
+
+def _watch(folder: Path) -> FileWatch:
+    """Make a watch that has to come to an end."""
+    return soon(lambda: FileWatch(lambda: [folder], _is_kdsl))
+
+
+def test_a_folder_is_looked_through_once_whatever_leads_there(tmp_path: Path) -> None:
+    here = tmp_path
+    for _ in range(24):
+        (here / "h").mkdir()
+        for link in "ab":
+            (here / link).symlink_to("h")
+        here = here / "h"
+    (here / "deep.kdsl").write_text("1")
+    watch = _watch(tmp_path)
+    assert not watch.has_changed()
+    (here / "deep.kdsl").write_text("2!")
+    assert watch.has_changed() and not watch.has_changed()
+
+
+def test_nothing_waits_for_a_pipe_in_a_folder(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.kdsl")
+    # Somebody writes to it who never writes: with a reader that waits it would be for ever.
+    kept = os.open(tmp_path / "a.kdsl", os.O_RDWR)
+    try:
+        watch = _watch(tmp_path)
+        assert not watch.has_changed()
+    finally:
+        os.close(kept)
+
+
+def test_a_link_out_of_the_folder_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "secret").write_text("1")
+    watch = _watch(tmp_path / "rules")
+    (tmp_path / "rules" / "a.kdsl").symlink_to("../secret")
+    assert watch.has_changed(), "whoever loads the files has something to say"
+    (tmp_path / "secret").write_text("22")
+    assert not watch.has_changed()

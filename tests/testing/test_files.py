@@ -335,3 +335,14 @@ def test_cards_need_devices_and_containers(tmp_path: Path) -> None:
     (wrong,) = read_suite([path]).diagnostics
     assert wrong.title == "there is no container `side` in this case"
     assert wrong.help == ("containers here: main",)
+
+
+def test_a_fixture_with_a_warning_leaves_no_unknown_name_unsaid(tmp_path: Path) -> None:
+    node = "{apiVersion: v1, kind: Node, metadata: {name: n}, spec: {podCIDRz: x}}"
+    (tmp_path / "c.yaml").write_text(f"{node}\n")
+    body = (
+        "predicate: Cards\nfixtures: {from: [c.yaml]}\ntests: [{name: t, pod: d/p, expect: {feasible: []}}]\n"
+    )
+    suite = _suite(tmp_path, body)
+    assert suite.is_broken
+    assert [each.code for each in suite.diagnostics] == [TestCode.BAD_FIXTURE, TestCode.UNKNOWN_FIXTURE]

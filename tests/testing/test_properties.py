@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
 
 import pytest
+from kdsl.explain.patience import Patience
 from kdsl.report.diagnostics import render
 from kdsl.testing.render import results_document, results_junit, results_text
-from kdsl.testing.running import CaseOutcome, CaseResult
+from kdsl.testing.running import CaseOutcome, CaseResult, Runner
+from kdsl.testing.search import SECONDS
 from kdsl.testing.suite import read_suite, run_suite
 
 from tests.cli.command_line import kdsl
@@ -207,3 +210,27 @@ def test_equal_seeds_give_equal_searches(tmp_path: Path) -> None:
     assert results_text([runs[0]]) == results_text([runs[1]])
     assert runs[0].proof is not None and runs[1].proof is not None
     assert runs[0].proof.tried == runs[1].proof.tried
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(3, 25), (100, 1)])
+def test_a_law_is_not_tried_for_ever(tmp_path: Path, seconds: int, most: int) -> None:
+    """Between two looks at the watch so many seconds go by: a minute is soon over."""
+    statements = f'{FALSE["label"]} || true else "no"'
+    assert _run(tmp_path, statements, "feasible(lax) subsetOf feasible(strict)").proof is not None
+    suite = read_suite([tmp_path / "a.test.yaml"])
+    (test,) = suite.tests
+    runner = Runner(begin=lambda: Patience(count(step=seconds * 10**9).__next__, SECONDS))
+    result = runner.run(test, test.cases[0])
+    assert result.outcome is CaseOutcome.UNPROVEN and not result.passed
+    assert result.proof is not None and result.proof.unfinished and 0 <= result.proof.tried <= most
+    assert f"unproven: given up after {SECONDS} s and " in results_text([result])
+    assert results_document([result], 0)["cases"][0]["proof"]["unfinished"] is True  # type: ignore[index,call-overload]
+
+
+def test_a_counterexample_is_told_though_there_is_no_time_to_make_it_small(tmp_path: Path) -> None:
+    watch = Patience(iter([0, *[0] * 5, *[10**18] * 10**6]).__next__)
+    statements = 'require false else "no"'
+    _run(tmp_path, statements, "feasible(lax) subsetOf feasible(strict)")
+    (test,) = read_suite([tmp_path / "a.test.yaml"]).tests
+    result = Runner(begin=lambda: watch).run(test, test.cases[0])
+    assert result.outcome is CaseOutcome.FAILED
