@@ -21,12 +21,13 @@ _NO_PROTOBUF: Final = (
     "the sandbox reads JSON and YAML, no protobuf, which `kubectl create KIND` sends: add "
     "`--dry-run=client -o yaml | kubectl apply -f -`"
 )
+_PART_GROUPS: Final = {"Eviction": "policy", "Scale": "autoscaling"}
 
 
 def read_object(call: Call, is_strict: bool, validation: str) -> tuple[Json, tuple[str, ...]]:
     """Return the object of a body without kind and API version, and the warnings about its fields."""
     resource = call.resource
-    value, repeated = _parse(call, resource.kind, is_strict)
+    value, repeated = _parse(call, resource.kind, is_strict or validation == "Warn")
     kind = value.get("kind", resource.kind)
     if kind != resource.kind:
         version = value.get("apiVersion", resource.api_version).rsplit("/", maxsplit=1)[-1]
@@ -58,6 +59,13 @@ def conform(resource: Resource, value: Json) -> tuple[Json, list[str]]:
 def read_part(call: Call, kind: str) -> Json:
     """Return the object that is posted to a subresource: a Binding, an Eviction, a Scale."""
     value, _ = _parse(call, kind, False)
+    given, group = value.get("kind", kind), _PART_GROUPS.get(kind, "core")
+    if given != kind:
+        version = value.get("apiVersion", "v1").rpartition("/")[2]
+        raise bad_request(
+            f'{given} in version "{version}" cannot be handled as a {kind}: converting '
+            f"({version}.{given}) to ({group}.{kind}): unknown conversion"
+        )
     found = clean(value, schema_named(kind), Complaints(), "v1")
     found.setdefault("metadata", {})
     return found
