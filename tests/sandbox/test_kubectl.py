@@ -167,6 +167,10 @@ def test_nodes_are_cordoned_tainted_and_labelled(kubectl: Kubectl) -> None:
     assert "unschedulable" not in found["spec"]
     assert found["spec"]["taints"] == [{"key": "a", "value": "b", "effect": "NoSchedule"}]
     assert found["metadata"]["labels"]["zone"] == "b"
+    kubectl.run("taint", "node", "n1", "c=d:NoSchedule")
+    kubectl.run("taint", "node", "n1", "a-")
+    found = json.loads(kubectl.run("get", "node", "n1", "-o", "json"))
+    assert [taint["key"] for taint in found["spec"]["taints"]] == ["c"]
 
 
 def test_a_deployment_is_scaled_and_pods_are_deleted(kubectl: Kubectl) -> None:
