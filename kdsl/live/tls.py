@@ -87,6 +87,8 @@ class Tls:
         # Not `create_default_context`: newer Pythons make it refuse authorities as clusters have them.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
+        # As kubectl has it: what the authority holds is trusted, be it no root itself.
+        context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
         if self._trust.is_blind:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

@@ -47,12 +47,23 @@ class Api:
     watches: Watches
     requests: int = 0
 
-    def identify(self, authorization: str) -> User:
-        """Return who sends a request; 401 where its token is not known."""
+    def identify(self, authorization: str, other: str = "", groups: str = "") -> User:
+        """Return who sends a request: whose token it is, or as which `other` one that user wants to act.
+
+        401 where the token is not known, 403 where somebody may not act as somebody else.
+        """
         user = self.tokens.identify(authorization)
         if user is None:
             raise ApiError(status(401, "Unauthorized", "Unauthorized"), 401)
-        return user
+        if not other:
+            return user
+        if not self.rights.allows(user, Ask("impersonate", "", "users", name=other)):
+            why = (
+                f'User "{user.name}" cannot impersonate resource "users" in API group "" at the cluster scope'
+            )
+            message = f'users "{other}" is forbidden: {why}'
+            raise ApiError(status(403, message, "Forbidden", {"name": other, "kind": "users"}), 403)
+        return User(other, (*filter(None, groups.split(",")), "system:authenticated"))
 
     async def answer(
         self, user: User, method: str, path: str, raw_query: bytes, headers: Mapping[str, str], body: bytes

@@ -7,32 +7,47 @@ from typing import Final
 from kdsl.sandbox.call import Call, Reply, World
 from kdsl.sandbox.errors import ApiError, Json, bad_request, conflict, not_found, precondition, status
 from kdsl.sandbox.objects_in import read_part
-from kdsl.sandbox.resources import PODS
+from kdsl.sandbox.parameters import write_options
+from kdsl.sandbox.resources import NODES, PODS
 from kdsl.sandbox.store import Version
 
+_PLACES: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _BOUND: Final = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}'
 
 
 def bind(world: World, call: Call) -> Reply:
     """Answer a POST of a Binding, to the pod's subresource or to the collection `bindings`."""
+    options = write_options(call, "CreateOptions")
     binding = read_part(call, "Binding")
     metadata = binding["metadata"]
+    if metadata.get("namespace", call.namespace) != call.namespace:
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if not call.subresource:
+        metadata.pop("uid", None)  # a new object brings none, and to the collection this is one
     name = metadata.get("name", "")
     if call.subresource and name != call.name:
         raise bad_request("name in URL does not match name in Binding object")
-    target = binding.get("target", {})
-    if target.get("kind", "Node") not in ("Node", ""):
-        supported = 'supported values: "Node", "<empty>"'
-        message = f'target.kind: Unsupported value: "{target["kind"]}": {supported}'
-        raise ApiError(status(500, message), 500)
-    if not target.get("name"):
-        raise ApiError(status(500, "target.name: Required value"), 500)
+    _check_target(binding.get("target", {}))
     version = world.store.get(PODS, (call.namespace, name))
     if version is None:
         raise not_found(PODS, name)
     _check_preconditions(version, metadata)
-    bind_version(world, version, target["name"], metadata)
+    bind_version(world, version, binding["target"]["name"], metadata, is_dry=options.is_dry)
     return Reply(201, _BOUND)
+
+
+def _check_target(target: Json) -> None:
+    wrong: list[str] = []
+    if target.get("kind", "Node") not in ("Node", ""):
+        supported = 'supported values: "Node", "<empty>"'
+        wrong.append(f'target.kind: Unsupported value: "{target["kind"]}": {supported}')
+    if not target.get("name"):
+        wrong.append("target.name: Required value")
+    if wrong:
+        message = wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]"
+        raise ApiError(status(500, message), 500)
 
 
 def _check_preconditions(version: Version, metadata: Json) -> None:
@@ -43,8 +58,18 @@ def _check_preconditions(version: Version, metadata: Json) -> None:
         raise precondition(PODS, version.key, "ResourceVersion", number, str(version.number))
 
 
-def bind_version(world: World, version: Version, node: str, metadata: Json) -> Version:
-    """Bind a pod; 409 where its state does not allow it. Labels and annotations are merged into the pod's."""
+def bind_version(world: World, version: Version, node: str, metadata: Json, *, is_dry: bool = False) -> None:
+    """Bind a pod, or with `is_dry` see whether it could be; 409 where its state does not allow it."""
+    body = _bound(world, version, node, metadata)
+    if not is_dry:
+        world.store.write(PODS, version.key, body)
+
+
+def _bound(world: World, version: Version, node: str, metadata: Json) -> Json:
+    """Return a pod as it is once it is bound; 409 where its state does not allow it.
+
+    Labels and annotations are merged into the pod's, and so are the labels of the node's zone and region.
+    """
     body = version.body()
     spec, name = body["spec"], version.key[1]
     if "deletionTimestamp" in body["metadata"]:
@@ -53,9 +78,10 @@ def bind_version(world: World, version: Version, node: str, metadata: Json) -> V
         raise _refused(name, f'pod {name} is already assigned to node "{spec["nodeName"]}"')
     if spec.get("schedulingGates"):
         raise _refused(name, f"pod {name} has non-empty .spec.schedulingGates")
+    given = {**metadata, "labels": {**metadata.get("labels", {}), **_places(world, node)}}
     for part in ("labels", "annotations"):
-        if metadata.get(part):
-            body["metadata"].setdefault(part, {}).update(metadata[part])
+        if given.get(part):
+            body["metadata"].setdefault(part, {}).update(given[part])
     spec["nodeName"] = node
     status_now = body["status"]
     status_now.pop("nominatedNodeName", None)
@@ -66,7 +92,14 @@ def bind_version(world: World, version: Version, node: str, metadata: Json) -> V
         "lastTransitionTime": world.chance.stamp(),
     }
     set_condition(status_now, condition)
-    return world.store.write(PODS, version.key, body)
+    return body
+
+
+def _places(world: World, node: str) -> Json:
+    """Return the labels that admission copies from a node; of one that is not there none."""
+    version = world.store.get(NODES, ("", node))
+    labels = {} if version is None else version.labels
+    return {name: labels[name] for name in _PLACES if name in labels}
 
 
 def set_condition(status_now: Json, condition: Json) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from kdsl.sandbox.addresses import give_address
 from kdsl.sandbox.admission import admit_create, admit_namespace, finish_pod, pod_warnings
 from kdsl.sandbox.call import Call, Reply, World, document, whole, whole_body
 from kdsl.sandbox.defaults import apply_defaults
 from kdsl.sandbox.errors import ApiError, Causes, Json, bad_request, exists, invalid
 from kdsl.sandbox.objects_in import read_object
 from kdsl.sandbox.parameters import WriteOptions, write_options
-from kdsl.sandbox.resources import PODS, Resource
+from kdsl.sandbox.resources import PODS, SERVICES, Resource
 from kdsl.sandbox.store import Version, in_order
 from kdsl.sandbox.validation import check_object
 
@@ -70,6 +71,8 @@ def complete(world: World, resource: Resource, namespace: str, body: Json) -> No
     apply_defaults(resource, body)
     if resource is PODS:
         finish_pod(body, world.chance)
+    elif resource is SERVICES:
+        give_address(world, body)
     elif resource.plural == "persistentvolumes":
         body["status"]["lastPhaseTransitionTime"] = world.chance.stamp()
     causes = check_object(resource, body)

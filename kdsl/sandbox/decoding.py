@@ -22,6 +22,8 @@ from kdsl.sandbox.store import decode
 MAX_BODY: Final = 3 * 1024 * 1024
 """The largest body in bytes that the API takes."""
 
+_SHOWN: Final = 30
+"""Bytes of a body that is no JSON which an error quotes."""
 _QUANTITY_ERROR: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
@@ -71,6 +73,55 @@ def parse_body(data: bytes, is_yaml: bool, kind: str, is_strict: bool) -> tuple[
         return _parse_strict(data, kind, []), []
 
 
+def parse_patch(data: bytes, kind: type, go_type: str) -> Any:
+    """Return the value of a JSON or merge patch; 400 where it is none."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise bad_request(f"error decoding patch: {json_error(error)}") from None
+    if not isinstance(value, kind):
+        found = _GO_KINDS.get(type(value), "null")
+        raise bad_request(
+            f"error decoding patch: json: cannot unmarshal {found} into Go value of type {go_type}"
+        )
+    return value
+
+
+def json_error(error: Exception) -> str:
+    """Return what Go says of a text that is no JSON."""
+    if not isinstance(error, json.JSONDecodeError):
+        return f"invalid character: {error}"
+    place, text = error.pos, error.doc
+    if place >= len(text.rstrip()) or "Unterminated string" in error.msg:
+        return "unexpected end of JSON input"
+    where = next((words for start, words in _PLACES if error.msg.startswith(start)), "")
+    if where == _AFTER:
+        opened = text.rfind("{", 0, place) > text.rfind("[", 0, place)
+        where = "after object key:value pair" if opened else "after array element"
+    return f"invalid character '{text[place]}' {where or error.msg}"
+
+
+_AFTER: Final = "after"
+_PLACES: Final = (
+    ("Expecting property name", "looking for beginning of object key string"),
+    ("Expecting value", "looking for beginning of value"),
+    ("Expecting ':' delimiter", "after object key"),
+    ("Expecting ',' delimiter", _AFTER),
+    ("Extra data", "after top-level value"),
+    ("Invalid control character", "in string literal"),
+    ("Invalid \\escape", "in string escape code"),
+)
+
+
+def _summary(data: bytes) -> str:
+    """Return the beginning of a body, as the server quotes it."""
+    if not data:
+        return "<empty>"
+    rest = " ..." if len(data) > _SHOWN else ""
+    head = data[:_SHOWN]
+    return (head.decode("utf-8", "replace") if data[:1] == b"{" else head.hex()) + rest
+
+
 def _parse_yaml(data: bytes, kind: str) -> Any:
     try:
         return yaml.load(data, _Loader)
@@ -104,10 +155,7 @@ def _parse_strict(data: bytes, kind: str, repeated: list[str]) -> Any:
     try:
         value = json.loads(data, object_pairs_hook=check)
     except (ValueError, RecursionError) as error:
-        text = data.decode("utf-8", "replace")
-        ending = str(error).startswith("Expecting") and getattr(error, "pos", 0) >= len(text.rstrip())
-        why = "unexpected end of JSON input" if ending else f"invalid character: {error}"
-        what = f"couldn't get version/kind; json parse error: {why} ({text[:200]})"
+        what = f"couldn't get version/kind; json parse error: {json_error(error)} ({_summary(data)})"
         raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {what}") from None
     _name_repeated(value, "", dict.fromkeys(pairs_of), repeated)
     return value

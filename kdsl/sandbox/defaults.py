@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Final
 
 from kdsl.sandbox.errors import Json
 from kdsl.sandbox.pod_defaults import default_pod_spec
 from kdsl.sandbox.resources import Resource
+
+_JOB: Final = "batch.kubernetes.io/"
 
 
 def apply_defaults(resource: Resource, body: Json) -> None:
@@ -74,8 +77,8 @@ def _service(body: Json) -> None:
     spec.setdefault("type", "ClusterIP")
     spec.setdefault("sessionAffinity", "None")
     if spec["type"] != "ExternalName":
-        spec.setdefault("clusterIP", "None")
-        spec.setdefault("clusterIPs", [spec["clusterIP"]])
+        if spec.get("clusterIP"):
+            spec.setdefault("clusterIPs", [spec["clusterIP"]])
         spec.setdefault("ipFamilies", ["IPv4"])
         spec.setdefault("ipFamilyPolicy", "SingleStack")
         spec.setdefault("internalTrafficPolicy", "Cluster")
@@ -83,6 +86,50 @@ def _service(body: Json) -> None:
         port.setdefault("protocol", "TCP")
         port.setdefault("targetPort", port.get("port"))
     body.setdefault("status", {}).setdefault("loadBalancer", {})
+
+
+def _daemon_set(body: Json) -> None:
+    _template(body)
+    spec = body["spec"]
+    spec.setdefault("revisionHistoryLimit", 10)
+    strategy = spec.setdefault("updateStrategy", {})
+    if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        rolling.setdefault("maxUnavailable", 1)
+        rolling.setdefault("maxSurge", 0)
+    marks = body["metadata"].setdefault("annotations", {})
+    marks.setdefault("deprecated.daemonset.template.generation", "1")
+    status = body.setdefault("status", {})
+    for name in ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"):
+        status.setdefault(name, 0)
+
+
+def _controller(body: Json) -> None:
+    _replicated(body)
+    spec = body["spec"]
+    labels = spec["template"]["metadata"].get("labels")
+    if labels:
+        spec.setdefault("selector", dict(labels))
+        body["metadata"].setdefault("labels", dict(labels))
+
+
+def _secret(body: Json) -> None:
+    body.setdefault("type", "Opaque")
+    texts = body.pop("stringData", {})
+    if texts:
+        data = body.setdefault("data", {})
+        data.update({name: b64encode(text.encode()).decode() for name, text in texts.items()})
+
+
+def _limit_range(body: Json) -> None:
+    for limit in body.get("spec", {}).get("limits", ()):
+        if limit.get("type") != "Container":
+            continue
+        defaults = {**limit.get("max", {}), **limit.get("default", {})}
+        requests = {**limit.get("min", {}), **defaults, **limit.get("defaultRequest", {})}
+        for name, amounts in (("default", defaults), ("defaultRequest", requests)):
+            if amounts:
+                limit[name] = amounts
 
 
 def _template(body: Json) -> None:
@@ -115,6 +162,9 @@ def _stateful_set(body: Json) -> None:
     _replicated(body)
     body["spec"].setdefault("podManagementPolicy", "OrderedReady")
     body["spec"].setdefault("revisionHistoryLimit", 10)
+    kept = body["spec"].setdefault("persistentVolumeClaimRetentionPolicy", {})
+    for name in ("whenDeleted", "whenScaled"):
+        kept.setdefault(name, "Retain")
     strategy = body["spec"].setdefault("updateStrategy", {})
     if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
         strategy.setdefault("rollingUpdate", {}).setdefault("partition", 0)
@@ -130,6 +180,13 @@ def _job(body: Json) -> None:
     spec.setdefault("suspend", False)
     spec.setdefault("podReplacementPolicy", "TerminatingOrFailed")
     body.setdefault("status", {})
+    if spec.get("manualSelector") or "uid" not in body["metadata"] or spec.get("selector"):
+        return
+    uid, name = body["metadata"]["uid"], body["metadata"].get("name", "")
+    spec["selector"] = {"matchLabels": {f"{_JOB}controller-uid": uid}}
+    marks = {"controller-uid": uid, "job-name": name}
+    labels = spec["template"]["metadata"].setdefault("labels", {})
+    labels.update(marks | {f"{_JOB}{key}": value for key, value in marks.items()})
 
 
 def _budget(body: Json) -> None:
@@ -207,10 +264,12 @@ _DEFAULTS: Final[dict[str, Callable[[Json], None]]] = {
     "namespaces": _namespace,
     "events": _event,
     "services": _service,
-    "replicationcontrollers": _replicated,
+    "replicationcontrollers": _controller,
+    "secrets": _secret,
+    "limitranges": _limit_range,
     "replicasets.apps": _replicated,
     "deployments.apps": _deployment,
-    "daemonsets.apps": _template,
+    "daemonsets.apps": _daemon_set,
     "statefulsets.apps": _stateful_set,
     "jobs.batch": _job,
     "poddisruptionbudgets.policy": _budget,

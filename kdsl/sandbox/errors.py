@@ -37,6 +37,7 @@ class CauseReason(StrEnum):
     DUPLICATE = "FieldValueDuplicate"
     FORBIDDEN = "FieldValueForbidden"
     NOT_SUPPORTED = "FieldValueNotSupported"
+    NOT_FOUND = "FieldValueNotFound"
 
 
 @dataclass(slots=True)
@@ -57,9 +58,15 @@ class Causes:
         """Say that a value or a change may not be."""
         self._add(CauseReason.FORBIDDEN, path, f"Forbidden: {detail}")
 
-    def duplicate(self, path: str, value: str) -> None:
+    def duplicate(self, path: str, value: str, detail: str = "") -> None:
         """Say that a value is there twice."""
-        self._add(CauseReason.DUPLICATE, path, f"Duplicate value: {value}")
+        self._add(
+            CauseReason.DUPLICATE, path, f"Duplicate value: {value}" + (f": {detail}" if detail else "")
+        )
+
+    def missing(self, path: str, value: str) -> None:
+        """Say that what a value names is not there."""
+        self._add(CauseReason.NOT_FOUND, path, f"Not found: {value}")
 
     def unsupported(self, path: str, value: str, supported: Iterable[str]) -> None:
         """Say that a value is none of the known ones."""

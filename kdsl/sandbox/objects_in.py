@@ -8,25 +8,27 @@ from kdsl.sandbox.call import JSON_TYPE, YAML_TYPE, Call
 from kdsl.sandbox.decoding import Complaints, clean, parse_body
 from kdsl.sandbox.errors import ApiError, Json, bad_request, status
 from kdsl.sandbox.events_form import is_converted, to_core
+from kdsl.sandbox.protobuf import UnreadableError, decode_protobuf
 from kdsl.sandbox.resources import Resource
 from kdsl.sandbox.schema import schema_named, schema_of
 
-# The reference's own text; protobuf is not read here.
+# The reference's own text.
 _UNKNOWN_MEDIA: Final = (
     "the body of the request was in an unknown format - accepted media types include: application/json, "
     "application/yaml, application/vnd.kubernetes.protobuf"
 )
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _NO_PROTOBUF: Final = (
-    "the sandbox reads JSON and YAML, no protobuf, which `kubectl create KIND` sends: add "
+    "the sandbox reads JSON and YAML, and of protobuf what `kubectl create KIND` mostly sends: add "
     "`--dry-run=client -o yaml | kubectl apply -f -`"
 )
+_PART_GROUPS: Final = {"Eviction": "policy", "Scale": "autoscaling"}
 
 
 def read_object(call: Call, is_strict: bool, validation: str) -> tuple[Json, tuple[str, ...]]:
     """Return the object of a body without kind and API version, and the warnings about its fields."""
     resource = call.resource
-    value, repeated = _parse(call, resource.kind, is_strict)
+    value, repeated = _parse(call, resource.kind, is_strict or validation == "Warn")
     kind = value.get("kind", resource.kind)
     if kind != resource.kind:
         version = value.get("apiVersion", resource.api_version).rsplit("/", maxsplit=1)[-1]
@@ -58,6 +60,13 @@ def conform(resource: Resource, value: Json) -> tuple[Json, list[str]]:
 def read_part(call: Call, kind: str) -> Json:
     """Return the object that is posted to a subresource: a Binding, an Eviction, a Scale."""
     value, _ = _parse(call, kind, False)
+    given, group = value.get("kind", kind), _PART_GROUPS.get(kind, "core")
+    if given != kind:
+        version = value.get("apiVersion", "v1").rpartition("/")[2]
+        raise bad_request(
+            f'{given} in version "{version}" cannot be handled as a {kind}: converting '
+            f"({version}.{given}) to ({group}.{kind}): unknown conversion"
+        )
     found = clean(value, schema_named(kind), Complaints(), "v1")
     found.setdefault("metadata", {})
     return found
@@ -78,7 +87,10 @@ def judge(
 def _parse(call: Call, kind: str, is_strict: bool) -> tuple[Json, list[str]]:
     media = call.content_type.partition(";")[0].strip()
     if media == _PROTOBUF:
-        raise ApiError(status(415, _NO_PROTOBUF, "UnsupportedMediaType"), 415)
+        try:
+            return decode_protobuf(call.body, schema_of(call.resource)), []
+        except (UnreadableError, RecursionError) as error:
+            raise ApiError(status(415, f"{_NO_PROTOBUF} ({error})", "UnsupportedMediaType"), 415) from None
     if media not in ("", JSON_TYPE, YAML_TYPE):
         raise ApiError(status(415, _UNKNOWN_MEDIA, "UnsupportedMediaType"), 415)
     value, repeated = parse_body(call.body, media == YAML_TYPE, kind, is_strict)

@@ -10,7 +10,7 @@ import yaml
 from kdsl.sandbox.apply import Path, merge_applied, require_manager
 from kdsl.sandbox.call import Call, Reply, World, whole_body
 from kdsl.sandbox.creating import create_object
-from kdsl.sandbox.decoding import parse_body
+from kdsl.sandbox.decoding import parse_patch
 from kdsl.sandbox.errors import ApiError, Causes, Json, bad_request, invalid, not_found, status
 from kdsl.sandbox.json_patch import apply_json_patch, merge_json
 from kdsl.sandbox.objects_in import conform, judge
@@ -21,6 +21,7 @@ from kdsl.sandbox.updating import change
 _JSON_PATCH: Final = "application/json-patch+json"
 _MERGE: Final = "application/merge-patch+json"
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
+_OBJECT: Final = "map[string]interface {}"
 _APPLY: Final = frozenset({"application/apply-patch+yaml"})
 
 
@@ -35,16 +36,13 @@ def patch(world: World, call: Call) -> Reply:
     old = world.store.get(call.resource, call.key)
     if old is None:
         raise not_found(call.resource, call.name)
-    value, _ = parse_body(call.body, False, call.resource.kind, False)
     present = whole_body(call.resource, old.body())
     if media == _JSON_PATCH:
-        patched = apply_json_patch(present, value)
-    elif not isinstance(value, dict):
-        raise bad_request("error decoding patch: a merge patch is an object")
+        patched = apply_json_patch(present, parse_patch(call.body, list, "[]interface {}"))
     elif media == _MERGE:
-        patched = merge_json(present, value)
+        patched = merge_json(present, parse_patch(call.body, dict, _OBJECT))
     else:
-        patched = merge_strategic(present, value)
+        patched = merge_strategic(present, _strategic(call.body))
     body, complaints = conform(call.resource, patched)
     warnings: tuple[str, ...] = ()
     if complaints:
@@ -52,6 +50,14 @@ def patch(world: World, call: Call) -> Reply:
             raise _strict(patched, complaints)
         warnings = judge(call.resource.kind, "v1", complaints, False, options.validation)
     return change(world, call, old, body, options, warnings)
+
+
+def _strategic(data: bytes) -> Json:
+    try:
+        return parse_patch(data, dict, _OBJECT)  # type: ignore[no-any-return]
+    except ApiError as error:
+        # Of this kind of patch the server says nothing more than the decoder.
+        raise bad_request(str(error).removeprefix("error decoding patch: ")) from None
 
 
 def _strict(patched: Json, complaints: list[str]) -> ApiError:

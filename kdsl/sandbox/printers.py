@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from kdsl.sandbox.errors import Json
+from kdsl.sandbox.pod_printer import pod_cells
 from kdsl.sandbox.times import seconds_between
 
 Cells = list[Any]
@@ -43,33 +44,7 @@ def _base(body: Json, now: datetime) -> tuple[str, str]:
 
 
 def _pod(body: Json, now: datetime) -> Cells:
-    name, made = _base(body, now)
-    spec, status = body["spec"], body["status"]
-    containers = status.get("containerStatuses", [])
-    ready = sum(bool(item.get("ready")) for item in containers)
-    restarts = sum(item.get("restartCount", 0) for item in containers)
-    return [
-        name,
-        f"{ready}/{len(spec['containers'])}",
-        _pod_status(body),
-        str(restarts),
-        made,
-        status.get("podIP", _NONE),
-        spec.get("nodeName", _NONE),
-        status.get("nominatedNodeName", _NONE),
-        _NONE if not spec.get("readinessGates") else f"0/{len(spec['readinessGates'])}",
-    ]
-
-
-def _pod_status(body: Json) -> str:
-    status = body["status"]
-    if "deletionTimestamp" in body["metadata"]:
-        return "Terminating"
-    for condition in status.get("conditions", ()):
-        if condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated":
-            return "SchedulingGated"
-    reason = status.get("reason") or status.get("phase", "")
-    return "Completed" if reason == "Succeeded" else "Error" if reason == "Failed" else str(reason)
+    return pod_cells(body, _base(body, now)[1], lambda stamp: age(stamp, now))
 
 
 def _node(body: Json, now: datetime) -> Cells:
@@ -200,11 +175,12 @@ def _modes(values: list[str]) -> str:
 def _claim(body: Json, now: datetime) -> Cells:
     name, made = _base(body, now)
     spec, status = body["spec"], body["status"]
-    capacity = status.get("capacity", {}).get("storage", "")
-    modes = _modes(status.get("accessModes", []))
-    kind = spec.get("storageClassName", "")
     volume = spec.get("volumeName", "")
-    return [name, status["phase"], volume, capacity, modes, kind, made, spec.get("volumeMode", "")]
+    capacity = status.get("capacity", {}).get("storage", "0") if volume else ""
+    modes = _modes(status.get("accessModes", [])) if volume else ""
+    phase = "Terminating" if "deletionTimestamp" in body["metadata"] else status["phase"]
+    classes = (spec.get("storageClassName", ""), spec.get("volumeAttributesClassName", "<unset>"))
+    return [name, phase, volume, capacity, modes, *classes, made, spec.get("volumeMode", "<unset>")]
 
 
 def _volume(body: Json, now: datetime) -> Cells:
@@ -214,11 +190,13 @@ def _volume(body: Json, now: datetime) -> Cells:
     claim = f"{owner.get('namespace', '')}/{owner.get('name', '')}" if owner else ""
     capacity = spec.get("capacity", {}).get("storage", "")
     rest = (
-        body["status"]["phase"],
+        "Terminating" if "deletionTimestamp" in body["metadata"] else body["status"]["phase"],
         claim,
         spec.get("storageClassName", ""),
+        spec.get("volumeAttributesClassName", "<unset>"),
+        body["status"].get("reason", ""),
         made,
-        spec.get("volumeMode", ""),
+        spec.get("volumeMode", "<unset>"),
     )
     return [name, capacity, _modes(spec.get("accessModes", [])), spec["persistentVolumeReclaimPolicy"], *rest]
 

@@ -114,9 +114,9 @@ _CORE: Final = (
         "", "v1", "bindings", "Binding",
     ),
     Resource("", "v1", "configmaps", "ConfigMap", short_names=("cm",)),
-    Resource("", "v1", "endpoints", "Endpoints", short_names=("ep",)),
-    Resource("", "v1", "events", "Event", short_names=("ev",), storage="events"),
-    Resource("", "v1", "limitranges", "LimitRange", short_names=("limits",)),
+    Resource("", "v1", "endpoints", "Endpoints", short_names=("ep",), is_created_by_put=True),
+    Resource("", "v1", "events", "Event", short_names=("ev",), storage="events", is_created_by_put=True),
+    Resource("", "v1", "limitranges", "LimitRange", short_names=("limits",), is_created_by_put=True),
     Resource(
         "", "v1", "namespaces", "Namespace", False, ("ns",),
         subresources=(Subresource("finalize", "Namespace", ("update",)), _status("Namespace")),
@@ -149,7 +149,7 @@ _CORE: Final = (
     Resource("", "v1", "serviceaccounts", "ServiceAccount", short_names=("sa",), returns_deleted=True),
     Resource(
         "", "v1", "services", "Service", True, ("svc",), ("all",), (_proxy("Service"), _status("Service")),
-        returns_deleted=True,
+        returns_deleted=True, is_created_by_put=True,
     ),
 )  # fmt: skip
 
@@ -165,7 +165,10 @@ _GROUPS: Final = (
     Resource(
         "coordination.k8s.io", "v1", "leases", "Lease", needs_version=True, is_created_by_put=True,
     ),
-    Resource("events.k8s.io", "v1", "events", "Event", short_names=("ev",), storage="events"),
+    Resource(
+        "events.k8s.io", "v1", "events", "Event", short_names=("ev",), storage="events",
+        is_created_by_put=True,
+    ),
     Resource(
         "flowcontrol.apiserver.k8s.io", "v1", "flowschemas", "FlowSchema", False,
         subresources=(_status("FlowSchema"),), has_generation=True,
@@ -178,10 +181,13 @@ _GROUPS: Final = (
         "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", True, ("pdb",),
         subresources=(_status("PodDisruptionBudget"),), has_generation=True, needs_version=True,
     ),
-    Resource("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", False),
-    Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", False),
-    Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"),
-    Resource("rbac.authorization.k8s.io", "v1", "roles", "Role"),
+    Resource(
+        "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", False,
+        is_created_by_put=True,
+    ),
+    Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", False, is_created_by_put=True),
+    Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", is_created_by_put=True),
+    Resource("rbac.authorization.k8s.io", "v1", "roles", "Role", is_created_by_put=True),
     Resource(
         "resource.k8s.io", "v1", "deviceclasses", "DeviceClass", False,
         has_generation=True, returns_deleted=True,
@@ -200,13 +206,15 @@ _GROUPS: Final = (
     Resource(
         "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False, ("pc",), has_generation=True,
     ),
-    Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", False, returns_deleted=True),
-    Resource("storage.k8s.io", "v1", "csinodes", "CSINode", False, returns_deleted=True),
-    Resource("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"),
-    Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", False, ("sc",)),
+    Resource(
+        "storage.k8s.io", "v1", "csidrivers", "CSIDriver", False, returns_deleted=True, needs_version=True,
+    ),
+    Resource("storage.k8s.io", "v1", "csinodes", "CSINode", False, returns_deleted=True, needs_version=True),
+    Resource("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity", needs_version=True),
+    Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", False, ("sc",), returns_deleted=True),
     Resource(
         "storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", False,
-        subresources=(_status("VolumeAttachment"),), returns_deleted=True,
+        subresources=(_status("VolumeAttachment"),), returns_deleted=True, needs_version=True,
     ),
     Resource("storage.k8s.io", "v1", "volumeattributesclasses", "VolumeAttributesClass", False, ("vac",)),
 )  # fmt: skip
@@ -235,4 +243,5 @@ PODS: Final = named("pods")
 NODES: Final = named("nodes")
 NAMESPACES: Final = named("namespaces")
 EVENTS: Final = named("events")
+SERVICES: Final = named("services")
 CLAIMS: Final = named("persistentvolumeclaims")

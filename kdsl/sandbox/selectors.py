@@ -9,30 +9,11 @@ from typing import Final
 
 from kdsl.sandbox import selectable
 from kdsl.sandbox.errors import bad_request
+from kdsl.sandbox.label_selectors import Requirement, parse_labels
 from kdsl.sandbox.resources import Resource
 from kdsl.sandbox.store import Version
 
-_TOKEN: Final = re.compile(r"\s*(==|!=|=|!|,|\(|\)|<|>|[^\s=!,()<>]+)")
 _POD_FIELDS: Final = {name: index for index, name in enumerate(selectable.FIELDS["pods"])}
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """One part of a label selector: IN, NOT_IN, EXISTS or ABSENT."""
-
-    key: str
-    operator: str
-    values: frozenset[str] = frozenset()
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Say whether labels meet this."""
-        if self.operator == "EXISTS":
-            return self.key in labels
-        if self.operator == "ABSENT":
-            return self.key not in labels
-        if self.operator == "IN":
-            return labels.get(self.key) in self.values
-        return self.key not in labels or labels[self.key] not in self.values
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,48 +81,6 @@ def parse_fields(text: str, known: tuple[str, ...]) -> tuple[FieldTerm, ...]:
             raise bad_request(f"field label not supported: {name}")
         terms.append(FieldTerm(name, value, operator != "!="))
     return tuple(terms)
-
-
-def parse_labels(text: str) -> tuple[Requirement, ...]:
-    """Read a label selector as kubectl writes it: `a=b,c!=d,e in (f,g),h,!i`."""
-    tokens = [match.group(1) for match in _TOKEN.finditer(text)]
-    found: list[Requirement] = []
-    while tokens:
-        found.append(_requirement(tokens))
-        if tokens and tokens.pop(0) != ",":
-            raise bad_request(
-                f"unable to parse requirement: found '{tokens[0] if tokens else ''}', expected: ','"
-            )
-    return tuple(found)
-
-
-def _requirement(tokens: list[str]) -> Requirement:
-    token = tokens.pop(0)
-    if token == "!":
-        return Requirement(tokens.pop(0) if tokens else "", "ABSENT")
-    if not tokens or tokens[0] == ",":
-        return Requirement(token, "EXISTS")
-    operator = tokens.pop(0)
-    if operator in ("in", "notin"):
-        return Requirement(token, "IN" if operator == "in" else "NOT_IN", _values(tokens))
-    if operator in ("=", "==", "!="):
-        value = tokens.pop(0) if tokens and tokens[0] != "," else ""
-        return Requirement(token, "NOT_IN" if operator == "!=" else "IN", frozenset({value}))
-    expected = "in, notin, =, ==, !=, gt, lt"
-    raise bad_request(f"unable to parse requirement: found '{operator}', expected: {expected}")
-
-
-def _values(tokens: list[str]) -> frozenset[str]:
-    if not tokens or tokens.pop(0) != "(":
-        raise bad_request("unable to parse requirement: found '', expected: '('")
-    values: set[str] = set()
-    while tokens:
-        token = tokens.pop(0)
-        if token == ")":
-            return frozenset(values)
-        if token != ",":
-            values.add(token)
-    raise bad_request("unable to parse requirement: found '', expected: ',' or ')'")
 
 
 def matches_object(selector: object, labels: Mapping[str, str]) -> bool:

@@ -28,7 +28,8 @@ _KEPT_BODY: Final = 65_536
 ADMIN_PATH: Final = "/kdsl-sandbox"
 _HEADERS: Final = {
     b"accept": "accept", b"content-type": "content-type", b"authorization": "authorization",
-    b"user-agent": "user-agent",
+    b"user-agent": "user-agent", b"impersonate-user": "impersonate-user",
+    b"impersonate-group": "impersonate-group",
 }  # fmt: skip
 
 
@@ -97,7 +98,11 @@ class Server:
                 early = await _before(action, request)
                 if early is not None:
                     return early
-            user = self._api.identify(headers.get("authorization", ""))
+            user = self._api.identify(
+                headers.get("authorization", ""),
+                headers.get("impersonate-user", ""),
+                headers.get("impersonate-group", ""),
+            )
             request.user = user.name if user is not ANONYMOUS else ""
             reply = await self._api.answer(
                 user, request.method, request.path, scope["query_string"], headers, request.body

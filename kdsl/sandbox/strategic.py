@@ -9,7 +9,7 @@ from kdsl.sandbox.errors import Json, bad_request
 _KEYS: Final = {
     "conditions": "type", "containers": "name", "initContainers": "name", "ephemeralContainers": "name",
     "env": "name", "volumes": "name", "volumeMounts": "mountPath", "volumeDevices": "devicePath",
-    "imagePullSecrets": "name", "hostAliases": "ip", "ownerReferences": "uid", "taints": "key",
+    "imagePullSecrets": "name", "hostAliases": "ip", "ownerReferences": "uid",
     "addresses": "type", "podIPs": "ip", "hostIPs": "ip", "schedulingGates": "name",
     "topologySpreadConstraints": "topologyKey", "resourceClaims": "name", "resourceClaimStatuses": "name",
     "drivers": "name", "reservedFor": "uid", "secrets": "name", "ports": "containerPort",

@@ -12,8 +12,9 @@ import yaml
 from kdsl.sandbox.call import Form, World
 from kdsl.sandbox.errors import Json
 from kdsl.sandbox.events_form import from_core, is_converted
+from kdsl.sandbox.pod_printer import pod_conditions
 from kdsl.sandbox.printers import CELLS, age
-from kdsl.sandbox.resources import Resource
+from kdsl.sandbox.resources import PODS, Resource
 from kdsl.sandbox.store import Version
 
 _COLUMNS: Final = Path(__file__).with_name("columns.yaml")
@@ -53,7 +54,8 @@ def _row(resource: Resource, version: Version, form: Form, include: str, now: da
     cells = CELLS.get(resource.collection)
     made = body["metadata"].get("creationTimestamp", "")
     found: list[Any] = cells(body, now) if cells else [body["metadata"]["name"], age(made, now)]
-    return {"cells": found, "object": shown}
+    conditions = pod_conditions(body) if resource is PODS else []
+    return {"cells": found, **({"conditions": conditions} if conditions else {}), "object": shown}
 
 
 @cache

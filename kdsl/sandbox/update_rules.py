@@ -8,8 +8,10 @@ from typing import Final
 
 from kdsl.sandbox.errors import Causes, Json
 from kdsl.sandbox.go_forms import go_diff, go_text, pod_spec_form
+from kdsl.sandbox.metadata_rules import check_marks
+from kdsl.sandbox.placement_rules import check_taints
+from kdsl.sandbox.pod_validation import check_pod
 from kdsl.sandbox.resources import Resource
-from kdsl.sandbox.validation import check_annotations
 
 _POD_TEXT: Final = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -30,7 +32,7 @@ def check_update(resource: Resource, old: Json, new: Json, subresource: str) -> 
     if causes.found:
         causes.twice()
         return causes
-    check_annotations(new["metadata"], causes)
+    check_marks(new["metadata"], causes)
     check = _CHECKS.get((resource.collection, subresource))
     if check is not None:
         check(old, new, causes)
@@ -49,6 +51,7 @@ def _check_metadata(old: Json, new: Json, causes: Causes) -> None:
 
 def _pod(old: Json, new: Json, causes: Causes) -> None:
     before, after = old["spec"], new["spec"]
+    check_pod(after, causes)
     _check_gates(before, after, causes)
     _check_tolerations(before, after, causes)
     if causes.found:
@@ -111,6 +114,7 @@ def _pod_status(old: Json, new: Json, causes: Causes) -> None:
 
 
 def _node(old: Json, new: Json, causes: Causes) -> None:
+    check_taints(new["spec"].get("taints", []), "spec.taints", causes)
     before = old["spec"].get("podCIDRs")
     if before and new["spec"].get("podCIDRs") != before:
         causes.forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')

@@ -7,73 +7,80 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from kdsl.sandbox import names
 from kdsl.sandbox.errors import Causes, Json
 from kdsl.sandbox.go_forms import go_text
-from kdsl.sandbox.pod_validation import NAME_PART, QUALIFIED, check_pod
+from kdsl.sandbox.metadata_rules import check_labels, check_metadata, check_selector, say_all
+from kdsl.sandbox.placement_rules import check_node_selector, check_taints
+from kdsl.sandbox.pod_validation import check_new_pod, check_pod
 from kdsl.sandbox.resources import Resource
 
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_SUBDOMAIN_TEXT: Final = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
-    "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-_MAX_NAME: Final = 253
 _MAX_PRIORITY: Final = 1_000_000_000
 _MAX_NOTE: Final = 1024
-_MAX_ANNOTATIONS: Final = 256 * 1024
-_FREE_NAMES: Final = frozenset({"rbac.authorization.k8s.io"})
+_MAX_WORD: Final = 128
+_NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
 def check_object(resource: Resource, body: Json) -> Causes:
     """Return what is not valid in a new object."""
     causes = Causes()
-    _check_name(resource, body["metadata"], causes)
+    check_metadata(resource, body["metadata"], causes)
     check = _CHECKS.get(resource.collection)
     if check is not None:
         check(body, causes)
     return causes
 
 
-def check_annotations(metadata: Json, causes: Causes) -> None:
-    """Say where annotations are larger than the API takes."""
-    annotations = metadata.get("annotations") or {}
-    total = sum(len(name) + len(value) for name, value in annotations.items())
-    if total > _MAX_ANNOTATIONS:
-        causes.found.append(
-            {
-                "reason": "FieldValueTooLong",
-                "message": f"Too long: may not be more than {_MAX_ANNOTATIONS} bytes",
-                "field": "metadata.annotations",
-            }
-        )
-    for name, value in (metadata.get("labels") or {}).items():
-        if len(value) > 63:
-            causes.invalid("metadata.labels", json.dumps(value), "must be no more than 63 bytes")
-        elif not QUALIFIED.fullmatch(name.rpartition("/")[2]):
-            causes.invalid("metadata.labels", json.dumps(name), NAME_PART)
-
-
-def _check_name(resource: Resource, metadata: Json, causes: Causes) -> None:
-    name = metadata.get("name", "")
-    if not name:
-        causes.required("metadata.name", "name or generateName is required")
-    elif resource.group not in _FREE_NAMES and (len(name) > _MAX_NAME or not _SUBDOMAIN.fullmatch(name)):
-        why = _SUBDOMAIN_TEXT if len(name) <= _MAX_NAME else f"must be no more than {_MAX_NAME} bytes"
-        causes.invalid("metadata.name", json.dumps(name), why)
-    check_annotations(metadata, causes)
-
-
 def _pod(body: Json, causes: Causes) -> None:
     check_pod(body["spec"], causes)
+    check_new_pod(body["spec"], causes)
 
 
 def _template(body: Json, causes: Causes) -> None:
     spec = body["spec"]
-    if not spec.get("selector"):
+    selector, template = spec.get("selector") or {}, spec["template"]
+    if not selector:
         causes.required("spec.selector")
-    check_pod(spec["template"]["spec"], causes, "spec.template.spec")
+    elif not isinstance(next(iter(selector.values())), str):
+        check_selector(selector, "spec.selector", causes)
+        selector = selector.get("matchLabels", {})
+    labels = template["metadata"].get("labels", {})
+    if any(labels.get(name) != value for name, value in selector.items()):
+        shown = json.dumps(labels, separators=(",", ":"))
+        causes.invalid("spec.template.metadata.labels", shown, "`selector` does not match template `labels`")
+    check_labels(labels, "spec.template.labels", causes)
+    check_pod(template["spec"], causes, "spec.template.spec")
+    _check_restarts(template["spec"], ("Always",), causes)
+
+
+def _job(body: Json, causes: Causes) -> None:
+    spec = body["spec"]["template"]["spec"]
+    check_pod(spec, causes, "spec.template.spec")
+    _check_restarts(spec, ("OnFailure", "Never"), causes)
+
+
+def _check_restarts(spec: Json, allowed: tuple[str, ...], causes: Causes) -> None:
+    policy = spec["restartPolicy"]
+    if policy in ("Always", "OnFailure", "Never") and policy not in allowed:
+        causes.unsupported("spec.template.spec.restartPolicy", json.dumps(policy), allowed)
+
+
+def _node(body: Json, causes: Causes) -> None:
+    check_taints(body["spec"].get("taints", []), "spec.taints", causes)
+
+
+def _service(body: Json, causes: Causes) -> None:
+    spec = body["spec"]
+    if not spec.get("ports") and spec["type"] != "ExternalName" and spec.get("clusterIP") != "None":
+        causes.required("spec.ports")
+    check_labels(spec.get("selector", {}), "spec.selector", causes)
+
+
+def _keys(body: Json, causes: Causes) -> None:
+    for field in ("data", "binaryData"):
+        for key in body.get(field, {}):
+            say_all(causes, f"{field}[{key}]", key, names.config_key(key))
 
 
 def _event(body: Json, causes: Causes) -> None:
@@ -86,11 +93,13 @@ def _event(body: Json, causes: Causes) -> None:
     controller = body["reportingComponent"]
     if not controller:
         causes.required("reportingController")
-        causes.invalid("reportingController", '""', "name part must be non-empty")
-        causes.invalid("reportingController", '""', NAME_PART)
+    say_all(causes, "reportingController", controller, names.qualified(controller))
     for name in ("reportingInstance", "action", "reason"):
-        if not body.get(name):
+        value = body.get(name, "")
+        if not value:
             causes.required(name)
+        if len(value.encode()) > _MAX_WORD:
+            causes.invalid(name, '""', f"can have at most {_MAX_WORD} characters")
     if len(body.get("message", "").encode()) > _MAX_NOTE:
         causes.invalid("message", '""', f"can have at most {_MAX_NOTE} characters")
     if body.get("type") not in ("Normal", "Warning"):
@@ -109,6 +118,9 @@ def _priority_class(body: Json, causes: Causes) -> None:
         )
     if value > _MAX_PRIORITY:
         causes.forbidden("value", f"maximum allowed value of a user defined priority is {_MAX_PRIORITY}")
+    policies = ("Never", "PreemptLowerPriority")
+    if body["preemptionPolicy"] not in policies:
+        causes.unsupported("preemptionPolicy", json.dumps(body["preemptionPolicy"]), policies)
 
 
 def _budget(body: Json, causes: Causes) -> None:
@@ -117,6 +129,21 @@ def _budget(body: Json, causes: Causes) -> None:
         causes.invalid(
             "spec", go_text(spec, "BudgetSpec"), "minAvailable and maxUnavailable cannot be both set"
         )
+
+    for name in ("minAvailable", "maxUnavailable"):
+        if name in spec:
+            _check_share(spec[name], f"spec.{name}", causes)
+    check_selector(spec.get("selector") or {}, "spec.selector", causes)
+
+
+def _check_share(share: int | str, path: str, causes: Causes) -> None:
+    if isinstance(share, int):
+        if share < 0:
+            causes.invalid(path, str(share), _NOT_NEGATIVE)
+    elif not re.fullmatch("[0-9]+%", share):
+        causes.invalid(path, json.dumps(share), "must be an integer or percentage (e.g '5%%')")
+    elif int(share[:-1]) > 100:
+        causes.invalid(path, json.dumps(share), "must not be greater than 100%")
 
 
 def _claim(body: Json, causes: Causes) -> None:
@@ -135,11 +162,21 @@ def _volume(body: Json, causes: Causes) -> None:
         causes.required("spec.capacity")
     if "local" in spec and "nodeAffinity" not in spec:
         causes.required("spec.nodeAffinity", "Local volume requires node affinity")
+    required = spec.get("nodeAffinity", {}).get("required")
+    if required is not None:
+        check_node_selector(required, "spec.nodeAffinity.required", causes)
 
 
 def _storage_class(body: Json, causes: Causes) -> None:
     if not body.get("provisioner"):
         causes.required("provisioner")
+    known = {
+        "reclaimPolicy": ("Delete", "Retain"),
+        "volumeBindingMode": ("Immediate", "WaitForFirstConsumer"),
+    }
+    for name, values in known.items():
+        if body[name] not in values:
+            causes.unsupported(name, json.dumps(body[name]), values)
 
 
 def _resource_claim(body: Json, causes: Causes) -> None:
@@ -170,10 +207,19 @@ def _lease(body: Json, causes: Causes) -> None:
     duration: Any = body["spec"].get("leaseDurationSeconds")
     if duration is not None and duration <= 0:
         causes.invalid("spec.leaseDurationSeconds", str(duration), "must be greater than 0")
+    transitions: Any = body["spec"].get("leaseTransitions")
+    if transitions is not None and transitions < 0:
+        causes.invalid("spec.leaseTransitions", str(transitions), _NOT_NEGATIVE)
 
 
 _CHECKS: Final[dict[str, Callable[[Json, Causes], None]]] = {
     "pods": _pod,
+    "nodes": _node,
+    "services": _service,
+    "configmaps": _keys,
+    "secrets": _keys,
+    "jobs.batch": _job,
+    "replicationcontrollers": _template,
     "replicasets.apps": _template,
     "deployments.apps": _template,
     "statefulsets.apps": _template,

@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 import click
 
@@ -48,7 +49,7 @@ class Churn:
     async def run(self) -> list[str]:
         """Play, heal, and return what does not hold."""
         for at in range(4):
-            self.api.create("nodes", node(f"n{at}", cpu=4))
+            self.api.create("nodes", self._node(f"n{at}"))
         for at in range(self.rivals):
             await self._begin(leads=at == 0)
         keeping = asyncio.create_task(self._kubelet())
@@ -62,6 +63,18 @@ class Churn:
         for world in self.worlds:
             await world.stop()
         return self.problems
+
+    def _node(self, name: str) -> Json:
+        """Return a new node."""
+        return node(name, cpu=4)
+
+    def _pod(self, name: str, cpu: int = 1, **fields: Any) -> Json:
+        """Return a new pod."""
+        return pod(name, cpu, **fields)
+
+    def _world(self) -> World:
+        """Return a new instance of the scheduler."""
+        return World(self.api)
 
     # ---- what happens ------------------------------------------------------------------------------------
 
@@ -77,7 +90,7 @@ class Churn:
         return [*often, *often, *faults, *rest]
 
     async def _begin(self, leads: bool) -> World:
-        world = World(self.api)
+        world = self._world()
         world.leads = leads
         await world.start()
         self.worlds.append(world)
@@ -88,7 +101,7 @@ class Churn:
         name = f"p{self.random.randrange(25)}"
         if f"default/{name}" not in self.api.objects["pods"]:
             cpu, priority = self.random.choice((1, 1, 2, 3, 5)), self.random.choice((0, 0, 0, 100))
-            self.api.create("pods", pod(name, cpu, priority=priority))
+            self.api.create("pods", self._pod(name, cpu, priority=priority))
 
     async def _delete(self) -> None:
         key = self._any_pod()
@@ -106,7 +119,7 @@ class Churn:
         key = f"default/{name}"
         if key not in self.api.objects["pods"]:
             self.api.faults.insert(0, Fault("POST", f"{name}/binding", delay=1.0))
-            self.api.create("pods", pod(name))
+            self.api.create("pods", self._pod(name))
             await asyncio.sleep(0.1)
         thing = self.api.objects["pods"].get(key)
         if thing is not None and not thing["spec"].get("nodeName"):
@@ -115,7 +128,7 @@ class Churn:
                 await asyncio.sleep(0.01)
             if key in self.api.objects["pods"]:
                 self.api.remove("pods", key)
-            self.api.create("pods", pod(name))
+            self.api.create("pods", self._pod(name))
 
     async def _race(self) -> None:
         """Have room come while the condition of a pod without room is being written."""
@@ -123,9 +136,10 @@ class Churn:
         if f"default/{name}" in self.api.objects["pods"] or "wide" in self.api.objects["nodes"]:
             return
         self.api.faults.insert(0, Fault("PATCH", f"{name}/status", delay=2.5))
-        self.api.create("pods", pod(name, cpu=4, nodeSelector={"kubernetes.io/hostname": "wide"}))
+        selector = {"kubernetes.io/hostname": "wide"}
+        self.api.create("pods", self._pod(name, 4, nodeSelector=selector))
         await asyncio.sleep(0.5)
-        self.api.create("nodes", node("wide", cpu=4))
+        self.api.create("nodes", self._node("wide"))
         await asyncio.sleep(self.random.choice((0.1, 3.0)))
         self.api.remove("nodes", "wide")
 
@@ -137,11 +151,11 @@ class Churn:
     async def _nodes(self) -> None:
         name = f"n{self.random.randrange(5)}"
         if name not in self.api.objects["nodes"]:
-            self.api.create("nodes", node(name, cpu=4))
+            self.api.create("nodes", self._node(name))
             return
         self.api.remove("nodes", name)
         if self.random.random() < 0.5:
-            self.api.create("nodes", node(name, cpu=4))
+            self.api.create("nodes", self._node(name))
 
     async def _cordon(self) -> None:
         names = sorted(self.api.objects["nodes"])
@@ -270,14 +284,17 @@ class Churn:
             if condition != "True" and not is_foreign:
                 self._blame(f"pod {key} is bound, but its condition is {condition!r}")
             return
-        if "nodeSelector" in thing["spec"]:
-            room = 0  # its node is gone
-        else:
-            room = max((4 - used.get(name, 0) for name in self.api.objects["nodes"]), default=0)
-        if room >= _cpu(thing):
-            self._blame(f"pod {key} asks for {_cpu(thing)} CPUs, there are {room}, and it is not bound")
+        # A node that a pod selects is gone.
+        names = () if "nodeSelector" in thing["spec"] else self.api.objects["nodes"]
+        room = next((name for name in names if self._has_room(thing, name, used)), "")
+        if room:
+            self._blame(f"pod {key} fits on node {room}, and it is not bound")
         if condition != "False":
             self._blame(f"pod {key} is not bound, but its condition is {condition!r}")
+
+    def _has_room(self, thing: Json, name: str, used: dict[str, int]) -> bool:
+        """Tell whether a pod fits on a node."""
+        return 4 - used.get(name, 0) >= _cpu(thing)
 
     def _check_knowledge(self, world: World) -> None:
         scheduler = world.scheduler
@@ -314,8 +331,10 @@ def _cpu(thing: Json) -> int:
 
 
 def play(seed: int, steps: int = 150) -> list[str]:
-    """Play one run; every third has two instances, every fourth pods that others bind."""
-    churn = Churn
+    """Play one run; every third has two instances, every fourth pods that others bind, every fifth cards."""
+    from tests.live.card_churn import CardChurn  # it is a churn itself
+
+    churn = CardChurn if seed % 5 == 4 else Churn
     return run_virtually(
         lambda: churn(
             seed, rivals=2 if seed % 3 == 2 else 1, steps=steps, has_foreign_binds=seed % 4 == 3

@@ -313,6 +313,23 @@ def test_a_certificate_is_shown_and_read_again_when_its_file_changes(tmp_path: P
     asyncio.run(scenario())
 
 
+def test_an_authority_that_is_no_root_is_trusted_as_kubectl_does(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving(always(answer(200)), server_context()) as server:
+            issued = str(
+                CERTIFICATES / "server.crt"
+            )  # signed by an authority that the kubeconfig does not hold
+            cluster = {"server": f"https://127.0.0.1:{server.port}", "certificate-authority": issued}
+            watch = Watch()
+            connection = Connection(
+                await find_access(by(write(tmp_path, config({}, cluster))), watch, watch.now)
+            )
+            assert (await connection.client().send(Request("GET", "/x"))).status == 200
+            connection.close()
+
+    asyncio.run(scenario())
+
+
 def test_a_rotation_that_is_not_complete_changes_nothing(tmp_path: Path) -> None:
     watch, ca = Watch(), tmp_path / "ca.crt"
     shutil.copy(CA, ca)

@@ -28,9 +28,10 @@ class Talk:
     async def __call__(
         self, method: str, path: str, body: Any = None, media: str = "application/json", **query: str
     ) -> tuple[int, Any]:
-        """Send a request; return the status and the document."""
+        """Send a request, a text as it is; return the status and the document."""
         headers = {"authorization": f"Bearer {self.token}", "content-type": media}
-        data = None if body is None else json.dumps(body).encode()
+        text = body if body is None or isinstance(body, str) else json.dumps(body)
+        data = None if text is None else text.encode()
         try:
             answer = await self._client.request(method, path, query, headers, data)
         except (OSError, asyncio.IncompleteReadError):

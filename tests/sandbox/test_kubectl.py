@@ -8,11 +8,14 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kdsl.sandbox import SandboxOptions, SandboxThread
 from kdsl.sandbox.binding import bind_version
+from kdsl.sandbox.protobuf import UnreadableError, decode_protobuf
 from kdsl.sandbox.resources import PODS
+from kdsl.sandbox.schema import schema_of
 
 KUBECTL = shutil.which("kubectl")
 pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not on PATH")
@@ -164,6 +167,10 @@ def test_nodes_are_cordoned_tainted_and_labelled(kubectl: Kubectl) -> None:
     assert "unschedulable" not in found["spec"]
     assert found["spec"]["taints"] == [{"key": "a", "value": "b", "effect": "NoSchedule"}]
     assert found["metadata"]["labels"]["zone"] == "b"
+    kubectl.run("taint", "node", "n1", "c=d:NoSchedule")
+    kubectl.run("taint", "node", "n1", "a-")
+    found = json.loads(kubectl.run("get", "node", "n1", "-o", "json"))
+    assert [taint["key"] for taint in found["spec"]["taints"]] == ["c"]
 
 
 def test_a_deployment_is_scaled_and_pods_are_deleted(kubectl: Kubectl) -> None:
@@ -187,6 +194,68 @@ def test_server_side_apply(kubectl: Kubectl) -> None:
     assert "serverside-applied" in kubectl.run("apply", "--server-side", "-f", "-", stdin=body)
 
 
-def test_protobuf_bodies_are_refused_with_a_way_out(kubectl: Kubectl) -> None:
-    said = kubectl.run("create", "configmap", "x", "--from-literal=a=b", code=1)
-    assert "--dry-run=client -o yaml | kubectl apply -f -" in said
+CREATED = [
+    ("configmap/c", "configmap c --from-literal=a=b"),
+    ("secret/s", "secret generic s --from-literal=a=b"),
+    ("serviceaccount/sa", "serviceaccount sa"),
+    ("deployment.apps/made", "deployment made --image=nginx --replicas=0 --port=80"),
+    ("service/svc", "service clusterip svc --tcp=80:8080"),
+    ("resourcequota/q", "quota q --hard=cpu=1,pods=2"),
+    ("poddisruptionbudget.policy/b", "pdb b --selector=a=b --min-available=50%"),
+    ("role.rbac.authorization.k8s.io/r", "role r --verb=get,list --resource=pods --resource-name=x"),
+    (
+        "rolebinding.rbac.authorization.k8s.io/rb",
+        "rolebinding rb --role=r --user=u --serviceaccount=default:sa",
+    ),
+]
+ANYWHERE = [
+    "namespace team",
+    "priorityclass high --value=10 --description=x",
+    "clusterrole cr --verb=get --non-resource-url=/x",
+    "clusterrolebinding crb --clusterrole=cr --group=g",
+]
+
+
+def test_what_create_sends_is_read_as_its_json_would_be(kubectl: Kubectl) -> None:
+    """These commands send protobuf."""
+    for command in (*ANYWHERE, "namespace pb", "namespace js"):
+        assert "created" in kubectl.run("create", *command.split())
+    shown = []
+    for _, command in CREATED:
+        assert "created" in kubectl.run("create", *command.split(), "-n", "pb")
+        shown.append(json.loads(kubectl.run("create", *command.split(), "--dry-run=client", "-o", "json")))
+        shown[-1]["metadata"].pop("namespace", None)
+    listed = json.dumps({"kind": "List", "apiVersion": "v1", "items": shown})
+    kubectl.run("create", "-n", "js", "-f", "-", stdin=listed)
+
+    def contents(namespace: str) -> list[Any]:
+        names = [name for name, _ in CREATED]
+        items = json.loads(kubectl.run("get", "-n", namespace, "-o", "json", *names))["items"]
+        for item in items:
+            item["metadata"] = {"name": item["metadata"]["name"], "labels": item["metadata"].get("labels")}
+            item.pop("status", None)
+            for name in ("clusterIP", "clusterIPs"):
+                item.get("spec", {}).pop(name, None)
+        return list(items)
+
+    assert contents("pb") == contents("js")
+
+
+def test_lists_are_applied(kubectl: Kubectl) -> None:
+    """What `kubectl get -o json` shows of several objects is one."""
+    shown = kubectl.run("get", "-o", "json", "pod/web", "node/n1")
+    assert json.loads(shown)["kind"] == "List"
+    assert "node/n1" in kubectl.run("apply", "-f", "-", stdin=shown)
+    broken = shown.replace('"image"', '"imagee"', 1)
+    assert "unknown field" in kubectl.run("apply", "-f", "-", stdin=broken, code=1)
+
+
+def test_rights_are_asked_of_oneself_and_of_others(kubectl: Kubectl) -> None:
+    assert kubectl.run("auth", "can-i", "list", "pods") == "yes\n"
+    assert kubectl.run("auth", "can-i", "list", "pods", "--as", "nobody", code=1) == "no\n"
+
+
+def test_protobuf_that_is_not_read_is_refused_whole() -> None:
+    for data in (b"", b"k8s\0\x12\x03\x0a", b"k8s\0\x12\x04\x22\x02hi"):
+        with pytest.raises(UnreadableError):
+            decode_protobuf(data, schema_of(PODS))

@@ -55,13 +55,24 @@ def test_lists_with_a_key_merge_in_order(
 
 
 def test_directives_delete_and_replace() -> None:
-    old = {"taints": [{"key": "a"}, {"key": "b"}], "metadata": {"finalizers": ["x", "y"]}}
-    assert merge_strategic(old, {"taints": [{"key": "a", "$patch": "delete"}]})["taints"] == [{"key": "b"}]
-    assert merge_strategic(old, {"taints": [{"$patch": "replace"}, {"key": "c"}]})["taints"] == [{"key": "c"}]
+    old = {"volumes": [{"name": "a"}, {"name": "b"}], "metadata": {"finalizers": ["x", "y"]}}
+    assert merge_strategic(old, {"volumes": [{"name": "a", "$patch": "delete"}]})["volumes"] == [
+        {"name": "b"}
+    ]
+    assert merge_strategic(old, {"volumes": [{"$patch": "replace"}, {"name": "c"}]})["volumes"] == [
+        {"name": "c"}
+    ]
     dropped = merge_strategic(old, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["x"]}})
     assert dropped["metadata"]["finalizers"] == ["y"]
     with pytest.raises(ApiError, match="does not contain declared merge key"):
-        merge_strategic(old, {"taints": [{"value": "x"}]})
+        merge_strategic(old, {"volumes": [{"emptyDir": {}}]})
+
+
+def test_lists_without_a_key_are_replaced() -> None:
+    for name in ("taints", "tolerations"):
+        assert merge_strategic({name: [{"key": "a"}, {"key": "b"}]}, {name: [{"key": "b"}]}) == {
+            name: [{"key": "b"}]
+        }
 
 
 def test_json_patches() -> None:

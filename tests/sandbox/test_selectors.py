@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from kdsl.sandbox.errors import ApiError
+from kdsl.sandbox.label_selectors import parse_labels
 from kdsl.sandbox.resources import NODES, PODS, named
-from kdsl.sandbox.selectors import Selection, matches_object, parse_labels, read_selection
+from kdsl.sandbox.selectors import Selection, matches_object, read_selection
 from kdsl.sandbox.store import Version
 
 
@@ -29,6 +32,12 @@ def version(labels: dict[str, str], node: str = "", phase: str = "Pending") -> V
         ("a in (b,c)", {}, False),
         ("a notin (b)", {"a": "b"}, False),
         ("a=", {"a": ""}, True),
+        ("a in (b,)", {"a": ""}, True),
+        ("a in ()", {"a": ""}, True),
+        ("a>1,a<3", {"a": "2"}, True),
+        ("a>2", {"a": "2"}, False),
+        ("a<2", {"a": "x"}, False),
+        ("in in (in,notin)", {"in": "notin"}, True),
         ("example.com/a-b=c.d", {"example.com/a-b": "c.d"}, True),
     ],
 )
@@ -36,11 +45,43 @@ def test_labels(text: str, labels: dict[str, str], wanted: bool) -> None:
     assert Selection(labels=parse_labels(text)).matches(version(labels)) is wanted
 
 
-@pytest.mark.parametrize("text", ["a in (b", "a in b)", "a b", "a=b c"])
-def test_labels_that_cannot_be_read(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a in (b", "unable to parse requirement: found '', expected: ',' or ')'"),
+        ("a in b", "unable to parse requirement: found 'b' expected: '('"),
+        ("a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
+        ("a=b c", "found 'c', expected: ',' or 'end of string'"),
+        ("a=b=c", "found '=', expected: ',' or 'end of string'"),
+        ("!a=b", "found '=', expected: ',' or 'end of string'"),
+        ("a,,b", "found ',', expected: identifier after ','"),
+        ("a,", "found '', expected: identifier after ','"),
+        ("=a", "found '=', expected: !, identifier, or 'end of string'"),
+        ("!", "unable to parse requirement: found '', expected: identifier"),
+        ("a=(", "unable to parse requirement: found '(', expected: identifier"),
+        (
+            "a>x",
+            "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an integer",
+        ),
+    ],
+)
+def test_labels_that_cannot_be_read(text: str, wanted: str) -> None:
     with pytest.raises(ApiError) as caught:
         parse_labels(text)
-    assert caught.value.code == 400
+    assert (caught.value.code, str(caught.value)) == (400, wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a b/c=d", "found 'b/c'"),
+        ("/c=d", '<nil>: Invalid value: "/c"'),
+        ("a=-", 'values[0][a]: Invalid value: "-"'),
+    ],
+)
+def test_keys_and_values_are_those_of_labels(text: str, wanted: str) -> None:
+    with pytest.raises(ApiError, match=re.escape(f"unable to parse requirement: {wanted}")):
+        parse_labels(text)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,198 @@
+"""What the sandbox refuses as an API server does, with the same field and text; and what it completes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.sandbox.talk import MERGE, PODS, talking
+
+CONTAINER = {"name": "c", "image": "i"}
+NODE = {"kind": "Node", "name": "n1"}
+QUALIFIED = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def container(**fields: Any) -> dict[str, Any]:
+    return {"containers": [{**CONTAINER, **fields}]}
+
+
+def ask(*requests: tuple[Any, ...]) -> list[tuple[int, Any]]:
+    """Send requests (method, path, body, media, query) to a new sandbox and return the answers."""
+
+    async def scenario() -> list[tuple[int, Any]]:
+        async with talking(records=0) as talk:
+            return [
+                await talk(method, path, body, *media[:1], **(media[1] if len(media) > 1 else {}))
+                for method, path, body, *media in requests
+            ]
+
+    return asyncio.run(scenario())
+
+
+def pod(spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "a", **metadata}, "spec": {**container(), **spec}}
+
+
+def causes(answer: Any) -> list[str]:
+    return [f"{cause['field']}: {cause['message']}" for cause in answer["details"]["causes"]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted"),
+    [
+        (container(imagePullPolicy="x"), ['spec.containers[0].imagePullPolicy: Unsupported value: "x": supported values: "Always", "IfNotPresent", "Never"']),
+        (container(ports=[{"containerPort": 0}]), ["spec.containers[0].ports[0].containerPort: Required value"]),
+        (container(ports=[{"containerPort": 1, "name": "-"}]), [
+            'spec.containers[0].ports[0].name: Invalid value: "-": must contain at least one letter (a-z)',
+            'spec.containers[0].ports[0].name: Invalid value: "-": must not begin or end with a hyphen',
+        ]),
+        (container(resources={"requests": {"foo": "1"}}), [
+            'spec.containers[0].resources.requests[foo]: Invalid value: "foo": must be a standard resource type or fully qualified',
+            'spec.containers[0].resources.requests[foo]: Invalid value: "foo": must be a standard resource for containers',
+        ]),
+        (container(resources={"requests": {"nvidia.com/gpu": "1"}}), ["spec.containers[0].resources.limits: Required value: Limit must be set for non overcommitable resources"]),
+        (container(resources={"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "2"}}), ['spec.containers[0].resources.requests: Invalid value: "1": must be equal to nvidia.com/gpu limit of 2']),
+        (container(volumeMounts=[{"name": "v", "mountPath": "/"}]), ['spec.containers[0].volumeMounts[0].name: Not found: "v"']),
+        ({"volumes": [{"name": "v"}, {"name": "v"}]}, ['spec.volumes[1].name: Duplicate value: "v"']),
+        ({"dnsPolicy": "x"}, ['spec.dnsPolicy: Unsupported value: "x": supported values: "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"']),
+        ({"activeDeadlineSeconds": 0}, ["spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"]),
+        ({"schedulingGates": [{"name": "g"}, {"name": "g"}], "nodeName": "n"}, [
+            'spec.schedulingGates[1]: Duplicate value: "g"',
+            "spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared",
+        ]),
+        ({"tolerations": [{"key": "k", "operator": "x", "effect": "NoSchedule", "tolerationSeconds": 1}]}, [
+            "spec.tolerations[0].effect: Invalid value: \"NoSchedule\": effect must be 'NoExecute' when `tolerationSeconds` is set",
+            'spec.tolerations[0].operator: Unsupported value: "x": supported values: "Equal", "Exists"',
+        ]),
+        ({"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "ScheduleAnyway", "minDomains": 2}]}, [
+            "spec.topologySpreadConstraints[0].minDomains: Invalid value: 2: can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway",
+        ]),
+        ({"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": []}}}}, [f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms: Required value: must have at least one node selector term"]),
+        ({"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 101, "preference": {"matchExpressions": [{"key": "k", "operator": "In"}]}}]}}}, [
+            f"spec.affinity.nodeAffinity.{PREFERRED}[0].weight: Invalid value: 101: must be in the range 1-100",
+            f"spec.affinity.nodeAffinity.{PREFERRED}[0].preference.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+        ]),
+        ({"affinity": {"podAntiAffinity": {REQUIRED: [{"labelSelector": {}}]}}}, [
+            f"spec.affinity.podAntiAffinity.{REQUIRED}[0].topologyKey: Required value: can not be empty",
+            f'spec.affinity.podAntiAffinity.{REQUIRED}[0].topologyKey: Invalid value: "": name part must be non-empty',
+            f'spec.affinity.podAntiAffinity.{REQUIRED}[0].topologyKey: Invalid value: "": {QUALIFIED}',
+        ]),
+    ],
+)  # fmt: skip
+def test_pods_that_are_not_valid(spec: dict[str, Any], wanted: list[str]) -> None:
+    [(status, answer)] = ask(("POST", PODS, pod(spec)))
+    assert (status, causes(answer)) == (422, wanted)
+
+
+def test_metadata_that_is_not_valid() -> None:
+    metadata = {
+        "labels": {"a": "b c"},
+        "annotations": {"a/b/c": ""},
+        "finalizers": ["x"],
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n"}],
+    }
+    [(status, answer)] = ask(("POST", PODS, pod({}, **metadata)))
+    assert status == 422
+    assert [text.partition(": Invalid")[0] for text in causes(answer)] == [
+        "metadata.labels",
+        "metadata.annotations",
+        "metadata.ownerReferences.uid",
+        "metadata.finalizers[0]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "wanted"),
+    [
+        ("/api/v1/namespaces", {"metadata": {"name": "a.b"}}, "metadata.name"),
+        ("/api/v1/nodes", {"spec": {"taints": [{"key": "k", "effect": "No"}]}}, "spec.taints[0].effect"),
+        ("/api/v1/namespaces/default/configmaps", {"data": {"a b": ""}}, "data[a b]"),
+        ("/api/v1/namespaces/default/services", {"spec": {"selector": {"a": "b"}}}, "spec.ports"),
+        ("/apis/storage.k8s.io/v1/storageclasses", {"provisioner": "p", "volumeBindingMode": "x"}, "volumeBindingMode"),
+        ("/apis/policy/v1/namespaces/default/poddisruptionbudgets", {"spec": {"minAvailable": "101%"}}, "spec.minAvailable"),
+        ("/apis/coordination.k8s.io/v1/namespaces/default/leases", {"spec": {"leaseTransitions": -1}}, "spec.leaseTransitions"),
+        (
+            "/apis/apps/v1/namespaces/default/deployments",
+            {"spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "c"}}, "spec": container()}}},
+            "spec.template.metadata.labels",
+        ),
+        ("/apis/batch/v1/namespaces/default/jobs", {"spec": {"template": {"spec": container()}}}, "spec.template.spec.restartPolicy"),
+    ],
+)  # fmt: skip
+def test_others_that_are_not_valid(path: str, body: dict[str, Any], wanted: str) -> None:
+    [(status, answer)] = ask(("POST", path, {"metadata": {"name": "a"}, **body}))
+    assert (status, [cause["field"] for cause in answer["details"]["causes"]]) == (422, [wanted])
+
+
+def test_bindings_are_tried_checked_and_take_the_places_of_their_node() -> None:
+    zone = {"topology.kubernetes.io/zone": "z"}
+    binding = {"metadata": {"name": "a"}, "target": NODE}
+    elsewhere = {**binding, "metadata": {"name": "a", "namespace": "x"}}
+    path = f"{PODS}/a/binding"
+    *_, tried, still, other, kind, empty, bound, now = ask(
+        ("POST", "/api/v1/nodes", {"metadata": {"name": "n1", "labels": {**zone, "other": "x"}}}),
+        ("POST", PODS, pod({})),
+        ("POST", path, binding, "application/json", {"dryRun": "All"}),
+        ("GET", f"{PODS}/a", None),
+        ("POST", path, elsewhere),
+        ("POST", path, {**binding, "kind": "Pod", "apiVersion": "v1"}),
+        ("POST", path, {"metadata": {"name": "a"}, "target": {"kind": "Pod"}}),
+        ("POST", path, binding),
+        ("GET", f"{PODS}/a", None),
+    )
+    assert tried[0] == 201 and "nodeName" not in still[1]["spec"]
+    assert (other[0], "does not match the namespace sent" in other[1]["message"]) == (400, True)
+    assert kind[1]["message"].endswith("(v1.Pod) to (core.Binding): unknown conversion")
+    assert empty[1]["message"].startswith("[target.kind: Unsupported value") and empty[0] == 500
+    assert bound[0] == 201 and now[1]["metadata"]["labels"] == zone
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("{", "unexpected end of JSON input ({)"),
+        ("{bad}", "invalid character 'b' looking for beginning of object key string ({bad})"),
+        ('{"a" 1}', """invalid character '1' after object key ({"a" 1})"""),
+        ('{"a":[1 2]}', """invalid character '2' after array element ({"a":[1 2]})"""),
+        ("<html>", "invalid character '<' looking for beginning of value (3c68746d6c3e)"),
+        (
+            '{"metadata":{"name":"a","labels":{',
+            'unexpected end of JSON input ({"metadata":{"name":"a","label ...)',
+        ),
+    ],
+)
+def test_bodies_that_are_no_json(body: str, wanted: str) -> None:
+    [(status, answer)] = ask(("POST", PODS, body))
+    start = "the object provided is unrecognized (must be of type Pod): couldn't get version/kind"
+    assert (status, answer["message"]) == (400, f"{start}; json parse error: {wanted}")
+
+
+def test_patches_that_are_none() -> None:
+    _, merge, strategic = ask(
+        ("POST", PODS, pod({})),
+        ("PATCH", f"{PODS}/a", [], MERGE),
+        ("PATCH", f"{PODS}/a", [], "application/strategic-merge-patch+json"),
+    )
+    text = "json: cannot unmarshal array into Go value of type map[string]interface {}"
+    assert merge[1]["message"] == f"error decoding patch: {text}" and strategic[1]["message"] == text
+
+
+def test_services_get_addresses_and_secrets_data() -> None:
+    services, ports = "/api/v1/namespaces/default/services", {"spec": {"ports": [{"port": 80}]}}
+    one, two, put, secret = ask(
+        ("POST", services, {"metadata": {"name": "a"}, **ports}),
+        ("POST", services, {"metadata": {"name": "b"}, **ports}),
+        ("PUT", f"{services}/c", {"metadata": {"name": "c"}, "spec": {"clusterIP": "None"}}),
+        ("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "s"}, "stringData": {"a": "b"}}),
+    )
+    assert [answer["spec"]["clusterIPs"] for _, answer in (one, two)] == [["10.96.0.10"], ["10.96.0.11"]]
+    assert (put[0], put[1]["spec"]["clusterIP"]) == (201, "None")
+    assert (secret[1]["type"], secret[1]["data"]) == ("Opaque", {"a": "Yg=="})
