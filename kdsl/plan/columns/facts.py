@@ -53,6 +53,7 @@ class FactColumn:
         self._position = self._images = -1
         self._order: Rows = np.zeros(0, np.int32)
         self._is_everywhere: bool | None = None
+        self._nodes: NDArray[np.int64] | None = None
         self.items: object = None
         """What is known of the items where the column holds lists; see `kdsl.plan.columns.listed`."""
         self._forget()
@@ -75,6 +76,13 @@ class FactColumn:
             self._is_everywhere = bool((codes != ABSENT).all())
         return self._is_everywhere
 
+    def nodes_by_code(self) -> NDArray[np.int64]:
+        """Return how many nodes have each value, by its code; 0 for `ABSENT`. Do not write to it."""
+        if self._nodes is None:
+            self._nodes = np.bincount(self.codes, minlength=len(self.numbers))
+            self._nodes[ABSENT] = 0
+        return self._nodes
+
     def optionals(self) -> list[Optional]:
         """Return what the codes stand for as optionals: `ABSENT` for the missing one."""
         self._optionals += map(Optional, self.values[len(self._optionals) :])
@@ -87,7 +95,7 @@ class FactColumn:
             changed = None
         self._position, self._images = snapshot.fact_changes.position, snapshot.images_version
         if changed != [] or self._order is not snapshot.order:
-            self._order, self._is_everywhere = snapshot.order, None
+            self._order, self._is_everywhere, self._nodes = snapshot.order, None, None
         rows = len(snapshot.names)
         if changed and len(self.values) > 2 * rows + _SPARE:
             self._forget()

@@ -162,13 +162,13 @@ class Measure:
         """
         look = self.look
         if look is None:
-            return self._ask(pods, steps)
+            return self.ask(pods, steps)
         amount = 0
         for pod in pods:
             like = look(pod)
             answer = known.get(like)
             if answer is None:
-                answer = self._ask((pod,), 0)
+                answer = self.ask((pod,), 0)
                 if answer is None:
                     return None
                 if len(known) >= MAX_LOOKS:
@@ -180,7 +180,10 @@ class Measure:
         # Whoever has steps enough finds the same, however many are left.
         return (amount, steps) if steps <= self.limit and INT_MIN <= amount <= INT_MAX else None
 
-    def _ask(self, pods: Sequence[PodInfo], steps: int) -> tuple[int, int] | None:
+    def ask(self, pods: Sequence[PodInfo], steps: int) -> tuple[int, int] | None:
+        """Ask about pods of a node that has taken so many steps; return what they count, and all its steps. None
+        where that fails.
+        """
         meter = self.question.meter()
         meter.left -= steps
         try:

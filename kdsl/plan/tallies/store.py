@@ -11,6 +11,7 @@ from kdsl.plan.tallies.arrivals import Arrival, Arrivals
 from kdsl.plan.tallies.kept import Handle, Kept, KeptT, Name
 from kdsl.plan.tallies.measures import Measure
 from kdsl.plan.tallies.pod_index import PodIndex
+from kdsl.plan.tallies.selected import sums_of_selected
 from kdsl.plan.tallies.sums import Sums
 from kdsl.plan.tallies.tally import Tally
 from kdsl.plan.tallies.terms import TermIndex, TermKind
@@ -21,6 +22,8 @@ MAX_BYTES: Final = 64 << 20
 200 kB. `MIN_TALLIES` stay in any case.
 """
 MIN_TALLIES: Final = 4
+MAX_FIRST: Final = 64
+"""So many questions are known to have been asked once; a question that comes again after more gets no tally yet."""
 _OVERHEAD: Final = 1024
 """About what a tally takes beside its columns, in bytes."""
 
@@ -38,6 +41,8 @@ class TallyStore:
         self._terms = {kind: TermIndex(kind, live) for kind in TermKind}
         self._arrivals = Arrivals()
         self._pods = PodIndex(live)
+        # Sums for questions that were asked at one version only, with that.
+        self._first: dict[Name, tuple[int, Sums]] = {}
         self._version = -1
         # Counting may ask for another count.
         self._lock = RLock()
@@ -60,14 +65,32 @@ class TallyStore:
         tally = handle.tally()
         if tally is not None and tally.version == snapshot.version:
             # Nothing is written to it before the next version, so there is nothing to wait for.
-            return tally.sums(snapshot, self._arrivals, self._pods, measure)
+            return tally.sums(snapshot, self._arrivals, measure)
         with self._lock:
             self._catch_up()
-            tally = tally or self._find(handle, Tally) or Tally(self._live, measure.key)
+            tally = tally or self._find(handle, Tally)
+            if tally is None and not snapshot.is_overlay:
+                first = self._first_sums(handle.name, measure)
+                if first is not None:
+                    return first
+            tally = tally or Tally(self._live, measure.key)
             try:
-                return tally.sums(snapshot, self._arrivals, self._pods, measure)
+                return tally.sums(snapshot, self._arrivals, measure)
             finally:
                 self._keep(handle, tally)
+
+    def _first_sums(self, name: Name | None, measure: Measure) -> Sums | None:
+        """Return the sums for a question that was not asked before at another version; None for others."""
+        known = None if name is None else self._first.get(name)
+        if known is not None:
+            version, sums = known
+            return sums if version == self._version else None
+        found = sums_of_selected(self._live, self._pods, measure)
+        if found is not None and name is not None:
+            if len(self._first) >= MAX_FIRST:
+                del self._first[next(iter(self._first))]
+            self._first[name] = self._version, found
+        return found
 
     def has_terms(self, snapshot: Snapshot, kind: TermKind) -> bool:
         """Tell whether a pod has terms of a kind, or may have on the overlay asked about."""

@@ -102,23 +102,36 @@ class Sums(Amounts):
         self.steps = 0
         self.mark = object()
         self._nodes: NDArray[np.int64] = np.zeros_like(self.cells)
-        # How many domains have each sum.
-        self._domains: dict[int, int] = {}
+        # How many domains have each sum, once somebody has asked.
+        self._spread: dict[int, int] | None = None
+
+    @staticmethod
+    def of_nodes(column: FactColumn, domains: NDArray[np.int32] | None) -> Sums:
+        """Return sums that are all 0, with the nodes that take part: `domains` are theirs by row, `NO_DOMAIN` for
+        others, None where those are all nodes that are in one.
+        """
+        sums = Sums(column)
+        nodes = column.nodes_by_code() if domains is None else _nodes_by_domain(domains, len(column.numbers))
+        sums._nodes[: len(nodes)] = nodes
+        return sums
 
     @staticmethod
     def counted(column: FactColumn, domains: NDArray[np.int32], amounts: NDArray[np.int64]) -> Sums:
         """Return the sums of the amounts of rows in their domains, `NO_DOMAIN` for those in none."""
-        sums, size = Sums(column), len(column.numbers)
-        sums._nodes = np.bincount(domains, minlength=size).astype(np.int64, copy=False)
-        sums._nodes[NO_DOMAIN] = 0
+        sums = Sums.of_nodes(column, domains)
         # Most nodes have nothing.
         rows = amounts.nonzero()[0]
         if len(rows):
             np.add.at(sums.cells, domains.take(rows), amounts.take(rows))
             sums.cells[NO_DOMAIN] = 0
         sums.total = int(sums.cells.sum())
-        sums._domains = _counted(sums.cells[sums._nodes > 0])
         return sums
+
+    @property
+    def _domains(self) -> dict[int, int]:
+        if self._spread is None:
+            self._spread = _counted(self.cells[self._nodes > 0])
+        return self._spread
 
     @property
     def nbytes(self) -> int:
@@ -145,11 +158,12 @@ class Sums(Amounts):
     def move(self, number: int, amount: int, nodes: int) -> None:
         """Let a node with an amount come to a domain (`nodes` is 1) or go from it (-1)."""
         before, there = self.cells.item(number), self._nodes.item(number)
+        spread = self._domains
         after = before + nodes * amount
         if there:
             self._leave(before)
         if there + nodes:
-            self._domains[after] = self._domains.get(after, 0) + 1
+            spread[after] = spread.get(after, 0) + 1
         self.cells[number], self._nodes[number] = after, there + nodes
         self.total += nodes * amount
         self.mark = object()
@@ -158,8 +172,9 @@ class Sums(Amounts):
         """Let a node of a domain have so much more."""
         before = self.cells.item(number)
         after = before + amount
+        spread = self._domains
         self._leave(before)
-        self._domains[after] = self._domains.get(after, 0) + 1
+        spread[after] = spread.get(after, 0) + 1
         self.cells[number] = after
         self.total += amount
         self.mark = object()
@@ -173,8 +188,15 @@ class Sums(Amounts):
 
     def of_overlay(self) -> Self:
         other = super().of_overlay()
-        other._nodes, other._domains = self._nodes.copy(), self._domains.copy()
+        other._nodes, other._spread = self._nodes.copy(), self._domains.copy()
         return other
+
+
+def _nodes_by_domain(domains: NDArray[np.int32], size: int) -> NDArray[np.int64]:
+    """Return how many rows are in each domain."""
+    nodes: NDArray[np.int64] = np.bincount(domains, minlength=size)
+    nodes[NO_DOMAIN] = 0
+    return nodes
 
 
 def _counted(amounts: NDArray[np.int64]) -> dict[int, int]:

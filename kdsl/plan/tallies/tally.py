@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Rows, Snapshot
 from kdsl.plan.tallies.arrivals import Arrival, Arrivals
 from kdsl.plan.tallies.domains import NO_DOMAIN, domains_of
 from kdsl.plan.tallies.kept import Kept
 from kdsl.plan.tallies.measures import NOT_COUNTED, Counted, Known, Measure
-from kdsl.plan.tallies.pod_index import PodIndex
 from kdsl.plan.tallies.sums import Sums
 from kdsl.plan.values import INT_MAX, INT_MIN, EvalError
 
@@ -55,7 +53,7 @@ class Tally(Kept):
         # Whether the sums have to be made anew. They do not follow what happens to rows then.
         self._is_stale = True
 
-    def sums(self, snapshot: Snapshot, arrivals: Arrivals, pods: PodIndex, measure: Measure) -> Sums:
+    def sums(self, snapshot: Snapshot, arrivals: Arrivals, measure: Measure) -> Sums:
         """Return the sums over a snapshot, live or an overlay; EvalError where a node could not be counted.
 
         Those of the live snapshot are good until the next call.
@@ -64,7 +62,7 @@ class Tally(Kept):
         """
         live = snapshot.live
         if self.version != live.version:
-            self._refresh(live, arrivals, pods, measure)
+            self._refresh(live, arrivals, measure)
             self.version = live.version
         if snapshot.is_overlay:
             return self._corrected(snapshot, measure)
@@ -72,11 +70,11 @@ class Tally(Kept):
             self._complain(self._errors, snapshot)
         return self._sums
 
-    def _refresh(self, live: LiveSnapshot, arrivals: Arrivals, pods: PodIndex, measure: Measure) -> None:
+    def _refresh(self, live: LiveSnapshot, arrivals: Arrivals, measure: Measure) -> None:
         came, looks = arrivals.since(self._position), len(self._known)
         self._position = arrivals.position
         if came is None:
-            self._begin(live, pods, measure)
+            self._begin(live, measure)
         elif came:
             self._follow(live, came, measure)
         if self._is_stale:
@@ -84,7 +82,7 @@ class Tally(Kept):
         elif len(self._known) != looks:
             self._note_size()
 
-    def _begin(self, live: LiveSnapshot, pods: PodIndex, measure: Measure) -> None:
+    def _begin(self, live: LiveSnapshot, measure: Measure) -> None:
         """Count all nodes."""
         self._column = domains_of(live, self._key)
         self._clear(len(live.names))
@@ -98,60 +96,13 @@ class Tally(Kept):
             self._domains[rows] = ids[rows]
             self._steps[asked.rows] = steps
             # Most nodes have nothing to count.
-            rows = rows[live.pod_counts.take(rows) > 0]
-            if not measure.on_facts:
-                self._count(live, rows.tolist(), measure)
-            elif not self._count_selected(live, rows, pods, measure):
-                self._count_first(live, rows, measure)
-
-    def _count_selected(self, live: LiveSnapshot, rows: Rows, index: PodIndex, measure: Measure) -> bool:
-        """Count the pods of rows that take part, and ask about those only that a selector may match. Return whether
-        that worked.
-        """
-        found = measure.selected(index)
-        if found is None:
-            return False
-        by_row: dict[int, list[PodInfo]] = {}
-        domains = self._domains
-        for row, pod in found:
-            if domains.item(row) != NO_DOMAIN:
-                by_row.setdefault(row, []).append(pod)
-        other = self._steps_of_other(live, rows, by_row, measure)
-        if other is None:
-            return False
-        steps = self._steps[rows] + other * live.pod_counts.take(rows)
-        if steps.max(initial=0) > measure.limit:
-            return False
-        self._steps[rows] = steps
-        again = []
-        for row, pods in by_row.items():
-            before = int(self._steps.item(row)) - other * len(pods)
-            counted = measure.further(pods, before, self._known)
-            if counted is None:
-                again.append(row)
-                continue
-            amount, self._steps[row] = counted
-            if amount:
-                self.amounts[row] = amount
-                self._largest = max(self._largest, abs(amount))
-        self._count(live, again, measure)
-        return True
-
-    def _steps_of_other(
-        self, live: LiveSnapshot, rows: Rows, by_row: Mapping[int, Sequence[PodInfo]], measure: Measure
-    ) -> int | None:
-        """Return the steps that a pod takes which is not selected; None where those say nothing."""
-        for row in rows.tolist():
-            selected = by_row.get(row, ())
-            pods = live.info(row).pods
-            if len(pods) > len(selected):
-                names = {id(pod) for pod in selected}
-                other = measure.further([pod for pod in pods if id(pod) not in names][:1], 0, self._known)
-                return other[1] if other is not None and not other[0] else None
-        return 0
+            self._count_first(live, rows[live.pod_counts.take(rows) > 0], measure)
 
     def _count_first(self, live: LiveSnapshot, rows: Rows, measure: Measure) -> None:
-        """Count the pods of rows that take part, each of them."""
+        """Count the pods of rows that take part."""
+        if not measure.on_facts:
+            self._count(live, rows.tolist(), measure)
+            return
         pods = [live.info(row).pods for row in rows.tolist()]
         found = list(map(measure.further, pods, self._steps[rows].tolist(), repeat(self._known)))
         left = [row for row, each in zip(rows.tolist(), found, strict=True) if each is None]
