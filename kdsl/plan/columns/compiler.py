@@ -53,12 +53,14 @@ from kdsl.plan.columns.kernels import KERNELS
 from kdsl.plan.columns.listed import TOLERATES, list_field, over_items, tolerates
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.logic import choose, conjunction, disjunction
+from kdsl.plan.columns.node_pods import count_selected
 from kdsl.plan.columns.rule import ColumnScope, Note, RuleColumns
 from kdsl.plan.columns.tape import recorded
 from kdsl.plan.functions import IMPLEMENTATIONS
 from kdsl.plan.ir import EAGER, free_slots, operands
 from kdsl.plan.scalar import UNSET, Closure
 from kdsl.plan.scalar.meter import may_be_large
+from kdsl.plan.scalar.selecting import selector_of
 from kdsl.plan.values import EvalError, UInt
 from kdsl.plan.views import attribute_of, method_of, wrapper_of
 
@@ -252,6 +254,11 @@ class Lowering:
         kernel = KERNELS.get(expr.overload)
         if special is None and kernel is None:
             self._only_codable(expr)
+        match expr.args:
+            case (Comprehension() as filtered,) if expr.function == "size":
+                counted = self._pods_of_node(filtered)
+                if counted is not None:
+                    return counted
         if any(arg.type.name in ("list", "map") and not self._is_uniform(arg) for arg in expr.args) and not (
             expr.function == "size" and self.is_listed(expr.args[0])
         ):
@@ -303,6 +310,24 @@ class Lowering:
             return with_bad(body(batch.inside(columns, frame)), either(*map(bad_of, columns.values())))
 
         return call
+
+    def _pods_of_node(self, expr: Comprehension) -> ColumnClosure | None:
+        """Lower how many pods of the node a filter keeps; None where no selector decides that."""
+        match expr.iterable, expr.variables:
+            case FieldOf(operand=Var(slot=node), field="pods"), [variable] if (
+                node == self._node and expr.macro is Macro.FILTER
+            ):
+                pass
+            case _:
+                return None
+        needs = (free_slots if self._in_fn else self._rule.needs)(expr.body) - {variable.slot}
+        if self._node in needs or (not self._in_fn and self._rule.reads_node(needs)):
+            return None
+        compile = self._rule.fn_compiler().compile if self._in_fn else self._rule.closure
+        selector = selector_of(expr.body, variable, self._rule.fns, compile)
+        if selector is None:
+            return None
+        return count_selected(variable.slot, sorted(needs & self._captured), compile(expr.body), selector)
 
     def is_listed(self, expr: TypedExpr) -> bool:
         """Tell whether an expression is a list that a node says of itself, or those of its items that are kept."""

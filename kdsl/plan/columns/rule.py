@@ -5,13 +5,13 @@ what is left to the scalar back end.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Self
 
 from kdsl.base.span import Span
-from kdsl.check.model import CheckedFn
+from kdsl.check.model import CheckedFn, ExternalFn
 from kdsl.check.typed import TypedExpr
 from kdsl.plan.columns.atoms import Atom, Fact, facts_of
 from kdsl.plan.columns.column import NotColumnar
@@ -132,6 +132,11 @@ class ColumnScope(ABC):
     def fn_compiler(self) -> Compiler:
         """Return what compiles parts of the body of a function."""
         return self._functions.compiler()
+
+    @property
+    def fns(self) -> Mapping[str, CheckedFn | ExternalFn]:
+        """The functions that rules may call, by name."""
+        return self._functions.fns
 
     def fn(self, name: str) -> CheckedFn:
         """Return a function of a rule file; NotColumnar for a plugin's."""

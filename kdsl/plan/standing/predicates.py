@@ -276,8 +276,12 @@ class JoinedPredicates:
             if not isinstance(answer, Status) or answer.code is not Code.SKIP:
                 applying += [self._parts[part.key] for part in plugin.applying(state)]
         parts: dict[tuple[bool, bool], list[_Part]] = {}
-        for part in applying:
-            parts.setdefault((part.by_look, part.on_usage), []).append(part)
+        if is_new and applying:
+            # Nothing is kept: one after the other, each is asked about the nodes that are left.
+            parts[all(each.by_look for each in applying), any(each.on_usage for each in applying)] = applying
+        else:
+            for part in applying:
+                parts.setdefault((part.by_look, part.on_usage), []).append(part)
         verdicts = tuple(
             (
                 tuple(alike),

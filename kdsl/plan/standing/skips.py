@@ -15,6 +15,7 @@ from typing import Final, Protocol
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
+from kdsl.plan.standing.answers import MAX_MET
 from kdsl.plan.standing.dependencies import Dependencies
 from kdsl.plan.standing.likeness import Likenesses
 from kdsl.plan.tallies.store import TallyStore
@@ -106,14 +107,17 @@ class Skips:
         self.signature = likenesses.signature(dependencies)
         """Returns a number that pods share of which the conditions see the same."""
         self._known: dict[int, _Opinion] = {}
+        self._met: set[int] = set()
         self._lock = Lock()
 
     def __call__(self, pod: PodInfo, snapshot: Snapshot) -> frozenset[str]:
-        """Return the rules that are known to skip a pod."""
+        """Return the rules that are known to skip a pod: none before its kind comes again."""
         if not self._rules or snapshot.is_overlay:
             return frozenset()
         kind, epoch = self.signature(pod), self._dependencies.epoch(snapshot)
         opinion = self._known.get(kind)
+        if opinion is None and not self._is_met(kind):
+            return frozenset()
         if opinion is None or not opinion.holds(snapshot, epoch):
             opinion = self._ask(pod, snapshot, epoch)
             with self._lock:
@@ -121,6 +125,16 @@ class Skips:
                     self._known.clear()
                 self._known[kind] = opinion
         return opinion.skipping
+
+    def _is_met(self, kind: int) -> bool:
+        """Tell whether a kind was met before, and remember it."""
+        with self._lock:
+            if kind in self._met:
+                return True
+            if len(self._met) >= MAX_MET:
+                self._met.clear()
+            self._met.add(kind)
+            return False
 
     def _ask(self, pod: PodInfo, snapshot: Snapshot, epoch: tuple[int, ...]) -> _Opinion:
         skipping: set[str] = set()

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from threading import RLock
 from typing import Final
 
+from kdsl.cluster.label_selectors import LabelSelector
+from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Snapshot
 from kdsl.plan.tallies.arrivals import Arrival, Arrivals
 from kdsl.plan.tallies.kept import Handle, Kept, KeptT, Name
@@ -91,6 +93,12 @@ class TallyStore:
                 del self._first[next(iter(self._first))]
             self._first[name] = self._version, found
         return found
+
+    def matching(self, selector: LabelSelector) -> list[tuple[int, PodInfo]] | None:
+        """Return pods with their rows, all that a selector matches among them; None where that would be most."""
+        with self._lock:
+            self._catch_up()
+            return self._pods.matching(selector)
 
     def has_terms(self, snapshot: Snapshot, kind: TermKind) -> bool:
         """Tell whether a pod has terms of a kind, or may have on the overlay asked about."""

@@ -13,7 +13,6 @@ from kdsl.cluster.snapshot import Rows
 from kdsl.plan.columns.facts import FactColumn
 from kdsl.plan.tallies.domains import NO_DOMAIN
 
-
 _FEW: Final = 4096
 """Of so few different amounts each is counted in a cell."""
 

@@ -1,0 +1,63 @@
+"""How many pods of each node a condition holds for, where a selector decides it: those pods alone are asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.pod_affinity import PodAffinityTerm
+from kdsl.cluster.snapshot import LiveSnapshot
+from kdsl.cluster.spread import SpreadConstraint
+from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
+from kdsl.plan.columns.logic import Operand
+from kdsl.plan.scalar import Closure
+from kdsl.plan.scalar.meter import Meter
+from kdsl.plan.tallies.store import TallyStore
+from kdsl.plan.values import EvalError
+
+
+def count_selected(slot: int, captured: Sequence[int], condition: Closure, selector: Closure) -> Operand:
+    """Return how many pods of the node a condition on the pod in `slot` holds for. `captured` are the slots of
+    variables around it; `selector` gives the term or constraint that decides.
+    """
+
+    def count(batch: Batch) -> ColumnValue:
+        snapshot = batch.snapshot
+        if not isinstance(snapshot, LiveSnapshot) or not isinstance(batch.rows, np.ndarray):
+            raise NotColumnar
+        frame = batch.frame.copy()
+        for each in captured:
+            value = batch.columns.get(each)
+            if not isinstance(value, Same):
+                raise NotColumnar
+            frame[each] = value.value
+        decider = selector(frame)
+        if not isinstance(decider, (PodAffinityTerm, SpreadConstraint)) or decider.selector is None:
+            raise NotColumnar
+        found = TallyStore.of(snapshot).matching(decider.selector)
+        if found is None:
+            raise NotColumnar
+        pods = int(snapshot.pod_counts.take(batch.rows).max(initial=0))
+        if not pods:
+            return Same(0)
+        counts, limit, most = np.zeros(len(snapshot.names), np.int64), batch.frame[-1].left, 0
+        # One that is not selected takes no more steps than one that is; where none is, some pod tells how many.
+        for row, pod in found or _some_pod(snapshot):
+            frame[slot], frame[-1] = pod, Meter(limit)
+            try:
+                counts[row] += condition(frame) is True
+            except EvalError:
+                raise NotColumnar from None
+            most = max(most, limit - frame[-1].left)
+        batch.spend(pods * (most + 1))
+        return Column(counts.take(batch.rows))
+
+    return count
+
+
+def _some_pod(snapshot: LiveSnapshot) -> list[tuple[int, PodInfo]]:
+    row = int(snapshot.pod_counts.argmax())
+    return [(row, snapshot.info(row).pods[0])]
