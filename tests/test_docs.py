@@ -54,6 +54,16 @@ def codes() -> dict[str, set[str]]:
     return found
 
 
+def slugs(page: str) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)
+    heads = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+# These pages are not wrapped yet.
+UNWRAPPED = {"CHANGELOG.md", "metrics.md", "performance.md", "run.md", "sandbox.md", "writes.md"}
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*/*.md")]
 CODES = codes()
 CONFIG_KEYS = list(keys(configuration_schema()))
 
@@ -96,3 +106,24 @@ def test_lints(code: str) -> None:
 def test_diagnostic_codes(code: str) -> None:
     names = CODES[code]
     assert code in ALL_TESTS or any(re.search(rf"Code\.{name}\b", ALL_TESTS) for name in names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_anchors_lead_somewhere(page: Path) -> None:
+    for link, anchor in re.findall(r"\]\(([^)#:]*\.md|)#([^)]*)\)", page.read_text(encoding="utf-8")):
+        target = page.parent / link if link else page
+        assert anchor in slugs(target.read_text(encoding="utf-8")), f"{link}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_lines_of_prose_are_under_120_characters(page: Path) -> None:
+    if page.name not in UNWRAPPED:
+        text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        assert [line for line in text.splitlines() if len(line) >= 120 and not line.startswith("|")] == []
+
+
+def test_the_glossary_is_short() -> None:
+    page = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+    glossary = page.partition("## Glossary\n")[2].partition("\n## ")[0]
+    assert 1 <= len(re.findall(r"^\| (?!term |---)", glossary, re.MULTILINE)) <= 15
+    assert all(len(line) < 120 for line in page.splitlines())

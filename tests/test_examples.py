@@ -94,7 +94,7 @@ def test_the_migration_is_what_convert_writes(copy: Path) -> None:
 
 @pytest.mark.parametrize(
     ("page", "count"),
-    [("docs/explain.md", 6), ("docs/write-rules.md", 1), ("examples/gpu-sharing/README.md", 1)],
+    [("docs/explain.md", 6), ("docs/language.md", 1), ("examples/gpu-sharing/README.md", 1)],
 )
 def test_the_transcripts_of_the_docs(page: str, count: int, copy: Path) -> None:
     """Lines of the shipped rules move with every edit of them: they are not compared."""
@@ -114,8 +114,28 @@ def test_the_quickstart_of_the_readme(copy: Path) -> None:
     assert_shows("make quickstart", kdsl("simulate", *QUICKSTART).stdout, block)
 
 
-def test_the_rule_file_of_the_guide(tmp_path: Path) -> None:
+def test_the_walk_of_the_guide(copy: Path) -> None:
+    """Its files are written and its commands run, from top to bottom."""
     page = (ROOT / "docs" / "write-rules.md").read_text(encoding="utf-8")
+    steps = list(
+        re.finditer(r"(?:^`(my-rules/\S+)`:\n\n)?^```\w*\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    )
+    assert len([step for step in steps if step[1]]) == 2
+    count = 0
+    for step in steps:
+        if step[1]:
+            (copy / step[1]).write_text(step[2], encoding="utf-8")
+        for command, expected in transcripts(step[0][step[0].index("```") :]):
+            output, wanted = (
+                re.sub(r"(v1_36\.kdsl):\d+", r"\1", it) for it in (run(command, copy), expected)
+            )
+            assert_shows(command, output, wanted)
+            count += 1
+    assert count == 14
+
+
+def test_the_rule_file_of_the_reference(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
     text = next(block for block in blocks(page) if block.startswith("kdsl 1"))
     (tmp_path / "ml.kdsl").write_text(text, encoding="utf-8")
     checked = kdsl("check", str(tmp_path))
@@ -124,9 +144,9 @@ def test_the_rule_file_of_the_guide(tmp_path: Path) -> None:
 
 
 def test_the_rule_test_of_the_guide(tmp_path: Path) -> None:
-    """It tests the rules of the other guide."""
+    """It tests the rules that open the page on the language."""
     rules, test = (
-        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("write-rules.md", "test-rules.md")
+        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("language.md", "test-rules.md")
     )
     text = next(block for block in blocks(rules) if block.startswith("kdsl 1"))
     found = re.search(r"^```yaml\n(apiVersion: .*?)^```$", test, re.MULTILINE | re.DOTALL)
@@ -138,8 +158,8 @@ def test_the_rule_test_of_the_guide(tmp_path: Path) -> None:
     assert (tested.exit_code, tested.stdout) == (0, "1 passed in 1 file\n")
 
 
-def test_the_snippets_of_the_guide_are_rules_in_the_house_style(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "write-rules.md").read_text(encoding="utf-8")
+def test_the_snippets_of_the_language_are_rules_in_the_house_style(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
     starts = ("predicate ", "queue ", "///")
     snippets = [block for block in blocks(page) if block.startswith(starts)]
     assert len(snippets) >= 3

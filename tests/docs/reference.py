@@ -13,8 +13,9 @@ from kdsl.check.views import Field, View, Views, load_views
 FILE = Path(__file__).parents[2] / "docs/reference.md"
 _INTRO = """# Reference
 
-What expressions of rules can read and call, written from the data by `python -m tests.docs.reference`. `path` is where a field stands in
-the Kubernetes API: `pod.metadata.labels` is `pod.labels`. Of fields marked † `has` tells something.
+The fields that expressions can read and the functions that they can call. `python -m tests.docs.reference` writes this
+page from the data. `path` is the place of a field in the Kubernetes API: `pod.metadata.labels` is `pod.labels`. Fields
+marked † may be missing: `has` tests them.
 """
 
 

@@ -118,7 +118,9 @@ class ItemLists(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A list of each row: list `codes[i]` of a column, of which only the `kept` items are there (None: all)."""
+    """A list of each row: list `codes[i]` of a column, of which only the `kept` items are there (None:
+    all).
+    """
 
     codes: NDArray[np.integer[Any]]
     lists: ItemLists

@@ -330,7 +330,9 @@ class Lowering:
         return count_selected(variable.slot, sorted(needs & self._captured), compile(expr.body), selector)
 
     def is_listed(self, expr: TypedExpr) -> bool:
-        """Tell whether an expression is a list that a node says of itself, or those of its items that are kept."""
+        """Tell whether an expression is a list that a node says of itself, or those of its items that are
+        kept.
+        """
         match expr:
             case FieldOf(operand=Var(slot=slot)) if slot == self._node:
                 return expr.type.name == "list" and is_fact(expr)
@@ -346,7 +348,9 @@ class Lowering:
         return list_field(attribute_of(expr.field)) if isinstance(expr, FieldOf) else self.lower(expr)
 
     def of_item(self, condition: TypedExpr, slot: int) -> ColumnClosure | None:
-        """Lower a condition on the item in `slot`; None where it reads more than the item and what all rows share."""
+        """Lower a condition on the item in `slot`; None where it reads more than the item and what all rows
+        share.
+        """
         needs = (free_slots if self._in_fn else self._rule.needs)(condition) - {slot}
         if not needs.isdisjoint(self._captured) or self._node in needs or self._rule.reads_node(needs):
             return None

@@ -127,7 +127,10 @@ class GivenQuantity(Quantity):
         found: bool = self.nanos >= _nanos(other)
         return found
 
-    __hash__ = __str__ = __repr__ = __format__ = __add__ = __sub__ = __neg__ = __mul__ = __rmul__ = _refuse
+    def __hash__(self) -> int:
+        raise Untraceable
+
+    __str__ = __repr__ = __format__ = __add__ = __sub__ = __neg__ = __mul__ = __rmul__ = _refuse
     __truediv__ = _refuse
 
 
@@ -162,6 +165,8 @@ for _name in ("amounts", "max", "plus", "minus", "__add__", "__sub__", "_combine
 
 
 def watched_pod(pod: PodInfo, trace: Trace, attributes: tuple[str, ...]) -> PodInfo:
-    """Return the pod with inputs in the place of what it asks for; `attributes` are those that hold resources."""
+    """Return the pod with inputs in the place of what it asks for; `attributes` are those that hold
+    resources.
+    """
     given: dict[str, Any] = {name: GivenResources(trace, name, getattr(pod, name)) for name in attributes}
     return replace(pod, **given)

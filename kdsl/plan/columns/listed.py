@@ -1,5 +1,5 @@
-"""Lists that nodes say of themselves, such as their taints: what is asked of an item is asked once per distinct
-item, however many nodes and lists have it.
+"""Lists that nodes say of themselves, such as their taints: what is asked of an item is asked once per
+distinct item, however many nodes and lists have it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ TOLERATES: Final = frozenset(("Pod.tolerates", "Toleration.tolerates"))
 
 
 class Attribute:
-    """An attribute of the distinct items: item `i` has `values[codes[i]]`, `numbers` are the codes by value."""
+    """An attribute of the distinct items: item `i` has `values[codes[i]]`, `numbers` are the codes by
+    value.
+    """
 
     def __init__(self) -> None:
         self.codes: NDArray[np.int32] = np.zeros(0, np.int32)
@@ -172,8 +174,8 @@ def list_field(attribute: str) -> Operand:
 
 
 def chosen_items(batch: Batch, listed: ColumnValue, slot: int, condition: Operand) -> tuple[Listed, Mask]:
-    """Return lists, and for which of their distinct items a condition holds that reads the item in `slot`, and
-    nothing of the node. NotColumnar where it fails for an item that is there.
+    """Return lists, and for which of their distinct items a condition holds that reads the item in `slot`,
+    and nothing of the node. NotColumnar where it fails for an item that is there.
     """
     if not isinstance(listed, Listed):
         raise NotColumnar

@@ -1,4 +1,6 @@
-"""How many pods of each node a condition holds for, where a selector decides it: those pods alone are asked about."""
+"""How many pods of each node a condition holds for, where a selector decides it: those pods alone are asked
+about.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ from kdsl.plan.values import EvalError
 
 
 def count_selected(slot: int, captured: Sequence[int], condition: Closure, selector: Closure) -> Operand:
-    """Return how many pods of the node a condition on the pod in `slot` holds for. `captured` are the slots of
-    variables around it; `selector` gives the term or constraint that decides.
+    """Return how many pods of the node a condition on the pod in `slot` holds for. `captured` are the slots
+    of variables around it; `selector` gives the term or constraint that decides.
     """
 
     def count(batch: Batch) -> ColumnValue:
@@ -44,7 +46,8 @@ def count_selected(slot: int, captured: Sequence[int], condition: Closure, selec
         if not pods:
             return Same(0)
         counts, limit, most = np.zeros(len(snapshot.names), np.int64), batch.frame[-1].left, 0
-        # One that is not selected takes no more steps than one that is; where none is, some pod tells how many.
+        # One that is not selected takes no more steps than one that is; where none is, some pod tells how
+        # many.
         for row, pod in found or _some_pod(snapshot):
             frame[slot], frame[-1] = pod, Meter(limit)
             try:

@@ -186,8 +186,8 @@ class ColumnBlock:
         )
 
     def _over_items(self, statement: CheckedForEach, shared: frozenset[int]) -> Step | None:
-        """Return what runs a loop over a list of the node, such as its taints, for all its distinct items at once;
-        None where its body is more than one `require` about the item.
+        """Return what runs a loop over a list of the node, such as its taints, for all its distinct items at
+        once; None where its body is more than one `require` about the item.
         """
         scope, lowering = self._scope, self._compiler.lowering(shared)
         iterable = scope.optimised(statement.iterable)

@@ -1,9 +1,10 @@
 """What evaluating a rule over columns comes to: noted once, and done again for other nodes and other pods.
 
-Which operations on arrays a rule takes follows from the pod: from its labels, say, and from which resources it
-asks for. How much of them it asks for makes no difference, as long as comparisons come out alike. So an
-evaluation is watched, with the amounts of the pod as inputs, and from then on only its operations on arrays are
-done, for whatever pod asks for the same resources, without those whose outcome the ranges of the columns tell.
+Which operations on arrays a rule takes follows from the pod: from its labels, say, and from which resources
+it asks for. How much of them it asks for makes no difference, as long as comparisons come out alike. So an
+evaluation is watched, with the amounts of the pod as inputs, and from then on only its operations on arrays
+are done, for whatever pod asks for the same resources, without those whose outcome the ranges of the columns
+tell.
 
 What the evaluation decided by looking at nodes is noted as a guard, what it decided by looking at amounts of
 the pod as a condition: where one fails, the pod takes another course, which has a tape of its own.
@@ -55,8 +56,8 @@ Evaluate = Callable[[Batch], tuple[Sequence[Array], M]]
 
 
 class RuleTapes:
-    """The tapes of the parts of a rule. `new_frame` makes a frame with nothing in it; `pod` and `cluster` are the
-    slots of those two.
+    """The tapes of the parts of a rule. `new_frame` makes a frame with nothing in it; `pod` and `cluster`
+    are the slots of those two.
     """
 
     def __init__(self, new_frame: Callable[[], Frame], pod: int, cluster: int) -> None:
@@ -66,7 +67,9 @@ class RuleTapes:
         self._parts: list[Tapes[Any] | None] = []
 
     def add(self, reads: frozenset[str], evaluate: Evaluate[M]) -> Tapes[M] | None:
-        """Return the tapes of a part that reads this, None where not all it asks of nodes follows from the pod."""
+        """Return the tapes of a part that reads this, None where not all it asks of nodes follows from the
+        pod.
+        """
         is_steady = all(word in STEADY or word.startswith(_POD) for word in reads)
         tapes = Tapes(self, sorted(word for word in reads if word.startswith(_POD)), evaluate)
         self._parts.append(tapes if is_steady else None)
@@ -81,8 +84,8 @@ class RuleTapes:
 @dataclass(frozen=True, slots=True)
 class Tape(Generic[M]):
     """An evaluation to be done again. Values are known by their numbers: first come the columns that are
-    loaded, then constants, amounts of the pod and the results of steps. A step is a function and the numbers of up to three
-    arguments, -1 for none.
+    loaded, then constants, amounts of the pod and the results of steps. A step is a function and the numbers
+    of up to three arguments, -1 for none.
 
     `known` are all columns whose ranges were looked at, also for what needs no step thanks to them.
     """

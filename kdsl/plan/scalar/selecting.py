@@ -1,7 +1,8 @@
 """Which selector decides a question about pods or terms before anything else does.
 
-`t.matches(p) ? t.weight : 0` is 0 for every pod that the term does not match, and finding that out costs the same
-for each of them. Whoever asks it of all pods of a cluster looks up the pods that the term matches, and asks those.
+`t.matches(p) ? t.weight : 0` is 0 for every pod that the term does not match, and finding that out costs the
+same for each of them. Whoever asks it of all pods of a cluster looks up the pods that the term matches, and
+asks those.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ _Names: TypeAlias = Mapping[int, _Decider] | None
 
 
 def selector_of(body: TypedExpr, variable: Var, fns: Fns, compile: Compile) -> Closure | None:
-    """Return what gives the term or constraint that decides a question about the pod in `variable`, or the pod that
-    decides one about the term there. The closure returns None where nothing decides, as with an empty list of terms.
+    """Return what gives the term or constraint that decides a question about the pod in `variable`, or the
+    pod that decides one about the term there. The closure returns None where nothing decides, as with an
+    empty list of terms.
     """
     found = _Search(fns).decider(body, variable.slot, None)
     if found is None or variable.slot in free_slots(found.expr):
@@ -62,7 +64,9 @@ class _Search:
         self._calls = 0
 
     def decider(self, expr: TypedExpr, slot: int, names: _Names) -> _Decider | None:
-        """Return what decides an expression about the value in `slot`, in terms of the question's variables."""
+        """Return what decides an expression about the value in `slot`, in terms of the question's
+        variables.
+        """
         match expr:
             case CallOf(function="_&&_"):
                 return self.decider(operands(expr)[0], slot, names)
@@ -101,7 +105,9 @@ class _Search:
 
 
 def _named(expr: TypedExpr, names: _Names) -> _Decider | None:
-    """Return what an expression stands for outside of functions and macros; None where it has no name there."""
+    """Return what an expression stands for outside of functions and macros; None where it has no name
+    there.
+    """
     if names is None:
         return _Decider(expr)
     return names.get(expr.slot) if isinstance(expr, Var) else None

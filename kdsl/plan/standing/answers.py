@@ -285,8 +285,8 @@ class Unkept:
 def answers_of(
     live: LiveSnapshot, dtype: np.dtype[Any], by_look: bool, on_usage: bool, looks_ahead: bool, is_new: bool
 ) -> Answers:
-    """Return answers that depend on the look of a node or more, and on its usage or not: kept for a kind of pod
-    that comes again, and not for one that `is_new`.
+    """Return answers that depend on the look of a node or more, and on its usage or not: kept for a kind of
+    pod that comes again, and not for one that `is_new`.
     """
     if is_new:
         return Unkept(lambda: answers_of(live, dtype, by_look, on_usage, looks_ahead, False))

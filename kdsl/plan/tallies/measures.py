@@ -61,9 +61,9 @@ class Question(Protocol):
 
     @property
     def selecting(self) -> Selecting | None:
-        """The term or constraint that decides a question about pods before anything else, or the pod that decides
-        one about terms. Where its selector does not match, the answer counts for nothing, and costs the same
-        steps everywhere. None where nothing of the kind is known.
+        """The term or constraint that decides a question about pods before anything else, or the pod that
+        decides one about terms. Where its selector does not match, the answer counts for nothing, and costs
+        the same steps everywhere. None where nothing of the kind is known.
         """
         ...
 
@@ -129,8 +129,8 @@ class Measure:
         return nodes, steps
 
     def selected(self, index: PodIndex) -> Iterable[tuple[int, PodInfo]] | None:
-        """Return pods with their rows; the others count for nothing, each for the same steps. None where no selector
-        decides that.
+        """Return pods with their rows; the others count for nothing, each for the same steps. None where no
+        selector decides that.
         """
         selecting = self.question.selecting
         if not isinstance(selecting, (PodAffinityTerm, SpreadConstraint)):
@@ -181,8 +181,8 @@ class Measure:
         return (amount, steps) if steps <= self.limit and INT_MIN <= amount <= INT_MAX else None
 
     def ask(self, pods: Sequence[PodInfo], steps: int) -> tuple[int, int] | None:
-        """Ask about pods of a node that has taken so many steps; return what they count, and all its steps. None
-        where that fails.
+        """Ask about pods of a node that has taken so many steps; return what they count, and all its steps.
+        None where that fails.
         """
         meter = self.question.meter()
         meter.left -= steps

@@ -49,7 +49,9 @@ class PodIndex:
                 _put(values, key, row, pods)
 
     def matching(self, selector: LabelSelector) -> list[tuple[int, PodInfo]] | None:
-        """Return pods with their rows, all that a selector matches among them; None where that would be most."""
+        """Return pods with their rows, all that a selector matches among them; None where that would be
+        most.
+        """
         best: list[Posting] | None = None
         for requirement in selector.requirements:
             found = self._postings(requirement)

@@ -1,7 +1,7 @@
 """Sums for a question that is asked for the first time, and may never be asked again.
 
-Only the pods are looked at that the question's selector may match. Nothing is kept by row, so that what comes to
-nodes later cannot be followed: a question that comes again gets a tally.
+Only the pods are looked at that the question's selector may match. Nothing is kept by row, so that what
+comes to nodes later cannot be followed: a question that comes again gets a tally.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from kdsl.plan.values import INT_MAX
 
 
 def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> Sums | None:
-    """Return the sums over a snapshot; None where no selector decides, or where a node could not be counted."""
+    """Return the sums over a snapshot; None where no selector decides, or where a node could not be
+    counted.
+    """
     found = measure.selected(index) if measure.on_facts else None
     if found is None:
         return None

@@ -25,7 +25,9 @@ MAX_BYTES: Final = 64 << 20
 """
 MIN_TALLIES: Final = 4
 MAX_FIRST: Final = 64
-"""So many questions are known to have been asked once; a question that comes again after more gets no tally yet."""
+"""So many questions are known to have been asked once; a question that comes again after more gets no tally
+yet.
+"""
 _OVERHEAD: Final = 1024
 """About what a tally takes beside its columns, in bytes."""
 
@@ -95,7 +97,9 @@ class TallyStore:
         return found
 
     def matching(self, selector: LabelSelector) -> list[tuple[int, PodInfo]] | None:
-        """Return pods with their rows, all that a selector matches among them; None where that would be most."""
+        """Return pods with their rows, all that a selector matches among them; None where that would be
+        most.
+        """
         with self._lock:
             self._catch_up()
             return self._pods.matching(selector)

@@ -106,8 +106,8 @@ class Sums(Amounts):
 
     @staticmethod
     def of_nodes(column: FactColumn, domains: NDArray[np.int32] | None) -> Sums:
-        """Return sums that are all 0, with the nodes that take part: `domains` are theirs by row, `NO_DOMAIN` for
-        others, None where those are all nodes that are in one.
+        """Return sums that are all 0, with the nodes that take part: `domains` are theirs by row,
+        `NO_DOMAIN` for others, None where those are all nodes that are in one.
         """
         sums = Sums(column)
         nodes = column.nodes_by_code() if domains is None else _nodes_by_domain(domains, len(column.numbers))

@@ -51,7 +51,9 @@ class TermLabels:
 
 
 def _labels(selector: LabelSelector) -> Iterable[tuple[str, str] | None]:
-    """Return labels of which a selected pod has exactly one; None among them where any pod may be selected."""
+    """Return labels of which a selected pod has exactly one; None among them where any pod may be
+    selected.
+    """
     equal = [each for each in selector.requirements if each.operator is Operator.IN]
     if not equal:
         return (None,)

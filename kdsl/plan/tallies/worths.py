@@ -36,8 +36,8 @@ _NOTHING: Final = Worth(0, 0)
 class Appraisal(Protocol):
     """Asks a question about a term: the same term is always worth the same. It must not raise.
 
-    `selecting` is the pod that decides first: terms that do not match it are worth nothing, and it takes the same
-    steps to find that out for each of them. None where nothing of the kind is known.
+    `selecting` is the pod that decides first: terms that do not match it are worth nothing, and it takes the
+    same steps to find that out for each of them. None where nothing of the kind is known.
     """
 
     @property

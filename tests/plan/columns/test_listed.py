@@ -49,7 +49,7 @@ PREDICATES = [
 SCORES = [
     'node.taints.filter(t, t.effect == "PreferNoSchedule").size()',
     'node.taints.filter(t, t.key in ["a", "b"]).filter(t, !pod.tolerates(t)).size() * 10 + node.podCount',
-    'node.taints.filter(t, !pod.tolerations.exists(o, o.tolerates(t))).map(t, t.key.size()).sum()',
+    "node.taints.filter(t, !pod.tolerations.exists(o, o.tolerates(t))).map(t, t.key.size()).sum()",
     "node.taints.filter(t, t.value.size() > 0).all(t, t.key.size() > 0) ? 1 : 0",
 ]
 
