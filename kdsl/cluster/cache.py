@@ -86,6 +86,10 @@ class ClusterCache:
         other._dirty_facts, other._dirty_usage = dict.fromkeys(other._nodes), dict.fromkeys(other._nodes)
         return other
 
+    def complete(self, pod: PodInfo) -> PodInfo:
+        """Return the pod with what the catalog knows of its namespace."""
+        return self._catalog.complete(pod)
+
     def put(self, thing: CatalogObject) -> None:
         """Take in an object of the catalog, or what it has become."""
         key = key_of(thing)

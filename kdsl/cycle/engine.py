@@ -98,7 +98,10 @@ class Engine:
         self.waiting = waiting if waiting is not None else WaitingPods[Reserved]()
         self._placer = Placer(cluster, clock, self.nominator, self.waiting, bindings or BindAtOnce())
         self.queue = SchedulingQueue(
-            self._routes, clock, is_promised=lambda node: bool(self.nominator.pods_of(node))
+            self._routes,
+            clock,
+            is_promised=lambda node: bool(self.nominator.pods_of(node)),
+            complete=cluster.complete,
         )
         cluster.observe(self.queue.notice, self.queue.listens)
 

@@ -30,6 +30,10 @@ class ClusterSource(Protocol):
         """Return the placed or assumed pod `namespace/name`."""
         ...
 
+    def complete(self, pod: PodInfo) -> PodInfo:
+        """Return the pod with what the catalog knows of its namespace."""
+        ...
+
     def observe(
         self, observer: Callable[[ClusterEvent], None], listens: Callable[[str], bool] = lambda pod: True
     ) -> None:

@@ -56,9 +56,16 @@ class SchedulingQueue:
     """The pods waiting for an attempt, and those that are being tried."""
 
     def __init__(
-        self, routes: Routes, clock: Clock, is_promised: Callable[[str], bool] = lambda node: False
+        self,
+        routes: Routes,
+        clock: Clock,
+        is_promised: Callable[[str], bool] = lambda node: False,
+        complete: Callable[[PodInfo], PodInfo] = lambda pod: pod,
     ) -> None:
-        """`is_promised` tells of a node whether a pod that is not there yet is counted on it."""
+        """`is_promised` tells of a node whether a pod that is not there yet is counted on it; `complete` returns a
+        pod with what the cluster knows of its namespace.
+        """
+        self._complete = complete
         self._routes = routes
         self._clock = clock
         self._is_promised = is_promised
@@ -146,7 +153,7 @@ class SchedulingQueue:
 
     def add(self, pod: PodInfo) -> GatedPod | None:
         """Queue a pod, or gate it and return why. A hook that goes wrong gates the pod as well."""
-        key = pod.key
+        pod, key = self._complete(pod), pod.key
         self.delete(key)
         pending = self._pods[key] = PendingPod(key, self._queued(pod, 0))
         self._enter(self._active, pending, POD_ADD)
@@ -158,6 +165,7 @@ class SchedulingQueue:
         if pending is None:
             self.add(pod)
             return
+        pod = self._complete(pod)
         event = pending_pod_event(pending.queued.pod, pod)
         pending.queued = pending.queued.with_pod(pod)
         for heaps in (self._active, self._backoff, self._error_backoff):

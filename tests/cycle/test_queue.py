@@ -7,12 +7,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.clock import ManualClock
+from kdsl.cluster.objects import Namespace, ObjectMeta
+from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.cycle.queue import SchedulingQueue
 from kdsl.cycle.routing import Routes
 from kdsl.hooks.specs import QueuedPod
 from kdsl.hooks.status import Code, Status
 
-from tests.cycle.world import plugin, pod, table
+from tests.cycle.world import cluster, plugin, pod, table
 
 
 def drained(queue: SchedulingQueue) -> list[str]:
@@ -58,6 +60,20 @@ def test_the_profile_orders_its_pods_and_ties_go_by_arrival(keys: list[int]) -> 
     for at, key in enumerate(keys):
         queue.add(pod(str(at), labels={"key": str(key)}))
     assert drained(queue) == [str(at) for at, _ in sorted(enumerate(keys), key=lambda item: item[1])]
+
+
+def test_the_order_of_pods_may_follow_the_labels_of_their_namespaces() -> None:
+    def sort(queued: QueuedPod) -> str:
+        return queued.pod.namespace_labels["rank"]
+
+    cache = cluster(1)
+    for name, rank in (("late", "2"), ("early", "1")):
+        cache.put(Namespace(metadata=ObjectMeta(name=name, labels={"rank": rank})))
+    by_rank = table({"Q": plugin(queue_sort=sort)}, queue="Q")
+    with Engine([by_rank], cache, ManualClock(), EngineOptions()) as scheduler:
+        scheduler.enqueue(pod("p", namespace="late"))
+        scheduler.enqueue(pod("q", namespace="early"))
+        assert drained(scheduler.queue) == ["q", "p"]
 
 
 def test_between_profiles_the_heads_priority_then_age_decide() -> None:
