@@ -62,8 +62,8 @@ class SchedulingQueue:
         is_promised: Callable[[str], bool] = lambda node: False,
         complete: Callable[[PodInfo], PodInfo] = lambda pod: pod,
     ) -> None:
-        """`is_promised` tells of a node whether a pod that is not there yet is counted on it; `complete` returns a
-        pod with what the cluster knows of its namespace.
+        """`is_promised` tells of a node whether a pod that is not there yet is counted on it; `complete`
+        returns a pod with what the cluster knows of its namespace.
         """
         self._complete = complete
         self._routes = routes
