@@ -47,7 +47,7 @@ types: dev ## mypy --strict
 	$(BIN)/mypy
 
 unit: dev ## Tests, import layers and reference vectors
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: dev ## Measure two shapes, a live scheduler and the openb trace (set SHARED to the folder that holds traces/openb)
 	$(BIN)/python -m tests.bench.decisions --shape basic --shape mixed --nodes 1000 --pods 500 --bound 500

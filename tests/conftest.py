@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from kdsl.base.disk_cache import DiskCache
+
+# Rules are compiled all the time here, to things that stay: looking for cycles among them so often as Python does of
+# itself takes half of the time of the tests.
+gc.set_threshold(50_000, 20, 20)
 
 settings.register_profile(
     "repeatable",

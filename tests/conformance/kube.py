@@ -159,6 +159,12 @@ def table_of(configuration: str, back_end: BackEnd = BackEnd.AUTO) -> HookTable:
     return found
 
 
+def forget_imported() -> None:
+    """Let go of imported rules and of all tables: each is some ten thousand objects, and there are hundreds."""
+    _imported.clear()
+    table_of.cache_clear()
+
+
 def configuration_of(vector: Json) -> str:
     """Return the configuration that a vector was made with; empty for none."""
     return json.dumps(vector["config"]) if vector.get("config") else ""

@@ -4,22 +4,22 @@ workers there are.
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
+from kdsl.base.heap import settled_heap
 
 from tests.conformance.kube import (
     BackEnd,
     Json,
     configuration_of,
+    forget_imported,
     import_all,
     read_vectors,
     run_vector,
-    table_of,
 )
 from tests.conformance.sequence import run_sequence
 
@@ -42,14 +42,14 @@ FAMILIES = (
 )
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True)
 def few_collections() -> Iterator[None]:
-    """Spare the collector what all vectors share: looking at it again and again takes a third of the time."""
-    table_of("")
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
+    """Spare the collector what all vectors of a test share, and let go of it afterwards: looking at it again and again
+    would take most of the time.
+    """
+    with settled_heap():
+        yield
+        forget_imported()
 
 
 def failures(vectors: Iterable[Json], run: Callable[[Json], list[str]]) -> dict[str, list[str]]:
