@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec.structs import replace
-
 from kdsl.base.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT, Quantity
 from kdsl.base.resources import CPU, Resources
 from kdsl.cluster.pod import PodInfo
@@ -169,4 +167,4 @@ def watched_pod(pod: PodInfo, trace: Trace, attributes: tuple[str, ...]) -> PodI
     resources.
     """
     given: dict[str, Any] = {name: GivenResources(trace, name, getattr(pod, name)) for name in attributes}
-    return replace(pod, **given)
+    return pod.with_fields(**given)
