@@ -40,7 +40,7 @@ MAX_ITEMS: Final = 16
 """Lists of more items stay lists."""
 MAX_WORK: Final = 4096
 """The most expressions that are looked at for one rule and kind of pod."""
-LARGE: Final = 16
+LARGE: Final = 4
 """A rule that saves more than this part of the least steps it has stays as it is, lest one that takes too
 many goes on.
 """

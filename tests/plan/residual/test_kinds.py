@@ -147,7 +147,7 @@ def test_there_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_rule_that_saves_much_of_what_it_may_take_stays(body: str) -> None:
     pod = PodInfo("p" * 30)
-    rule, functions = checked_predicate(body, steps=Steps(node=100, pod=100_000))
+    rule, functions = checked_predicate(body, steps=Steps(node=25, pod=100_000))
     with pytest.raises(TooMuch):
         left_of_predicate(rule, functions, pod)
     rule, functions = checked_predicate(body, steps=Steps(node=1_000_000, pod=1_000_000))
