@@ -43,6 +43,8 @@ class SpreadConstraint:
 
     READ_OF_PODS: ClassVar = ("labels", "namespace", "deletion_timestamp")
     """What `selects` reads of a pod."""
+    READ_OF_SPREAD_PODS: ClassVar = ("node_selector", "required_node_affinity", "tolerations")
+    """What `counts_node` reads of the pod that is spread."""
 
     def __post_init__(self) -> None:
         what = (self.topology_key, self.max_skew, self.when_unsatisfiable, self.min_domains)

@@ -145,6 +145,7 @@ class ClusterView:
 READ_OF_PODS: Final[Mapping[str, tuple[str, ...]]] = {
     "PodAffinityTerm.matches": PodAffinityTerm.READ_OF_PODS,
     "PodGroup.includes": PodGroup.READ_OF_PODS,
+    "SpreadConstraint.countsNode": SpreadConstraint.READ_OF_SPREAD_PODS,
     "SpreadConstraint.selects": SpreadConstraint.READ_OF_PODS,
 }
 """The attributes that methods read of the pod they are given; maps among them only by key."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
-from kdsl.check.typed import Aggregate, Var
+from kdsl.check.typed import Aggregate, TypedExpr, Var
 from kdsl.check.types import Type
 from kdsl.check.walk import walk
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.plan.ir import free_slots, shape
 from kdsl.plan.nodelist import NodeList
-from kdsl.plan.scalar.alike import Fns, look_of
+from kdsl.plan.scalar.alike import Fns, fields_of, look_of
 from kdsl.plan.scalar.frame import Closure, Compile, Frame, value_or_failure
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scalar.over_nodes import AtOnce, Lower, Needs
@@ -100,7 +100,7 @@ def compile_aggregate(
     places = {slot: 0}
     question = asked.setdefault(shape(expr.body, places), object())
     captured = sorted(_captured(expr), key=lambda variable: places[variable.slot])
-    captures = [_capture(variable, expr.body.reads, compile) for variable in captured]
+    captures = [_capture(variable, expr.body, compile, fns) for variable in captured]
     on_facts = "cluster.pods" not in expr.body.reads
     has_name = all(each.has_name for each in captures)
     asks_nodes = lower is not None and expr.variable.type.name == "AnyNode"
@@ -129,11 +129,14 @@ def compile_aggregate(
     return ask
 
 
-def _capture(variable: Var, reads: frozenset[str], compile: Compile) -> _Capture:
+def _capture(variable: Var, body: TypedExpr, compile: Compile, fns: Fns) -> _Capture:
     fields = None
     if variable.type.name == "Pod":
-        words = sorted(word for word in reads if word.startswith(_POD))
-        fields = tuple(attribute_of(word.removeprefix(_POD)) for word in words)
+        fields = fields_of(body, variable.slot, fns)
+        if fields is None:
+            # What variables stand for that the body reads is among these.
+            words = sorted(word for word in body.reads if word.startswith(_POD))
+            fields = tuple(attribute_of(word.removeprefix(_POD)) for word in words)
     return _Capture(variable.slot, compile(variable), fields, _has_name(variable.type))
 
 

@@ -38,6 +38,16 @@ def look_of(body: TypedExpr, slot: int, fns: Fns) -> Callable[[PodInfo], Hashabl
     return attrgetter(*fields) if fields else lambda pod: None
 
 
+def fields_of(body: TypedExpr, slot: int, fns: Fns) -> tuple[str, ...] | None:
+    """Return the attributes that a body reads of the pod in `slot`; None where that is not known."""
+    reads = _Reads(fns)
+    try:
+        reads.note(body, slot)
+    except _UntoldError:
+        return None
+    return tuple(sorted(reads.shown | reads.used))
+
+
 class _UntoldError(Exception):
     """More is done with a pod than to read what can be told beforehand."""
 
@@ -61,9 +71,12 @@ class _Reads:
                     raise _UntoldError
             case FieldOf(operand=Var() as pod) | HasField(operand=Var() as pod) if pod.slot == slot:
                 self.shown.add(attribute_of(expr.field))
-            case CallOf(args=(receiver, Var() as pod)) if pod.slot == slot and expr.function in READ_OF_PODS:
+            case CallOf(args=(receiver, Var() as pod, *others)) if (
+                pod.slot == slot and expr.function in READ_OF_PODS
+            ):
                 self.used.update(READ_OF_PODS[expr.function])
-                self.note(receiver, slot)
+                for each in (receiver, *others):
+                    self.note(each, slot)
             case CallFn():
                 self._follow(expr, slot)
             case _:

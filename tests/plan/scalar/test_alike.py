@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
+from inspect import isfunction
 
 import pytest
 from kdsl.check.model import CheckedFn, CheckedRequire, ExternalFn
@@ -13,9 +15,11 @@ from kdsl.check.walk import walk
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.groups import PodGroup
 from kdsl.cluster.label_selectors import LabelSelector
+from kdsl.cluster.node import NodeFacts, NodeInfo
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.spread import SpreadConstraint
+from kdsl.cluster.taints import Taint
 from kdsl.plan.scalar.alike import look_of
 from kdsl.plan.views import READ_OF_PODS, attribute_of
 
@@ -125,6 +129,8 @@ class Recorder:
         if isinstance(computed, property):
             assert computed.fget is not None
             return computed.fget(self)
+        if isfunction(computed):
+            return partial(computed, self)
         self._read.add(name)
         return getattr(self._pod, name)
 
@@ -144,12 +150,19 @@ def test_methods_read_of_pods_what_they_say() -> None:
             for selector in (app, None)
             for namespace in ("default", "other")
         ],
+        "SpreadConstraint.countsNode": [
+            SpreadConstraint("zone", 1, "DoNotSchedule", "default", honors_affinity=one, honors_taints=other)
+            for one in (True, False)
+            for other in (True, False)
+        ],
     }
+    node = NodeInfo.of(NodeFacts("n", taints=(Taint("a", "", "NoSchedule"),)))
     assert receivers.keys() == READ_OF_PODS.keys()
     for method, stands in receivers.items():
         read: set[str] = set()
         for receiver in stands:
-            getattr(receiver, attribute_of(method.partition(".")[2]))(Recorder(POD, read))
+            others = (node,) if method == "SpreadConstraint.countsNode" else ()
+            getattr(receiver, attribute_of(method.partition(".")[2]))(Recorder(POD, read), *others)
         assert read == {*READ_OF_PODS[method]}
 
 
