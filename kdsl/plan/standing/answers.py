@@ -15,6 +15,7 @@ from kdsl.cluster.looks import look_of
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Rows
 from kdsl.plan.columns.batch import MIN_ROWS, MIN_TAPED
+from kdsl.plan.standing.met import Met
 
 Compute = Callable[[Rows], NDArray[Any]]
 """Computes one answer for each of some rows."""
@@ -316,8 +317,6 @@ MAX_BYTES: Final = 32 << 20
 used longest ago go first. `MIN_KINDS` stay in any case.
 """
 MIN_KINDS: Final = 4
-MAX_MET: Final = 65536
-"""The most kinds that are known to have been met; beyond that they are met anew."""
 _OVERHEAD: Final = 4096
 """About what a kind takes beside its columns, in bytes."""
 
@@ -326,21 +325,20 @@ class Kinds(Generic[K]):
     """What is known of the kinds of pods seen lately, by signature."""
 
     def __init__(self) -> None:
-        self._met: set[Hashable] = set()
+        self._met = Met()
         self._kinds: OrderedDict[Hashable, K] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}
         self._bytes = 0
         self._latest: tuple[Hashable, K | None] = (None, None)
         self._lock = Lock()
 
-    def meet(self, signature: Hashable) -> bool:
-        """Tell whether a kind was met before: then it may come yet again, and is worth keeping."""
-        if signature in self._met:
-            return True
-        if len(self._met) >= MAX_MET:
-            self._met.clear()
-        self._met.add(signature)
-        return False
+    def of(self, signature: Hashable, is_good: Callable[[K], bool], make: Callable[[bool], K]) -> K:
+        """Return what is known of a kind; `make` is told whether it was never met before: it is not kept
+        then.
+        """
+        if not self._met.meet(signature):
+            return make(True)
+        return self.get(signature, is_good, lambda: make(False))
 
     def get(self, signature: Hashable, is_good: Callable[[K], bool], make: Callable[[], K]) -> K:
         """Return what is known of a kind, made anew where it is not good any more."""

@@ -186,7 +186,11 @@ class JoinedPredicates:
             self._kinds.clear()
             self._table = _Table(self.names)
         epoch = self._dependencies.epoch(snapshot)
-        kind = self._kind(self._signature(pod), pod, nodes, epoch)
+        kind = self._kinds.of(
+            self._signature(pod),
+            lambda known: known.snapshot is snapshot and known.epoch == epoch,
+            lambda is_new: self._new_kind(pod, nodes, epoch, is_new),
+        )
         for _, kept in kind.verdicts:
             kept.refresh()
         state.write(self._key, kind)
@@ -250,17 +254,6 @@ class JoinedPredicates:
             if fresh.plugin.name not in state.skipped_filters:
                 ids = fresh.filter(state, pod, nodes, ids, table)
         return None if ids is None else StatusColumn(ids, table.statuses)
-
-    def _kind(self, signature: int, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...]) -> _Kind:
-        """Return what is known of the pod's kind; of one that was never met before nothing is kept."""
-        if not self._kinds.meet(signature):
-            return self._new_kind(pod, nodes, epoch, True)
-        snapshot = nodes.snapshot.live
-        return self._kinds.get(
-            signature,
-            lambda known: known.snapshot is snapshot and known.epoch == epoch,
-            lambda: self._new_kind(pod, nodes, epoch, False),
-        )
 
     def _new_kind(self, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...], is_new: bool) -> _Kind:
         live = nodes.snapshot.live

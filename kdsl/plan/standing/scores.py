@@ -115,7 +115,11 @@ class JoinedScores:
         """Return which scores have nothing to say of the pod."""
         snapshot = nodes.snapshot.live
         epoch = self._dependencies.epoch(snapshot)
-        kind = self._kind(self._signature(pod), pod, nodes, epoch)
+        kind = self._kinds.of(
+            self._signature(pod),
+            lambda known: known.snapshot is snapshot and known.epoch == epoch,
+            lambda is_new: self._new_kind(pod, nodes, epoch, is_new),
+        )
         for _, sums in kind.sums:
             sums.refresh()
         for _, raw in kind.raw:
@@ -165,17 +169,6 @@ class JoinedScores:
                     Grouped([each * weight for each in points.values], points.groups).column(_INT64)
                 )
         return same
-
-    def _kind(self, signature: int, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...]) -> _Kind:
-        """Return what is known of the pod's kind; of one that was never met before nothing is kept."""
-        if not self._kinds.meet(signature):
-            return self._new_kind(pod, nodes, epoch, True)
-        snapshot = nodes.snapshot.live
-        return self._kinds.get(
-            signature,
-            lambda known: known.snapshot is snapshot and known.epoch == epoch,
-            lambda: self._new_kind(pod, nodes, epoch, False),
-        )
 
     def _new_kind(self, pod: PodInfo, nodes: NodeSet, epoch: tuple[int, ...], is_new: bool) -> _Kind:
         live = nodes.snapshot.live

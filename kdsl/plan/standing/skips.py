@@ -15,9 +15,9 @@ from typing import Final, Protocol
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
-from kdsl.plan.standing.answers import MAX_MET
 from kdsl.plan.standing.dependencies import Dependencies
 from kdsl.plan.standing.likeness import Likenesses
+from kdsl.plan.standing.met import Met
 from kdsl.plan.tallies.store import TallyStore
 from kdsl.plan.tallies.terms import TermKind
 from kdsl.plan.tallies.topology import PodTermCount, PodTerms, Topology
@@ -107,7 +107,7 @@ class Skips:
         self.signature = likenesses.signature(dependencies)
         """Returns a number that pods share of which the conditions see the same."""
         self._known: dict[int, _Opinion] = {}
-        self._met: set[int] = set()
+        self._met = Met()
         self._lock = Lock()
 
     def __call__(self, pod: PodInfo, snapshot: Snapshot) -> frozenset[str]:
@@ -116,7 +116,7 @@ class Skips:
             return frozenset()
         kind, epoch = self.signature(pod), self._dependencies.epoch(snapshot)
         opinion = self._known.get(kind)
-        if opinion is None and not self._is_met(kind):
+        if opinion is None and not self._met.meet(kind):
             return frozenset()
         if opinion is None or not opinion.holds(snapshot, epoch):
             opinion = self._ask(pod, snapshot, epoch)
@@ -125,16 +125,6 @@ class Skips:
                     self._known.clear()
                 self._known[kind] = opinion
         return opinion.skipping
-
-    def _is_met(self, kind: int) -> bool:
-        """Tell whether a kind was met before, and remember it."""
-        with self._lock:
-            if kind in self._met:
-                return True
-            if len(self._met) >= MAX_MET:
-                self._met.clear()
-            self._met.add(kind)
-            return False
 
     def _ask(self, pod: PodInfo, snapshot: Snapshot, epoch: tuple[int, ...]) -> _Opinion:
         skipping: set[str] = set()

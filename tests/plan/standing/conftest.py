@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.plan.standing.answers import Kinds
-from kdsl.plan.standing.skips import Skips
+from kdsl.plan.standing.met import Met
 
 
 @pytest.fixture(autouse=True)
 def kinds_were_met_before(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every kind of pod be one that comes again, but in the tests of joined rules, which meet new ones."""
     if not request.module.__name__.endswith((".test_joined", ".test_new_kinds")):
-        monkeypatch.setattr(Kinds, "meet", lambda self, signature: True)
-        monkeypatch.setattr(Skips, "_is_met", lambda self, kind: True)
+        monkeypatch.setattr(Met, "meet", lambda self, signature: True)

@@ -8,8 +8,7 @@ from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.hooks.state import CycleState
-from kdsl.plan.standing import answers, skips
-from kdsl.plan.standing.answers import Kinds, Unkept
+from kdsl.plan.standing import met
 from kdsl.plan.standing.predicates import JoinedPredicates
 
 from tests.plan.lab import predicate
@@ -17,10 +16,12 @@ from tests.plan.standing.test_joined import column_of
 
 
 def test_a_kind_is_met_once_and_forgotten_after_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "MAX_MET", 2)
-    kinds: Kinds[Unkept] = Kinds()
+    monkeypatch.setattr(met, "MAX_MET", 2)
+    kinds = met.Met()
     assert [kinds.meet(each) for each in "aabab"] == [False, True, False, True, True]
     assert [kinds.meet(each) for each in "caa"] == [False, False, True]
+    kinds.clear()
+    assert not kinds.meet("a")
 
 
 def test_answers_are_kept_from_the_second_pod_on() -> None:
@@ -47,9 +48,3 @@ def test_what_ifs_of_a_new_kind_are_kept_for_its_attempt() -> None:
     for _ in range(2):
         assert column_of(joined, state, pod, overlay).ids.tolist() != [0]
         assert column_of(joined, state, pod, nodes).ids.tolist() == [0]
-
-
-def test_kinds_that_may_be_skipped_are_forgotten_after_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skips, "MAX_MET", 2)
-    known = JoinedPredicates([predicate('require node.podCount < 1 else "no"')])._skips
-    assert [known._is_met(each) for each in (1, 1, 2, 1, 3, 1)] == [False, True, False, True, False, False]
