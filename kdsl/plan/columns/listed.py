@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -52,10 +53,14 @@ class Attribute:
 
 
 class ListItems:
-    """The distinct items of a column of lists. List `owners[i]` of the column has item `places[i]`."""
+    """The distinct items of a column of lists. List `owners[i]` of the column has item `places[i]`.
+
+    Thread-safe: between two refreshes of the column it changes once, before whoever refreshes it reads.
+    """
 
     def __init__(self, column: FactColumn) -> None:
         self._column = column
+        self._lock = Lock()
         self._forget()
 
     def _forget(self) -> None:
@@ -70,6 +75,10 @@ class ListItems:
 
     def refresh(self) -> None:
         """Take in the lists that the column did not have before."""
+        with self._lock:
+            self._take_new()
+
+    def _take_new(self) -> None:
         if self._numbers is not self._column.numbers:
             self._forget()
         lists, before = self._column.values, len(self.items)

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from kdsl.check.model import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement, CheckedTemplate
-from kdsl.check.typed import TypedExpr
+from kdsl.check.typed import Macro, TypedExpr
 from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
-from kdsl.plan.columns.column import AllBad, Bad, Listed, Mask, NotColumnar, OutOfSteps, Same, spread
+from kdsl.plan.columns.column import AllBad, Bad, Mask, NotColumnar, OutOfSteps, Same, spread
 from kdsl.plan.columns.compiler import ColumnCompiler, Note
 from kdsl.plan.columns.distinct import Spending, fact_digits, show_node
 from kdsl.plan.columns.groups import grouped
-from kdsl.plan.columns.listed import chosen_items
+from kdsl.plan.columns.listed import chosen_items, over_items
 from kdsl.plan.columns.logic import scattered
 from kdsl.plan.columns.rejections import NotedRejections, Rejections
 from kdsl.plan.columns.tape import Tapes
@@ -204,6 +204,8 @@ class ColumnBlock:
         if reason is None or condition is None or (where is None) is not (statement.where is None):
             return None
         lists, wanted, text = lowering.items_of(iterable), condition, reason
+        if where is not None:
+            lists = over_items(Macro.FILTER, lists, variable.slot, where)
         code, site, slot = CODES[require.code], require.span.site, variable.slot
         notes = self._compiler.notes
         noted = len(notes)
@@ -213,12 +215,7 @@ class ColumnBlock:
 
         def step(batch: Batch, found: Rejections) -> None:
             try:
-                listed = lists(batch)
-                if where is not None:
-                    listed, there = chosen_items(batch, listed, slot, where)
-                    kept = there if listed.kept is None else there & listed.kept
-                    listed = Listed(listed.codes, listed.lists, kept)
-                listed, good = chosen_items(batch, listed, slot, wanted)
+                listed, good = chosen_items(batch, lists(batch), slot, wanted)
             except OutOfSteps:
                 raise
             except NotColumnar:

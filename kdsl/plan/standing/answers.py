@@ -277,10 +277,13 @@ class Unkept:
         return values, None
 
     def imagine(self, row: int, node: NodeInfo, compute: Compute) -> Any:
-        if self._kept is None:
-            self._kept = self._keep()
-            self._kept.refresh()
-        return self._kept.imagine(row, node, compute)
+        kept = self._kept
+        if kept is None:
+            kept = self._keep()
+            kept.refresh()
+            # Other threads see it when it is ready.
+            self._kept = kept
+        return kept.imagine(row, node, compute)
 
 
 def answers_of(

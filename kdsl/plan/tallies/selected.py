@@ -86,7 +86,8 @@ def _steps_of_other(
     measure: Measure,
 ) -> int | None:
     """Return the steps that a pod takes which is not selected; None where those say nothing."""
-    for row in np.flatnonzero(live.pod_counts).tolist():
+    # The first row will do most often.
+    for row in map(int, np.flatnonzero(live.pod_counts)):
         pods = live.info(row).pods
         chosen = selected.get(row, ())
         if domains.item(row) != NO_DOMAIN and len(pods) > len(chosen):

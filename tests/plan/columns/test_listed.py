@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -114,3 +118,19 @@ def test_items_are_numbered_anew_with_their_column() -> None:
     column.values += [(Taint("b", "", ""), Taint("c", "", ""))]
     items = listed.lists_of(column)
     assert (items.longest, items.attribute("key").values) == (2, ["b", "c"])
+
+
+def test_threads_that_ask_at_once_find_the_same_items() -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(5):
+            column = FactColumn(lambda snapshot, rows: [])
+            column.values = [None, *((Taint("a", str(at), ""), Taint("b", "", "")) for at in range(500))]
+            items = column.items = listed.ListItems(column)
+            with ThreadPoolExecutor(8) as pool:
+                list(pool.map(listed.ListItems.refresh, [items] * 8))
+            assert (len(items.items), len(items.owners), len(items.places)) == (501, 1000, 1000)
+            assert items.count(np.ones(501, np.bool_)).tolist() == [0] + [2] * 500
+    finally:
+        sys.setswitchinterval(before)
