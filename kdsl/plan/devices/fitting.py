@@ -104,8 +104,10 @@ class FitProgram:
     def _choose(
         self, s: Situation, about: Mapping[str, Value], chooser: _Chooser, walk: Walk
     ) -> tuple[Grant, ...] | str:
+        names = {**about, "fitting": tuple(one.place for one in walk.taken), "allocated": s.allocated}
+
         def read(name: str, device: Card | None = None, other: Card | None = None) -> Value:
-            frame = chooser.fields.section.frame(**about, device=device, other=other, allocated=s.allocated)
+            frame = chooser.fields.section.frame(**names, device=device, other=other)
             return chooser.fields.value(name, frame, None)
 
         def charged(place: int) -> Candidate:
