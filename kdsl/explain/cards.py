@@ -16,7 +16,7 @@ from typing import Final
 from kdsl.base.clock import ManualClock
 from kdsl.check.devices.model import CheckedDevice, CheckedTest
 from kdsl.check.model import CheckedLet, CheckedProfile, RuleSet
-from kdsl.check.typed import Var
+from kdsl.check.typed import TypedExpr, Var
 from kdsl.cluster.devices.cards import Card, Grant
 from kdsl.cluster.devices.policy import CARD_POLICY, Policy
 from kdsl.cluster.devices.quota import NO_QUOTA
@@ -29,9 +29,10 @@ from kdsl.explain.trace import Failed, broken, explained
 from kdsl.hooks.context import NO_ANNOTATIONS
 from kdsl.plan.devices.answers import UNREGISTERED
 from kdsl.plan.devices.demand import Demand
-from kdsl.plan.devices.ordering import card_score, node_score
+from kdsl.plan.devices.fullness import card_score, node_score
 from kdsl.plan.devices.placing import NodeCards, Placed, place
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
+from kdsl.plan.devices.reads import parts
 from kdsl.plan.devices.requests import Request
 from kdsl.plan.devices.situation import Situation
 from kdsl.plan.scalar import Closure, Frame
@@ -86,8 +87,8 @@ class ContainerCards:
     """What a container asks of one kind of device, and every card of that kind in the order of trying.
 
     `reason` says why it gets nothing, empty where it gets what it asks for; `failed` is the `require` about
-    the node as a whole that does not hold. `order` is the device's own `order by`, empty where the pod's
-    policy orders the cards.
+    the node as a whole that does not hold. `order` has the keys of `order by` before the pod's policy,
+    empty where the policy decides alone.
     """
 
     container: str
@@ -221,8 +222,8 @@ class CardExplainer:
         )
 
     def order_of(self, kind: str) -> str:
-        """Return the text of a device's own `order by`; empty where it has none."""
-        keys = self._checked[kind].order.keys
+        """Return the text of the keys of `order by` that do not depend on the policy of the pod."""
+        keys = [key for key in self._checked[kind].order.keys if not _reads_policy(key.value)]
         return ", ".join(
             " ".join(key.value.span.text.split()) + (" desc" if key.descending else "") for key in keys
         )
@@ -333,3 +334,7 @@ class _Hearing:
         reason, failed = self._refusals[card.id]
         outcome = CardOutcome.REFUSED if reason else CardOutcome.LEFT
         return CardVerdict(card, fullness, outcome, reason, failed)
+
+
+def _reads_policy(key: TypedExpr) -> bool:
+    return any(isinstance(part, Var) and part.type.name == "DevicePolicy" for part in parts(key))

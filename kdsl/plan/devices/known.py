@@ -19,22 +19,18 @@ _BYTES: Final = 800
 class KnownCards:
     """What is known for pods of one kind: equal in all that devices read of pods, and in policy.
 
-    By request there are verdicts of `fit`, by the requests of a container how full a card counts, by request
-    the keys of `order by`.
+    By request there are verdicts of `fit`, by the requests of a container the keys of `order by`.
     """
 
     _verdicts: dict[Request, Verdicts] = field(default_factory=dict)
-    _scores: dict[tuple[Request, ...], dict[Shape, float]] = field(default_factory=dict)
-    _orders: dict[Request, dict[Shape, tuple[Any, ...]]] = field(default_factory=dict)
+    _orders: dict[tuple[Request, ...], dict[Shape, tuple[Any, ...]]] = field(default_factory=dict)
 
     def verdicts(self, request: Request) -> Verdicts:
         return self._verdicts.setdefault(request, {})
 
-    def scores(self, requests: tuple[Request, ...]) -> dict[Shape, float]:
-        return self._scores.setdefault(requests, {})
-
-    def orders(self, request: Request) -> dict[Shape, tuple[Any, ...]]:
-        return self._orders.setdefault(request, {})
+    def orders(self, requests: tuple[Request, ...]) -> dict[Shape, tuple[Any, ...]]:
+        """Return the keys of `order by` for the first request of a container that has all of these."""
+        return self._orders.setdefault(requests, {})
 
     def __len__(self) -> int:
         """Return how much is known: so many shapes."""

@@ -6,7 +6,7 @@ A card must do for the larger of the two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -19,7 +19,7 @@ from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.plan.devices.known import KnownCards
 from kdsl.plan.devices.naming import OwnAnswers
-from kdsl.plan.devices.ordering import arrange, card_score, node_score
+from kdsl.plan.devices.fullness import node_score
 from kdsl.plan.devices.program import Allocation, DeviceProgram
 from kdsl.plan.devices.requests import Request
 from kdsl.plan.devices.situation import Allotment, Listener, Situation
@@ -105,7 +105,10 @@ def place(
 
 @dataclass(slots=True)
 class _Run:
-    """One pod on one node, container by container. `cards` is what sidecars and containers leave."""
+    """One pod on one node, container by container.
+
+    `cards` are those that sidecars and containers leave, in the order in which they were tried last.
+    """
 
     programs: Mapping[str, DeviceProgram]
     pod: DevicePod
@@ -122,7 +125,7 @@ class _Run:
     is_error: bool = False
 
     def __post_init__(self) -> None:
-        self.cards = list(self.at.cards)
+        self.cards = list(reversed(self.at.cards))
 
     def container(self, number: int, container: DeviceContainer) -> str:
         """Give a container its cards; return the reason where there are none."""
@@ -130,16 +133,16 @@ class _Run:
         cards = list(self.cards)
         allotments: dict[str, Allotment] = {}
         self.got.append(allotments)
-        scores = self._scores(tuple(asked.values())) if asked else {}
         for kind, request in asked.items():
-            cards = arrange(cards, scores, self.policy)
+            candidates = self._candidates(cards, request, asked.values())
+            cards = [*candidates, *(card for card in cards if not is_of(card.type, kind))]
             situation = Situation(
                 pod=self.pod,
                 node=self.at.node,
                 policy=self.policy,
                 container=container,
                 request=request,
-                cards=self._candidates(self.programs[kind], cards, request),
+                cards=candidates,
                 allocated=self._earlier(kind, container.phase),
                 allows=self._allows(kind),
                 own=self.own.get(kind),
@@ -173,23 +176,12 @@ class _Run:
             for kind in kinds
         }
 
-    def _scores(self, asked: tuple[Request, ...]) -> dict[str, float]:
-        """Return how full each card counts for a container, by name."""
-        known, scores = self.known.scores(asked), {}
-        for card in self.cards:
-            score = known.get(card.shape)
-            if score is None:
-                score = known[card.shape] = float(card_score(card, asked, self.policy.weights))
-            scores[card.id] = score
-        return scores
-
-    def _candidates(self, program: DeviceProgram, cards: Sequence[Card], request: Request) -> list[Card]:
+    def _candidates(self, cards: Sequence[Card], request: Request, asked: Iterable[Request]) -> list[Card]:
         """Return the cards whose type has the kind in it, the first to be tried first."""
-        candidates = [card for card in reversed(cards) if is_of(card.type, request.kind)]
-        if program.has_order:
-            known = self.known.orders(request)
-            return program.ordered(candidates, self.pod, self.at.node, self.policy, request, known)
-        return candidates
+        found = [card for card in cards if is_of(card.type, request.kind)]
+        known = self.known.orders((request, *asked))
+        program, at = self.programs[request.kind], self.at
+        return program.ordered(found, self.pod, at.node, self.policy, request, asked, known)
 
     def _earlier(self, kind: str, phase: Phase) -> tuple[Allotment, ...]:
         """Return what containers before this one got that run when it runs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import QuotaNames
 from kdsl.plan.devices.admission import AdmitProgram
 from kdsl.plan.devices.fitting import FitProgram
+from kdsl.plan.devices.fullness import card_score
 from kdsl.plan.devices.handshakes import Handshake
 from kdsl.plan.devices.inventory import InventoryProgram
 from kdsl.plan.devices.locks import NodeLock
@@ -24,6 +25,7 @@ from kdsl.plan.devices.requests import Request, RequestProgram
 from kdsl.plan.devices.section import FieldsProgram, Section
 from kdsl.plan.devices.situation import Allotment
 from kdsl.plan.devices.telling import tells
+from kdsl.plan.scalar import Frame
 from kdsl.plan.scope import Functions
 from kdsl.plan.values import EvalError, Timestamp
 from kdsl.plan.verdicts import error_text
@@ -88,11 +90,6 @@ class DeviceProgram:
             sections.append(self._value_section)
         return annotations_read(expr for section in sections for expr in section.exprs)
 
-    @property
-    def has_order(self) -> bool:
-        """Tell whether the device orders cards itself, not by the pod's policy."""
-        return bool(self._keys)
-
     def ordered(
         self,
         cards: list[Card],
@@ -100,18 +97,24 @@ class DeviceProgram:
         node: DeviceNode,
         policy: Policy,
         request: Request,
+        asked: Iterable[Request],
         known: dict[tuple[Hashable, ...], tuple[Any, ...]],
     ) -> list[Card]:
-        """Return cards in the order of the device's `order by`, the first to be tried first.
+        """Return cards in the order of `order by`; equal ones stay as they are.
 
-        `known` are keys by shape of card, for pods like this one and this request.
+        `asked` are all requests of the container. `known` are keys by shape of card, for pods like this one
+        and the same requests.
         """
+        frame: Frame | None = None
         found: list[tuple[Any, ...]] = []
         for card in cards:
             keys = known.get(card.shape) if self._has_known_order else None
             if keys is None:
-                about = {"pod": pod, "node": node, "policy": policy, "request": request, "device": card}
-                keys = tuple(key(self._order.frame(**about)) for key, _ in self._keys)
+                if frame is None:
+                    frame = self._order.frame(pod=pod, node=node, policy=policy, request=request)
+                self._order.fill(frame, device=card, fullness=float(card_score(card, asked, policy.weights)))
+                self._order.rewind(frame)
+                keys = tuple([key(frame) for key, _ in self._keys])
                 if self._has_known_order:
                     known[card.shape] = keys
             found.append(keys)

@@ -48,6 +48,7 @@ device Small {
     require charge.memory <= device.memory - device.usedMemory
       else "Memory"
   }
+  order by policy.device == "numa" ? 0.0 : policy.device == "binpack" ? -fullness : fullness, -device.numa
   CHOOSE
   annotate "first": allocation.cards[0].id where allocation.cards.size() > 0
 }

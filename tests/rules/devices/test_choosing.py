@@ -2,65 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
-
 import pytest
-from hypothesis import given
+from hypothesis import given as for_all
 from hypothesis import strategies as st
-from kdsl.base.span import Source
-from kdsl.check.checker import check_program
 from kdsl.cluster.devices.cards import Card
-from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod
-from kdsl.cluster.devices.policy import Policy
-from kdsl.lang.loader import load_sources
-from kdsl.plan.devices.placing import NodeCards, Placed, place
-from kdsl.plan.devices.program import DeviceProgram
-from kdsl.plan.devices.requests import Request
-from kdsl.plan.scope import Functions
 
-VENDORS = Path(__file__).parents[3] / "rules" / "devices"
-DEVICE = """
-kdsl 1
-package test
-import devices.choosing
-import devices.kunlun
+from tests.rules.devices.trial import given
 
-device Test {
-  kind "K"
-  record "cards"
-  inventory for row in json.decode(node.annotations[?"none"].orValue("[]")) {
-    set id = row.id
-    set slots = 1
-    set memory = 1
-    set cores = 1
-  }
-  request { set count = 0 }
-  charge {
-    set memory = 0
-    set cores = 0
-  }
-  fit { require device.healthy else "Unfit" }
-  choose listed else "Own" {
-    let groups = devices.map(card, card.mode)
-    FIELDS
-  }
+BODY = """
   order by int(device.attributes[?"place"].orValue(0))
-}
+  choose listed else "Own" {{
+    let groups = devices.map(card, card.mode)
+    {}
+  }}
 """
-
-
-@cache
-def program(fields: str) -> DeviceProgram:
-    """Compile a device that chooses by these fields."""
-    sources = [
-        Source(f"{name}.kdsl", (VENDORS / f"{name}.kdsl").read_text())
-        for name in ("annotations", "choosing", "kunlun")
-    ]
-    loaded = load_sources([*sources, Source("test.kdsl", DEVICE.lstrip().replace("FIELDS", fields))])
-    checked = check_program(loaded.program)
-    assert checked.rules is not None, checked.diagnostics
-    return DeviceProgram(checked.rules.devices["test.Test"], Functions.of(checked.rules.fns))
 
 
 def choose(fields: str, count: int, cards: str, unfit: str = "", groups: str = "") -> str:
@@ -84,12 +39,7 @@ def choose(fields: str, count: int, cards: str, unfit: str = "", groups: str = "
         )
         for at, name in enumerate(cards)
     ]
-    pod = DevicePod("p", containers=(DeviceContainer("c"),))
-    at = NodeCards(DeviceNode("n"), tuple(found))
-    placed = place({"K": program(fields)}, pod, ({"K": Request("K", count)},), Policy(), at)
-    if isinstance(placed, Placed):
-        return "".join(grant.id for grant in placed.allocations["K"].cards)
-    return placed.reason
+    return given(BODY.format(fields), found, count)
 
 
 LARGEST = "set choices = [choosing.largestGroups(groups, fitting, request.count)]"
@@ -129,7 +79,7 @@ def test_the_largest_groups(groups: str, count: int, expected: str) -> None:
     assert choose(LARGEST, count, "abcdef"[: len(groups)], groups=groups) == expected
 
 
-@given(st.text("xyz", min_size=1, max_size=9), st.integers(2, 9))
+@for_all(st.text("xyz", min_size=1, max_size=9), st.integers(2, 9))
 def test_no_choice_has_fewer_groups(groups: str, count: int) -> None:
     if count > len(groups):
         return

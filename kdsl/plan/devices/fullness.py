@@ -1,25 +1,22 @@
-"""How full cards and nodes are, and the order in which cards are tried: HAMi's, in single precision.
+"""The fill level of cards and nodes: HAMi's, in single precision.
 
-Scores decide ties, so every operation is done in the order and the precision of the reference.
+It decides ties, so every operation is done in the order and the precision of the reference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from kdsl.cluster.devices.cards import Card
-from kdsl.cluster.devices.policy import SPREAD, Policy, Weights
+from kdsl.cluster.devices.policy import Weights
 from kdsl.plan.devices.requests import Request
 
 _SCALE: Final = np.float32(10)
 _NOTHING: Final = np.float32(0)
-_BINPACK: Final = "binpack"
-_NUMA: Final = "numa"
-_MUTEX: Final = "mutex"
 
 
 def node_score(cards: Sequence[Card]) -> np.float32:
@@ -72,27 +69,3 @@ def _memory(request: Request, card: Card) -> int:
         return request.memory
     product = card.memory * request.percent
     return product // 100 if product >= 0 else -(-product // 100)
-
-
-def arrange(cards: Sequence[Card], scores: Mapping[str, float], policy: Policy) -> list[Card]:
-    """Put cards into the order of a policy, the last to be tried first; equal ones stay as they were."""
-    names = policy.device.split(",")
-    if len(names) > 1 or names == [_NUMA]:
-        return sorted(cards, key=lambda card: _listed(card, scores[card.id], names, policy.numa_bind))
-    return sorted(cards, key=lambda card: _single(card, scores[card.id], policy))
-
-
-def _single(card: Card, score: float, policy: Policy) -> tuple[Any, ...]:
-    if policy.device == _MUTEX:
-        return (-card.used, card.numa)
-    if policy.numa_bind:
-        return (-card.numa, score) if policy.device == _BINPACK else (card.numa, -score)
-    return (score, card.numa) if policy.device == _BINPACK else (-score, card.numa)
-
-
-def _listed(card: Card, score: float, names: Sequence[str], numa_bind: bool) -> tuple[Any, ...]:
-    """Return the key of a list of policies, each counted where it stands first."""
-    known = {_BINPACK: score, SPREAD: -score, _NUMA: card.numa}
-    keys = [known[name] for name in dict.fromkeys(name.strip() for name in names) if name in known]
-    keys = keys or [-score]
-    return (*([card.numa] if numa_bind else []), *keys, card.index)
