@@ -28,13 +28,12 @@ from kdsl.explain.deciding import Deciding, Why
 from kdsl.explain.trace import Failed, broken, explained
 from kdsl.hooks.context import NO_ANNOTATIONS
 from kdsl.plan.devices.answers import UNREGISTERED
-from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.attempt import Attempt
 from kdsl.plan.devices.fullness import card_score, node_score
 from kdsl.plan.devices.placing import NodeCards, Placed, place
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
 from kdsl.plan.devices.reads import parts
-from kdsl.plan.devices.requests import Request
-from kdsl.plan.devices.situation import Situation
+from kdsl.plan.devices.requests import Demand, Request
 from kdsl.plan.scalar import Closure, Frame
 from kdsl.plan.scalar.meter import Meter, Steps
 from kdsl.plan.scope import Functions, RuleScope
@@ -168,7 +167,7 @@ class CardExplainer:
     def __init__(self, plugin: DevicesPlugin, functions: Functions) -> None:
         self._plugin = plugin
         self._functions = functions
-        self._checked = {program.kind: program.checked for program in plugin.stock.programs.values()}
+        self._checked = {program.kind: program.checked for program in plugin.inventories.programs.values()}
         self._fits: dict[str, _Tests] = {}
         self._gates: dict[str, _Tests] = {}
 
@@ -181,7 +180,7 @@ class CardExplainer:
     @property
     def records(self) -> tuple[str, ...]:
         """The annotations of pods that say which cards they have."""
-        return tuple(program.record for program in self._plugin.stock.programs.values())
+        return tuple(program.record for program in self._plugin.inventories.programs.values())
 
     def look(
         self, pod: PodInfo, snapshot: Snapshot, node: NodeInfo, promised: Iterable[PodInfo] = ()
@@ -193,18 +192,20 @@ class CardExplainer:
         demand = self._plugin.demand(pod, snapshot)
         if not isinstance(demand, Demand):
             return None
-        stock, hearing = self._plugin.stock, _Hearing(self, demand)
+        inventories, hearing = self._plugin.inventories, _Hearing(self, demand)
         keys = frozenset(each.key for each in promised)
         at = (
-            NodeCards(stock.at(node).node, self._plugin.cards(node, keys, snapshot))
+            NodeCards(inventories.at(node).node, self._plugin.cards(node, keys, snapshot))
             if keys
-            else stock.at(node)
+            else inventories.at(node)
         )
         quota = demand.quota or NO_QUOTA
         reason, score = "" if at.cards else UNREGISTERED, None
         if at.cards:
             try:
-                found = place(stock.programs, demand.pod, demand.requests, demand.policy, at, quota, hearing)
+                found = place(
+                    inventories.programs, demand.pod, demand.requests, demand.policy, at, quota, hearing
+                )
                 if isinstance(found, Placed):
                     score = float(found.score)
                 else:
@@ -292,25 +293,25 @@ class _Hearing:
         self.told: list[ContainerCards] = []
         self._explainer = explainer
         self._weights = demand.policy.weights
-        self._situation: Situation | None = None
+        self._attempt: Attempt | None = None
         self._chooser = ""
         self._refusals: dict[str, tuple[str, Failed | None]] = {}
 
-    def begins(self, situation: Situation) -> None:
-        self._situation, self._chooser, self._refusals = situation, "", {}
+    def begins(self, attempt: Attempt) -> None:
+        self._attempt, self._chooser, self._refusals = attempt, "", {}
 
     def chooses(self, chooser: str) -> None:
         self._chooser = chooser
 
     def asked(self, card: Card, frame: Frame, reason: str) -> None:
         failed = None
-        if reason and self._situation is not None:
-            tests = self._explainer.fit(self._situation.request.kind)
+        if reason and self._attempt is not None:
+            tests = self._explainer.fit(self._attempt.request.kind)
             failed = tests.why({name: frame[slot] for name, slot in tests.slots.items()})
         self._refusals[card.id] = reason, failed
 
     def ends(self, found: tuple[Grant, ...] | str) -> None:
-        s = self._situation
+        s = self._attempt
         assert s is not None
         kind = s.request.kind
         reason, grants = (found, ()) if isinstance(found, str) else ("", found)

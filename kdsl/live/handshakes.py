@@ -12,7 +12,7 @@ from kdsl.base.visible import visible
 from kdsl.hooks.context import NodeAnnotator
 from kdsl.live.known import KnownObjects
 from kdsl.plan.devices.handshakes import PERIOD, Handshakes
-from kdsl.plan.devices.stock import Stock
+from kdsl.plan.devices.inventories import Inventories
 
 _SECOND: Final = 10**9
 _LOG: Final = logging.getLogger(__name__)
@@ -33,16 +33,16 @@ class HandshakeKeeper:
     ) -> None:
         self._known, self._nodes, self._clock = known, nodes, clock
         self._leads, self._sleep = leads, sleep
-        self._stock: Stock | None = None
+        self._stock: Inventories | None = None
         self.problems = 0
         """How many handshakes could not be written."""
 
-    def use(self, stock: Stock | None) -> None:
+    def use(self, inventories: Inventories | None) -> None:
         """Look after the cards that the devices of these rules find, from the next round on; None: of none.
 
-        The stock must be nobody else's: it is used on another thread.
+        The inventories must be nobody else's: it is used on another thread.
         """
-        self._stock = stock
+        self._stock = inventories
 
     async def run(self) -> None:
         """Look after handshakes until cancelled. It belongs to the thread of the event loop."""
@@ -52,10 +52,10 @@ class HandshakeKeeper:
 
     async def round(self) -> None:
         """Write once what is due."""
-        stock = self._stock
-        if stock is None or not self._leads():
+        inventories = self._stock
+        if inventories is None or not self._leads():
             return
-        handshakes = Handshakes(stock, self._nodes, self._clock)
+        handshakes = Handshakes(inventories, self._nodes, self._clock)
         facts = [node.facts for node in self._known.nodes()]
         try:
             problems = await asyncio.to_thread(handshakes.shake, facts)

@@ -226,9 +226,9 @@ class SchedulerProcess:
     def _follow(self, sets: RuleSets) -> None:
         """Count for rule sets and watch what they read; nothing is decided until that is known.
 
-        The nodes' device plugins hear from now on of the devices that the rules share out.
+        The handshakes with device plugins are those of the rules from now on.
         """
-        self.scheduler.handshakes.use(sets.stock)
+        self.scheduler.handshakes.use(sets.inventories)
         self.measures.adopt(sets.scheduler)
         self._synced.reset()
         self.watches.follow(sets.needs)

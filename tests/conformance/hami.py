@@ -35,8 +35,9 @@ from kdsl.cluster.devices.quota import NO_QUOTA, Quota, limits_of
 from kdsl.cluster.devices.usage import Holding, with_holdings
 from kdsl.cluster.objects import Node, Pod, quantity
 from kdsl.plan.devices.admission import admit_pod
-from kdsl.plan.devices.placing import NodeCards, Placed, Requests, Unplaced, best_of, place, requests_of
-from kdsl.plan.devices.program import Allocation, DeviceProgram
+from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, best_of, place
+from kdsl.plan.devices.program import Allocation, DeviceProgram, requests_of
+from kdsl.plan.devices.requests import Requests
 from kdsl.plan.scope import Functions
 
 from tests.conformance.tally import Tally, differences, not_compared

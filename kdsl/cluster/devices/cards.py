@@ -11,6 +11,9 @@ from typing import Any, Final
 
 INT32_MAX: Final = 2**31 - 1
 
+Shape = tuple[Hashable, ...]
+"""`Card.shape`."""
+
 Attributes = Mapping[str, Any]
 """What an inventory says of a card beside the fields that all cards have: values of expressions."""
 
@@ -45,7 +48,7 @@ class Card:
     used_memory: int = 0
     used_cores: int = 0
     tenants: tuple[Tenant, ...] = ()
-    shape: tuple[Hashable, ...] = field(init=False, repr=False, compare=False)
+    shape: Shape = field(init=False, repr=False, compare=False)
     """All of the card but its name, its attributes and who its tenants are."""
 
     def __post_init__(self) -> None:

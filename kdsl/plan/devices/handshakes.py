@@ -19,7 +19,7 @@ from kdsl.hooks.context import NodeAnnotator
 from kdsl.hooks.status import Status
 
 if TYPE_CHECKING:
-    from kdsl.plan.devices.stock import Stock
+    from kdsl.plan.devices.inventories import Inventories
 
 PERIOD: Final = 15 * 10**9
 """How often handshakes are to be looked after, in nanoseconds."""
@@ -62,8 +62,8 @@ class Handshake:
 class Handshakes:
     """Looks after the handshakes of all nodes that have cards; to be asked once in a `PERIOD`."""
 
-    def __init__(self, stock: Stock, nodes: NodeAnnotator, clock: Clock) -> None:
-        self._stock, self._nodes, self._clock = stock, nodes, clock
+    def __init__(self, inventories: Inventories, nodes: NodeAnnotator, clock: Clock) -> None:
+        self._inventories, self._nodes, self._clock = inventories, nodes, clock
 
     def shake(self, nodes: Iterable[NodeFacts]) -> dict[str, Status]:
         """Write what is due on each node; return by node what could not be written."""
@@ -76,17 +76,19 @@ class Handshakes:
         return problems
 
     def _due(self, node: NodeFacts) -> Iterator[tuple[str, str]]:
-        kinds = {card.kind for card in self._stock.inventory(node).cards}
-        for kind, handshake in _handshakes(self._stock).items():
+        kinds = {card.kind for card in self._inventories.inventory(node).cards}
+        for kind, handshake in _handshakes(self._inventories).items():
             if kind in kinds or handshake.key in node.annotations:
                 value = handshake.next(node, self._clock.now())
                 if value is not None:
                     yield handshake.key, value
 
 
-def _handshakes(stock: Stock) -> Mapping[str, Handshake]:
+def _handshakes(inventories: Inventories) -> Mapping[str, Handshake]:
     return {
-        kind: program.handshake for kind, program in stock.programs.items() if program.handshake is not None
+        kind: program.handshake
+        for kind, program in inventories.programs.items()
+        if program.handshake is not None
     }
 
 

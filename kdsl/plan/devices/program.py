@@ -2,56 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from kdsl.check.devices.model import CheckedDevice
 from kdsl.check.typed import TypedExpr
-from kdsl.cluster.devices.cards import Card, Grant
-from kdsl.cluster.devices.codec import encode
+from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import QuotaNames
 from kdsl.plan.devices.admission import AdmitProgram
+from kdsl.plan.devices.card_tests import SortKeys
 from kdsl.plan.devices.fitting import FitProgram
 from kdsl.plan.devices.fullness import card_score
 from kdsl.plan.devices.handshakes import Handshake
+from kdsl.plan.devices.identity import reads_identity
 from kdsl.plan.devices.inventory import InventoryProgram
 from kdsl.plan.devices.locks import NodeLock
-from kdsl.plan.devices.reads import annotations_read
-from kdsl.plan.devices.requests import Request, RequestProgram
+from kdsl.plan.devices.reads import keys_read
+from kdsl.plan.devices.requests import Allocation, Request, RequestProgram, Requests
 from kdsl.plan.devices.section import FieldsProgram, Section
-from kdsl.plan.devices.situation import Allotment
-from kdsl.plan.devices.telling import tells
 from kdsl.plan.scalar import Frame
 from kdsl.plan.scope import Functions
 from kdsl.plan.values import EvalError, Timestamp
 from kdsl.plan.verdicts import error_text
 
 
-class Allocation:
-    """What a pod gets of one kind of device on a node: the view `DeviceAllocation`."""
-
-    __slots__ = ("containers",)
-
-    def __init__(self, containers: tuple[Allotment, ...]) -> None:
-        self.containers = containers
-
-    @property
-    def cards(self) -> tuple[Grant, ...]:
-        return tuple(grant for allotment in self.containers for grant in allotment.cards)
-
-    @property
-    def text(self) -> str:
-        return encode(allotment.cards for allotment in self.containers)
-
-
 class DeviceProgram:
-    """A compiled device; `quota_names` are what quotas call its resources, `lock` and `handshake` are None
-    where it has none.
-    """
+    """A compiled device. `lock` and `handshake` are None if it has none."""
 
     def __init__(self, device: CheckedDevice, functions: Functions) -> None:
         self.checked = device
@@ -66,7 +46,7 @@ class DeviceProgram:
         self.fitting = FitProgram(device, self.kind, functions)
         self._order = Section(device.order.scope, device, functions)
         self._keys = [(self._order.compile(key.value), key.descending) for key in device.order.keys]
-        self._has_known_order = not tells(device.order)
+        self._is_shared_order = not reads_identity(device.order)
         self._value_section = self._value = None
         if device.value is not None:
             self._value_section = Section(device.value.scope, device, functions)
@@ -84,11 +64,12 @@ class DeviceProgram:
 
     @property
     def annotations_read(self) -> frozenset[str] | None:
-        """The annotations of pods that decide which cards of a node they get; None where any may."""
+        """The annotations of pods that decide which cards of a node they get; None if any may."""
         sections = [*self.fitting.sections, self._order]
         if self._value_section is not None:
             sections.append(self._value_section)
-        return annotations_read(expr for section in sections for expr in section.exprs)
+        exprs = [expr for section in sections for expr in section.exprs]
+        return keys_read(exprs, "DevicePod", "annotations")
 
     def ordered(
         self,
@@ -98,24 +79,24 @@ class DeviceProgram:
         policy: Policy,
         request: Request,
         asked: Iterable[Request],
-        known: dict[tuple[Hashable, ...], tuple[Any, ...]],
+        known: SortKeys,
     ) -> list[Card]:
         """Return cards in the order of `order by`; equal ones stay as they are.
 
-        `asked` are all requests of the container. `known` are keys by shape of card, for pods like this one
-        and the same requests.
+        `asked` are all requests of the container. `known` has keys for pods of this signature and the same
+        requests.
         """
         frame: Frame | None = None
         found: list[tuple[Any, ...]] = []
         for card in cards:
-            keys = known.get(card.shape) if self._has_known_order else None
+            keys = known.get(card.shape) if self._is_shared_order else None
             if keys is None:
                 if frame is None:
                     frame = self._order.frame(pod=pod, node=node, policy=policy, request=request)
                 self._order.fill(frame, device=card, fullness=float(card_score(card, asked, policy.weights)))
                 self._order.rewind(frame)
                 keys = tuple([key(frame) for key, _ in self._keys])
-                if self._has_known_order:
+                if self._is_shared_order:
                     known[card.shape] = keys
             found.append(keys)
         places = list(range(len(cards)))
@@ -132,7 +113,7 @@ class DeviceProgram:
         cards: tuple[Card, ...],
         allocation: Allocation,
     ) -> np.float32:
-        """Return what the allocation adds to the node's score; `cards` are the node's before it."""
+        """Return the part of the allocation in the node's score; `cards` are those before it."""
         if self._value is None or self._value_section is None:
             return np.float32(0)
         frame = self._value_section.frame(
@@ -143,9 +124,9 @@ class DeviceProgram:
     def annotations(
         self, pod: DevicePod, node: DeviceNode, policy: Policy, allocation: Allocation, now: int
     ) -> dict[str, str]:
-        """Return what is written on the pod; `now` is in nanoseconds since the Unix epoch.
+        """Return the annotations of the pod; `now` is in nanoseconds since the Unix epoch.
 
-        Raises EvalError, which says where, if one of the device's expressions fails.
+        EvalError, with the place, if one of the device's expressions fails.
         """
         frame = self._annotate.frame(
             pod=pod, node=node, policy=policy, allocation=allocation, now=Timestamp(now)
@@ -158,6 +139,18 @@ class DeviceProgram:
             except EvalError as error:
                 raise EvalError(error_text(self.checked.name, error, span)) from error
         return written
+
+
+def requests_of(programs: Iterable[DeviceProgram], pod: DevicePod) -> Requests:
+    """Return the requests of each container of a pod; EvalError if a request has no value."""
+    return tuple(
+        {
+            program.kind: request
+            for program in programs
+            if (request := program.requests.request(pod, container)) is not None
+        }
+        for container in pod.containers
+    )
 
 
 def _constant(expr: TypedExpr, device: CheckedDevice, functions: Functions) -> str:

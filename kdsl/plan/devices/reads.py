@@ -9,7 +9,6 @@ from typing import Final
 from kdsl.check.devices.model import CheckedDevice
 from kdsl.check.model import CheckedLet
 from kdsl.check.typed import CallOf, Const, FieldOf, HasField, KeyOf, Typed, TypedExpr, Var
-from kdsl.check.types import Type
 from kdsl.check.walk import children
 
 _POD: Final = "DevicePod"
@@ -68,33 +67,35 @@ def parts(value: object) -> Iterator[Typed]:
                 yield from parts(getattr(value, field.name))
 
 
-def annotations_read(exprs: Iterable[TypedExpr]) -> frozenset[str] | None:
-    """Return the annotations of the pod that expressions ask for; None where it may be any."""
-    keys = frozenset(key for expr in exprs for key in _annotations(expr))
+def keys_read(exprs: Iterable[TypedExpr], view: str, field: str) -> frozenset[str] | None:
+    """Return the keys that expressions read of a map field of a view; None if they may read any."""
+    keys = frozenset(key for expr in exprs for key in _keys(expr, view, field))
     return None if None in keys else frozenset(key for key in keys if key is not None)
 
 
-def _annotations(expr: TypedExpr) -> Iterator[str | None]:
+def _keys(expr: TypedExpr, view: str, field: str) -> Iterator[str | None]:
+    def is_map(operand: TypedExpr) -> bool:
+        match operand:
+            case FieldOf(operand=Var()):
+                return (operand.view, operand.field) == (view, field)
+        return False
+
     match expr:
-        case (
-            CallOf(
-                function="_[_]" | "_[?_]",
-                args=(FieldOf(operand=Var(), view="DevicePod", field="annotations"), Const(value=str(key))),
-            )
-            | CallOf(
-                function="@in",
-                args=(Const(value=str(key)), FieldOf(operand=Var(), view="DevicePod", field="annotations")),
-            )
-            | KeyOf(operand=FieldOf(operand=Var(), view="DevicePod", field="annotations"), key=key)
-        ):
+        case CallOf(function="_[_]" | "_[?_]", args=(operand, Const(value=str(key)))) if is_map(operand):
             yield key
-        case FieldOf(operand=Var(), view="DevicePod", field=field) if field != "annotations":
+        case CallOf(function="@in", args=(Const(value=str(key)), operand)) if is_map(operand):
+            yield key
+        case KeyOf(operand=operand, key=key) if is_map(operand):
+            yield key
+        case FieldOf(operand=Var()) if expr.view == view and expr.field != field:
             pass
-        case FieldOf(view="DevicePod", field="annotations") | Var(type=Type(name="DevicePod")):
+        case FieldOf() | Var() if expr.type.name == view or (
+            isinstance(expr, FieldOf) and (expr.view, expr.field) == (view, field)
+        ):
             yield None
         case _:
             for part in children(expr):
-                yield from _annotations(part)
+                yield from _keys(part, view, field)
 
 
 def needs(section: object, lets: Mapping[int, CheckedLet]) -> frozenset[int]:

@@ -15,8 +15,8 @@ from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.usage import Holding, with_holdings
 from kdsl.cluster.objects import Node, Pod
 from kdsl.plan.devices.admission import admit_pod
-from kdsl.plan.devices.placing import NodeCards, Placed, best_of, place, requests_of
-from kdsl.plan.devices.program import DeviceProgram
+from kdsl.plan.devices.placing import NodeCards, Placed, best_of, place
+from kdsl.plan.devices.program import DeviceProgram, requests_of
 from kdsl.plan.scope import Functions
 
 Json = dict[str, Any]

@@ -18,6 +18,7 @@ from kdsl.plan.devices.requests import Request
 from kdsl.plan.scope import Functions
 
 VENDORS = Path(__file__).parents[3] / "rules" / "devices"
+SPREAD = Policy()
 IMPORTED = ("annotations", "choosing", "kunlun", "orders")
 DEVICE = """
 kdsl 1
@@ -56,7 +57,7 @@ def program(body: str) -> DeviceProgram:
     return DeviceProgram(checked.rules.devices["test.Test"], Functions.of(checked.rules.fns))
 
 
-def given(body: str, cards: Sequence[Card], count: int, policy: Policy = Policy()) -> str:
+def given(body: str, cards: Sequence[Card], count: int, policy: Policy = SPREAD) -> str:
     """Return the names of the cards that a container gets, or the reason of the node."""
     pod = DevicePod("p", containers=(DeviceContainer("c"),))
     at = NodeCards(DeviceNode("n"), tuple(cards))
