@@ -19,7 +19,7 @@ from kdsl.app import (
 )
 from kdsl.base.clock import ManualClock
 from kdsl.base.errors import InvalidInputError
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.pod import PodInfo
 from kdsl.config.configuration import KdslConfiguration, Limits

@@ -16,7 +16,7 @@ from kdsl.cli.inputs import GivenPath, config_option, read_config
 from kdsl.cli.output import emit, print_diagnostics, print_document
 
 if TYPE_CHECKING:
-    from kdsl.check.externals import Externals
+    from kdsl.check.names.externals import Externals
     from kdsl.cluster.node import NodeFacts
     from kdsl.cluster.read import ReadResult
     from kdsl.cluster.snapshot import Snapshot
@@ -67,10 +67,10 @@ def command(
     Exits with 1 where the evaluation is an error, with 2 where EXPR does not parse or check.
     """
     from kdsl.base.span import Source
-    from kdsl.check.environment import Environment
-    from kdsl.check.externals import signatures_of
-    from kdsl.check.infer import check_expression
-    from kdsl.check.views import load_views
+    from kdsl.check.expressions.environment import Environment
+    from kdsl.check.expressions.infer import check_expression
+    from kdsl.check.names.externals import signatures_of
+    from kdsl.check.views.view import load_views
     from kdsl.lang.parser import parse_expression
     from kdsl.plan.expression import compile_expression
     from kdsl.plan.values import EvalError
@@ -104,7 +104,7 @@ def command(
 def _externals(config: Path | None) -> Externals:
     """Return what the plugins of a configuration bring; one that cannot be used ends the command."""
     from kdsl.app import activate, configured, locate
-    from kdsl.check.externals import NO_EXTERNALS
+    from kdsl.check.names.externals import NO_EXTERNALS
 
     if config is None:
         return NO_EXTERNALS

@@ -20,7 +20,7 @@ from kdsl.cli.output import print_diagnostics
 if TYPE_CHECKING:
     from kdsl.app import Settings
     from kdsl.base.diagnostic import Diagnostic
-    from kdsl.check.model import RuleSet
+    from kdsl.check.model.rule_set import RuleSet
     from kdsl.config.configuration import KdslConfiguration
     from kdsl.sim.workload import Workload
 

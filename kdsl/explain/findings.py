@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.devices.sharing import DEVICES
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.model.sharing import DEVICES
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
 from kdsl.explain.cards import READS as CARD_READS

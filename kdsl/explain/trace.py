@@ -8,7 +8,7 @@ from itertools import islice
 
 from kdsl.base.reasons import MAX_REASONS
 from kdsl.base.span import Span
-from kdsl.check.model import (
+from kdsl.check.model.rule_set import (
     CheckedForEach,
     CheckedLet,
     CheckedPredicate,

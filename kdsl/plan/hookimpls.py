@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.base.events import EventPattern
-from kdsl.check.cures import queue_cures
-from kdsl.check.model import CheckedPredicate, CheckedProfile, CheckedQueue, CheckedScore, RuleSet
+from kdsl.check.analyses.cures import queue_cures
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedQueue, CheckedScore, RuleSet
 from kdsl.cluster.events import ClusterEvent
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo

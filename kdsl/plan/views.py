@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Final
 
-from kdsl.check.types import Type
+from kdsl.check.model.types import Type
 from kdsl.cluster.claims import PodClaim, claims_of, users_of
 from kdsl.cluster.csi_volumes import CsiVolumes, attached_to, csi_volumes_of, mounted_on, volume_limits
 from kdsl.cluster.default_spread import spread_constraints

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kdsl.base.quantity import Quantity
 from kdsl.base.resources import quantity_of
-from kdsl.check.types import BOOL
+from kdsl.check.model.types import BOOL
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.pod import PodInfo
 from kdsl.explain.atoms import Atom, Shown

@@ -12,7 +12,7 @@ from kdsl.app import Settings, build_engine, devices_in_use, engine_options, nar
 from kdsl.base.clock import ManualClock
 from kdsl.base.errors import KdslError
 from kdsl.base.heap import settled_heap
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.memory_annotations import MemoryAnnotations
 from kdsl.cluster.memory_volumes import MemoryVolumes

@@ -9,7 +9,7 @@ from enum import StrEnum
 import yaml
 
 from kdsl.base.span import Span
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.explain.patience import Patience

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from kdsl.app import Settings, hook_tables
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.kinds import CatalogObject
 from kdsl.cluster.memory_annotations import MemoryAnnotations

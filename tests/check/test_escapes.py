@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from kdsl.base.span import Source
 from kdsl.check.checker import check_program
-from kdsl.check.codes import CheckCode
+from kdsl.check.model.codes import CheckCode
 from kdsl.lang.discovery import read_sources
 from kdsl.lang.loader import load_sources
 

@@ -28,8 +28,8 @@ from kdsl.app import Settings, check_rules, hook_tables, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.base.diagnostic import has_errors
 from kdsl.base.span import Source
-from kdsl.check.model import RuleSet
-from kdsl.check.typed import TypedExpr
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.model.typed import TypedExpr
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.objects import Pod

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from kdsl.app import Settings, build_engine, check_rules
 from kdsl.base.clock import ManualClock
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.devices.pods import DevicePod
 from kdsl.cluster.memory_annotations import MemoryAnnotations

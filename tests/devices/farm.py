@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from kdsl.app import Settings, build_engine, check_rules
 from kdsl.base.clock import ManualClock
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.memory_annotations import MemoryAnnotations

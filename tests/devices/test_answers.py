@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.app import check_rules, shipped_rules
 from kdsl.base.clock import ManualClock
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.memory_annotations import MemoryAnnotations
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.pod import PodInfo

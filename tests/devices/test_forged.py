@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.devices.codec import MAX_LENGTH, decode, held
 from kdsl.cluster.devices.pods import Phase
 from kdsl.cluster.node import NodeFacts

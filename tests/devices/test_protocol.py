@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from kdsl.base.clock import ManualClock
 from kdsl.base.resources import Resources
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.devices.pods import Phase
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.node import NodeFacts

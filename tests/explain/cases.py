@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kdsl.app import Settings, check_rules
 from kdsl.base.resources import Resources
-from kdsl.check.model import RuleSet
-from kdsl.check.views import load_views
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.views.view import load_views
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.pod import PodInfo

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from kdsl.app import Settings
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.pod import PodInfo
 from kdsl.explain.cards import CardOutcome, CardsOfNode, RefusedCards, count_refused

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kdsl.app import Settings, check_rules, shipped_rules
 from kdsl.base.resources import Resources
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.taints import Taint

@@ -6,14 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from unittest import mock
 
-from kdsl.check.model import (
-    CheckedPredicate,
-    CheckedPreemption,
-    CheckedQueue,
-    CheckedScore,
-    RuleSet,
-)
-from kdsl.check.views import load_views
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedPreemption, CheckedQueue, CheckedScore, RuleSet
+from kdsl.check.views.view import load_views
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
 from kdsl.hooks.errors import PluginError

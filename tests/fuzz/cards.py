@@ -9,7 +9,7 @@ import msgspec
 import yaml
 from kdsl.base.clock import ManualClock
 from kdsl.base.span import Source
-from kdsl.check.model import CheckedProfile, RuleSet
+from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.memory_annotations import MemoryAnnotations
 from kdsl.cluster.node import NodeFacts

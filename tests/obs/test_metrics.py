@@ -9,7 +9,7 @@ from functools import cache
 from kdsl.app import Settings, build_engine, check_rules, hook_tables, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.base.resources import CPU, MEMORY, PODS, Resources
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.containers import Container
 from kdsl.cluster.node import NodeFacts

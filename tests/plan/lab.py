@@ -9,11 +9,11 @@ from typing import Any
 from kdsl.base.resources import Resources
 from kdsl.base.span import Source
 from kdsl.check.checker import check_program
-from kdsl.check.environment import Environment
-from kdsl.check.infer import check_expression
-from kdsl.check.model import RuleSet
-from kdsl.check.typed import TypedExpr
-from kdsl.check.types import Type
+from kdsl.check.expressions.environment import Environment
+from kdsl.check.expressions.infer import check_expression
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.model.typed import TypedExpr
+from kdsl.check.model.types import Type
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.node import NodeFacts

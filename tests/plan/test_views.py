@@ -6,7 +6,7 @@ from functools import cached_property
 
 import msgspec
 import pytest
-from kdsl.check.views import Field, Method, load_views
+from kdsl.check.views.view import Field, Method, load_views
 from kdsl.cluster.claims import PodClaim
 from kdsl.cluster.containers import Container
 from kdsl.cluster.groups import PodGroup

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 from kdsl.app import Settings, check_rules, shipped_rules
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.files import InputFile
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.pod import PodInfo

@@ -6,14 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from kdsl.base.quantity import Quantity
-from kdsl.check.devices.model import (
-    CheckedAdmit,
-    CheckedChange,
-    CheckedDevice,
-    CheckedGate,
-    CheckedTest,
-)
-from kdsl.check.model import CheckedLet
+from kdsl.check.model.devices import CheckedAdmit, CheckedChange, CheckedDevice, CheckedGate, CheckedTest
+from kdsl.check.model.rule_set import CheckedLet
 from kdsl.cluster.devices.pods import DevicePod
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.plan.devices.section import Section

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.devices.sharing import DEVICES
+from kdsl.check.model.sharing import DEVICES
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.cluster.node import NodeInfo

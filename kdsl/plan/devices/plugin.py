@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from kdsl.base.clock import Clock
 from kdsl.base.errors import KdslError
 from kdsl.base.events import Action, EventPattern, Resource
-from kdsl.check.devices.sharing import DEVICES, CheckedSharing
-from kdsl.check.model import CheckedProfile, RuleSet
+from kdsl.check.model.rule_set import CheckedProfile, RuleSet
+from kdsl.check.model.sharing import DEVICES, CheckedSharing
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.codec import collapse
 from kdsl.cluster.devices.pods import DevicePod, Phase

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from kdsl.check.types import Type
+from kdsl.check.model.types import Type
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.plan.nodelist import NodeList, StringList
 from kdsl.plan.scalar.frame import Closure, Frame

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Final
 
-from kdsl.check.model import (
+from kdsl.check.model.rule_set import (
     CheckedForEach,
     CheckedLet,
     CheckedPredicate,
@@ -21,8 +21,8 @@ from kdsl.check.model import (
     CheckedStatement,
     CheckedTemplate,
 )
-from kdsl.check.typed import FieldOf, HasField, TypedExpr, Var
-from kdsl.check.walk import children
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import FieldOf, HasField, TypedExpr, Var
 from kdsl.cluster.catalog import CatalogWord
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.looks import LOOK_FIELDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdsl.check.model import CheckedPredicate, CheckedScore
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedScore
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.nodeset import NodeSet

@@ -9,7 +9,7 @@ import numpy.typing
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.check.model import CheckedScore
+from kdsl.check.model.rule_set import CheckedScore
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.nodeset import NodeSet

@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kdsl.app import check_rules, shipped_rules
 from kdsl.base.resources import Resources
-from kdsl.check.model import CheckedPredicate, CheckedScore, RuleSet
-from kdsl.check.views import load_views
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedScore, RuleSet
+from kdsl.check.views.view import load_views
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.nodeset import NodeSet

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from kdsl.check.model import CheckedRequire
-from kdsl.check.typed import CallFn, CallOf, TypedExpr, Var
-from kdsl.check.walk import walk
+from kdsl.check.model.rule_set import CheckedRequire
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import CallFn, CallOf, TypedExpr, Var
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.pod import PodInfo

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import re
 
-from kdsl.check.model import CheckedForEach, CheckedLet, CheckedPredicate, CheckedScore, CheckedStatement
-from kdsl.check.typed import (
+from kdsl.check.model.rule_set import (
+    CheckedForEach,
+    CheckedLet,
+    CheckedPredicate,
+    CheckedScore,
+    CheckedStatement,
+)
+from kdsl.check.model.typed import (
     Aggregate,
     Bind,
     CallFn,

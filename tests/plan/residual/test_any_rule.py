@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.check.model import CheckedPredicate, CheckedScore
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedScore
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo

@@ -9,7 +9,7 @@ import pytest
 from kdsl.app import Settings, build_engine
 from kdsl.base.clock import ManualClock
 from kdsl.base.resources import Resources
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.cache import ClusterCache
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.label_selectors import LabelSelector

@@ -7,11 +7,11 @@ from functools import partial
 from inspect import isfunction
 
 import pytest
-from kdsl.check.model import CheckedFn, CheckedRequire, ExternalFn
-from kdsl.check.signature import parse_type
-from kdsl.check.typed import Aggregate, CallFn
-from kdsl.check.views import load_views
-from kdsl.check.walk import walk
+from kdsl.check.model.rule_set import CheckedFn, CheckedRequire, ExternalFn
+from kdsl.check.model.signature import parse_type
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import Aggregate, CallFn
+from kdsl.check.views.view import load_views
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.groups import PodGroup
 from kdsl.cluster.label_selectors import LabelSelector
