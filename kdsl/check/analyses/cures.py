@@ -1,7 +1,7 @@
 """The events that can cure a rejection, derived from what a rule reads: nobody writes them by hand.
 
-`facts` says which facts would have to change and in which direction, `kdsl/check/views/*.events.yaml` which events
-change them. What the file does not know may be changed by anything.
+`facts` says which facts would have to change and in which direction, `kdsl/check/views/*.events.yaml` which
+events change them. What the file does not know may be changed by anything.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """`tighten P { … }`: what a profile demands beside a predicate that it inherits.
 
 A tightening is a predicate of its own, checked where the profile stands. It runs beside the one it tightens,
-so that it can only reject more, whatever is in it. The checker makes them, `kdsl.check.profiles.inheritance` attaches them.
+so that it can only reject more, whatever is in it. The checker makes them, `profiles/inheritance.py`
+attaches them.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from kdsl.check.model.codes import CheckCode
 from kdsl.lang.discovery import read_sources
 from kdsl.lang.loader import load_sources
 
-from .programs import ROOT, found, placed_plugins
+from tests.check.programs import ROOT, found, placed_plugins
 
 _ALL = (
     "tighten, add predicates, add scores, reweight 1 to 9, order devices, disable predicates, disable scores"
