@@ -140,7 +140,7 @@ def read_workload(
     Ends with exit code 2 where an input cannot be read at all, or mistakes leave no node: an answer would be
     about another cluster.
     """
-    from kdsl.cluster.problems import InputCode
+    from kdsl.cluster.read.problems import InputCode
     from kdsl.sim.workload import read_kubernetes, read_openb_trace
 
     read = read_openb_trace if form == "openb" else read_kubernetes

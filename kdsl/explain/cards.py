@@ -20,9 +20,9 @@ from kdsl.check.model.typed import Var
 from kdsl.cluster.devices.cards import Card, Grant
 from kdsl.cluster.devices.policy import CARD_POLICY, Policy
 from kdsl.cluster.devices.quota import NO_QUOTA
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.explain.atoms import Atom
 from kdsl.explain.deciding import Deciding, Why
 from kdsl.explain.trace import Failed, broken, explained

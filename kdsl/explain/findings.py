@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.check.model.sharing import DEVICES
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.explain.cards import READS as CARD_READS
 from kdsl.explain.cards import CardExplainer, CardsOfNode, RefusedCards, count_refused
 from kdsl.explain.cures import Cure, CureFinder

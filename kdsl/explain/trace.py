@@ -15,9 +15,9 @@ from kdsl.check.model.rule_set import (
     CheckedRequire,
     CheckedStatement,
 )
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.explain.atoms import Atom
 from kdsl.explain.deciding import Deciding, Why, with_items
 from kdsl.plan.scalar import UNSET, Frame

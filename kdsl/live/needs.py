@@ -11,7 +11,7 @@ from typing import Final
 
 from kdsl.base.events import Resource
 from kdsl.check.model.rule_set import CheckedProfile, RuleSet
-from kdsl.cluster.catalog import CatalogWord, kinds_behind
+from kdsl.cluster.snapshot.catalog import CatalogWord, kinds_behind
 from kdsl.hooks.table import HookTable
 from kdsl.live.resources import NODES, PODS, RESOURCES, ApiResource, resource_of
 

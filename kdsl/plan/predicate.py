@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.check.model.rule_set import CheckedLet, CheckedNarrow, CheckedPredicate
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status

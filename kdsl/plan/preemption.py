@@ -10,7 +10,7 @@ from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedPreemption
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import FieldOf, TypedExpr, Var
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.specs import Candidate, hookimpl
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.noting import Noted

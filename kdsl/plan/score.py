@@ -13,7 +13,7 @@ from kdsl.base.errors import KdslError
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import CheckedScore
 from kdsl.check.model.types import DOUBLE
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.faults import MOST_NAMED, Fault
 from kdsl.lang.tree import ErrorAction
 from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from kdsl.check.model.typed import Aggregate, Bind, CallOf, Comprehension, FieldOf, Macro, TypedExpr, Var
-from kdsl.cluster.catalog import CatalogWord
+from kdsl.cluster.snapshot.catalog import CatalogWord
 
 _CATALOG: Final = frozenset(CatalogWord)
 _COUNTS: Final = ("TopologyCount", "PodTermCount")

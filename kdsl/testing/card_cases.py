@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kdsl.check.views.view import load_views
 from kdsl.cluster.devices.codec import decode
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.explain.cards import CardExplainer, CardsOfNode, CardVerdict
 from kdsl.report.atoms import AtomPrinter
 from kdsl.report.values import ValuePrinter

@@ -10,7 +10,7 @@ import yaml
 
 from kdsl.base.span import Span
 from kdsl.check.model.rule_set import RuleSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.explain.patience import Patience
 from kdsl.hooks.status import Status

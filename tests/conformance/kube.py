@@ -30,11 +30,11 @@ from kdsl.base.diagnostic import has_errors
 from kdsl.base.span import Source
 from kdsl.check.model.rule_set import RuleSet
 from kdsl.check.model.typed import TypedExpr
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.objects import Pod
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import read_values
+from kdsl.cluster.api.objects import Pod
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.reader import read_values
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.config.kube_rules import convert_kube_scheduler
 from kdsl.config.kube_scheduler import read_kube_scheduler
 from kdsl.cycle.attempt import Attempt

@@ -8,8 +8,8 @@ from unittest import mock
 
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedPreemption, CheckedQueue, CheckedScore, RuleSet
 from kdsl.check.views.view import load_views
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Candidate, QueuedPod
 from kdsl.hooks.state import CycleState

@@ -10,8 +10,8 @@ from kdsl.check.expressions.infer import check_expression
 from kdsl.check.model.typed import TypedExpr
 from kdsl.check.model.types import Type
 from kdsl.check.views.view import Field, load_views
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.lang.parser import parse_expression
 from kdsl.plan.expression import compile_expression
 from kdsl.plan.values import Value

@@ -24,7 +24,7 @@ from kdsl.check.model.typed import (
     Var,
 )
 from kdsl.check.model.types import DOUBLE, INT, QUANTITY, UINT
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.columns.atoms import Fact, keyed
 from kdsl.plan.columns.batch import batch_of, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of

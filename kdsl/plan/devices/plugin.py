@@ -24,11 +24,11 @@ from kdsl.cluster.devices.codec import collapse
 from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy, Weights
 from kdsl.cluster.devices.usage import Holding, with_holdings
-from kdsl.cluster.events import ClusterEvent
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.hooks.context import NodeAnnotator, PodAnnotator
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import hookimpl

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, TypedExpr, Var
 from kdsl.check.model.types import Type
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.ir import free_slots, shape
 from kdsl.plan.nodelist import NodeList
 from kdsl.plan.scalar.alike import Fns, fields_of, look_of

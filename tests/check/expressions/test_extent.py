@@ -8,7 +8,7 @@ import pytest
 from kdsl.base.span import Source
 from kdsl.check.expressions.extent import MAX_PARTS, source_depth
 from kdsl.check.model.codes import CheckCode
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.lang.parser import MAX_DEPTH, parse_expression
 
 from tests.check.programs import check

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from kdsl.app import check_rules
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 
 from tests.plan.lab import compile_rules
 from tests.plan.test_queue import order

@@ -13,7 +13,7 @@ from kdsl.check.expressions.infer import check_expression
 from kdsl.check.library import LIBRARY
 from kdsl.check.model.codes import CheckCode
 from kdsl.check.model.types import INT, RESOURCES, list_of
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.lang.parser import parse_expression
 from kdsl.plan.functions.formats import FORMATS
 from kdsl.plan.values import EvalError, equals

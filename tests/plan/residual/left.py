@@ -26,8 +26,8 @@ from kdsl.check.model.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.residual.rules import (
     prepared_predicate,
