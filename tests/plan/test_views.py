@@ -22,10 +22,11 @@ from kdsl.cluster.spread import SpreadConstraint
 from kdsl.cluster.taints import Taint, Toleration
 from kdsl.cluster.volumes import VolumeInfo
 from kdsl.hooks.specs import Candidate
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.queue import QueuedView
 from kdsl.plan.tallies.topology import PodTermCount, PodTerms, Topology, TopologyCount
 from kdsl.plan.values import NONE, Timestamp
-from kdsl.plan.views import EMPTY_VIEWS, VIEW_FUNCTIONS, ClusterView, attribute_of, wrapper_of
+from kdsl.plan.view_names import EMPTY_VIEWS, VIEW_FUNCTIONS, attribute_of, wrapper_of
 
 VIEWS = load_views()
 CLASSES = {

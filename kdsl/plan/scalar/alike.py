@@ -14,7 +14,7 @@ from kdsl.check.typed import CallFn, CallOf, FieldOf, HasField, TypedExpr, Var
 from kdsl.check.walk import children
 from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.pod import PodInfo
-from kdsl.plan.views import READ_OF_PODS, attribute_of
+from kdsl.plan.view_names import READ_OF_PODS, attribute_of
 
 Fns: TypeAlias = Mapping[str, CheckedFn | ExternalFn]
 

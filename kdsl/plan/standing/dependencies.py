@@ -28,7 +28,7 @@ from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.cluster.looks import LOOK_FIELDS
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
-from kdsl.plan.views import attribute_of
+from kdsl.plan.view_names import attribute_of
 
 _POD: Final = "pod."
 _USAGE: Final = "node.usage"

@@ -22,6 +22,7 @@ from kdsl.check.typed import (
 )
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.snapshot import Snapshot
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.residual.rules import (
     prepared_predicate,
@@ -31,7 +32,6 @@ from kdsl.plan.residual.rules import (
 )
 from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.scope import Functions
-from kdsl.plan.views import ClusterView
 
 from tests.plan.lab import DEFAULT_QUEUE, nodes_of, rules
 

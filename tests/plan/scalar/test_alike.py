@@ -21,7 +21,7 @@ from kdsl.cluster.pod_affinity import PodAffinityTerm
 from kdsl.cluster.spread import SpreadConstraint
 from kdsl.cluster.taints import Taint
 from kdsl.plan.scalar.alike import look_of
-from kdsl.plan.views import READ_OF_PODS, attribute_of
+from kdsl.plan.view_names import READ_OF_PODS, attribute_of
 
 from tests.cluster.build import pod_info
 from tests.plan.residual.left import checked_predicate
