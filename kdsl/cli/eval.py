@@ -125,7 +125,7 @@ class _Inputs:
         """Return the objects by the names they have in expressions."""
         from kdsl.cluster.objects.node import NodeFacts, NodeInfo
         from kdsl.cluster.objects.pod import PodInfo
-        from kdsl.plan.views import ClusterView
+        from kdsl.plan.cluster_view import ClusterView
 
         if [pod, node, cluster].count("-") > 1:
             raise KdslError("only one of --pod, --node and --cluster can be `-`")

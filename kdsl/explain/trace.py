@@ -20,6 +20,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.explain.atoms import Atom
 from kdsl.explain.deciding import Deciding, Why, with_items
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.scalar import UNSET, Frame
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scope import Conditions, Functions, RuleScope
@@ -27,7 +28,6 @@ from kdsl.plan.statements import Block, Chosen
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError
 from kdsl.plan.verdicts import error_text
-from kdsl.plan.views import ClusterView
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from kdsl.plan.sort_keys import SortKeys
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError, Value
 from kdsl.plan.verdicts import error_text
-from kdsl.plan.views import attribute_of
+from kdsl.plan.view_names import attribute_of
 
 _PLAIN: Final = frozenset(("bool", "int", "string", "timestamp", "duration"))
 """Types of fields that tell all that an expression can see of them by being equal."""

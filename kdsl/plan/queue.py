@@ -24,7 +24,7 @@ from kdsl.plan.standing.dependencies import Dependencies, reads_of
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError, Value
 from kdsl.plan.verdicts import error_text, fault_of
-from kdsl.plan.views import attribute_of
+from kdsl.plan.view_names import attribute_of
 
 BAD_BACKOFF = "K0217"
 MAX_ADMITTED = 1024

@@ -63,7 +63,7 @@ from kdsl.plan.scalar import UNSET, Closure
 from kdsl.plan.scalar.meter import may_be_large
 from kdsl.plan.scalar.selecting import selector_of
 from kdsl.plan.values import EvalError, UInt
-from kdsl.plan.views import attribute_of, method_of, wrapper_of
+from kdsl.plan.view_names import attribute_of, method_of, wrapper_of
 
 __all__ = ["ColumnClosure", "ColumnCompiler", "Note"]
 

@@ -23,7 +23,7 @@ from kdsl.plan.columns.facts import ABSENT
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.traced import POD_COUNTS
 from kdsl.plan.scalar.meter import CHARACTERS
-from kdsl.plan.views import attribute_of
+from kdsl.plan.view_names import attribute_of
 
 _RESOURCES = {"allocatable": "allocatable", "requested": "requested", "scoredRequests": "scored_requests"}
 _PLAIN = (*DTYPES, STRING)

@@ -40,7 +40,7 @@ from kdsl.plan.scalar.meter import Meter, spend
 from kdsl.plan.scalar.over_nodes import AtOnce, Needs
 from kdsl.plan.scope import Functions
 from kdsl.plan.values import Value
-from kdsl.plan.views import attribute_of
+from kdsl.plan.view_names import attribute_of
 
 _NUMBERS: Final = (INT, UINT, DOUBLE, QUANTITY)
 

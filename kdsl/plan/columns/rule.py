@@ -21,7 +21,7 @@ from kdsl.plan.columns.tape import RuleTapes
 from kdsl.plan.ir import free_slots
 from kdsl.plan.scalar import Closure, Compiler
 from kdsl.plan.scope import Functions, RuleScope
-from kdsl.plan.views import attribute_of
+from kdsl.plan.view_names import attribute_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from kdsl.plan.scalar import UNSET, Closure, Frame
 from kdsl.plan.scalar.comprehensions import Each, each_of
 from kdsl.plan.scalar.meter import spend
 from kdsl.plan.values import EvalError, Value
-from kdsl.plan.views import attribute_of, method_of
+from kdsl.plan.view_names import attribute_of, method_of
 
 _MAX_DEPTH: Final = 64
 

@@ -40,7 +40,7 @@ from kdsl.plan.columns.traced import (
 )
 from kdsl.plan.scalar import Frame
 from kdsl.plan.values import Value
-from kdsl.plan.views import attribute_of
+from kdsl.plan.view_names import attribute_of
 
 MAX_COURSES: Final = 128
 """So many signatures of pods are known to a part of a rule; beyond that it begins anew."""

@@ -9,7 +9,7 @@ from kdsl.check.views.view import Views
 from kdsl.plan.cost.shapes import TEXT, is_text, size_name, text_name
 from kdsl.plan.scalar.meter import CHARACTERS
 from kdsl.plan.values import Value
-from kdsl.plan.views import attribute_of
+from kdsl.plan.view_names import attribute_of
 
 
 def measure(views: Views, objects: Iterable[tuple[str, Value]]) -> dict[str, int]:

@@ -18,7 +18,7 @@ from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scalar.over_nodes import AtOnce, Lower, Needs
 from kdsl.plan.scalar.selecting import selector_of
 from kdsl.plan.values import Value
-from kdsl.plan.views import attribute_of
+from kdsl.plan.view_names import attribute_of
 
 COUNTING_STEPS = 20_000
 """What counting the pods of one node may take."""

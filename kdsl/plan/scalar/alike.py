@@ -14,7 +14,7 @@ from kdsl.check.model.rule_set import CheckedFn, ExternalFn
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import CallFn, CallOf, FieldOf, HasField, TypedExpr, Var
 from kdsl.cluster.objects.pod import PodInfo
-from kdsl.plan.views import READ_OF_PODS, attribute_of
+from kdsl.plan.view_names import READ_OF_PODS, attribute_of
 
 Fns: TypeAlias = Mapping[str, CheckedFn | ExternalFn]
 

@@ -47,7 +47,7 @@ from kdsl.plan.scalar.meter import has_weight, metered, paying
 from kdsl.plan.scalar.over_nodes import Lower, compile_over_nodes, is_over_nodes
 from kdsl.plan.scalar.searches import SEARCHES, compile_search
 from kdsl.plan.values import NONE, EvalError, Optional, UInt, Value, kind_of
-from kdsl.plan.views import VIEW_FUNCTIONS, method_name, method_of
+from kdsl.plan.view_names import VIEW_FUNCTIONS, method_name, method_of
 
 
 class Compiler:

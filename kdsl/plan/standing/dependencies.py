@@ -28,7 +28,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.catalog import CatalogWord
 from kdsl.cluster.snapshot.looks import LOOK_FIELDS
 from kdsl.cluster.snapshot.snapshot import Snapshot
-from kdsl.plan.views import attribute_of
+from kdsl.plan.view_names import attribute_of
 
 _POD: Final = "pod."
 _USAGE: Final = "node.usage"

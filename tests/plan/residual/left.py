@@ -28,6 +28,7 @@ from kdsl.check.model.typed import (
 )
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.residual.rules import (
     prepared_predicate,
@@ -37,7 +38,6 @@ from kdsl.plan.residual.rules import (
 )
 from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.scope import Functions
-from kdsl.plan.views import ClusterView
 
 from tests.plan.lab import DEFAULT_QUEUE, nodes_of, rules
 

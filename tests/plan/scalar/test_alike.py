@@ -21,7 +21,7 @@ from kdsl.cluster.objects.spread import SpreadConstraint
 from kdsl.cluster.objects.taints import Taint
 from kdsl.cluster.snapshot.groups import PodGroup
 from kdsl.plan.scalar.alike import look_of
-from kdsl.plan.views import READ_OF_PODS, attribute_of
+from kdsl.plan.view_names import READ_OF_PODS, attribute_of
 
 from tests.cluster.build import pod_info
 from tests.plan.residual.left import checked_predicate
