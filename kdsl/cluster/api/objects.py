@@ -1,6 +1,6 @@
 """Kubernetes API objects, as far as kdsl reads them.
 
-`kdsl.cluster.read.reader` fills and completes them, `kdsl.cluster.api.objects` holds what rules see of them.
+`kdsl.cluster.read` fills and completes them, `kdsl.cluster.objects` holds what rules see of them.
 
 Only the fields that rules, the cache or the cycle look at are here; everything else in an object is passed
 over. Pods, nodes and namespaces are here, `workload_objects` and `storage_objects` hold the others. To read a
