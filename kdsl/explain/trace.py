@@ -8,16 +8,16 @@ from itertools import islice
 
 from kdsl.base.reasons import MAX_REASONS
 from kdsl.base.span import Span
-from kdsl.check.model import (
+from kdsl.check.model.rule_set import (
     CheckedForEach,
     CheckedLet,
     CheckedPredicate,
     CheckedRequire,
     CheckedStatement,
 )
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.explain.atoms import Atom
 from kdsl.explain.deciding import Deciding, Why, with_items
 from kdsl.plan.cluster_view import ClusterView

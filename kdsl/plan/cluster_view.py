@@ -6,16 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from kdsl.cluster.claims import PodClaim, claims_of, users_of
-from kdsl.cluster.csi_volumes import CsiVolumes, attached_to, csi_volumes_of, mounted_on, volume_limits
-from kdsl.cluster.default_spread import spread_constraints
-from kdsl.cluster.disks import disks_of
-from kdsl.cluster.groups import PodGroup, service_groups, workload_groups
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
-from kdsl.cluster.spread import SpreadConstraint
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.spread import SpreadConstraint
+from kdsl.cluster.snapshot.default_spread import spread_constraints
+from kdsl.cluster.snapshot.groups import PodGroup, service_groups, workload_groups
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.cluster.storage.claims import PodClaim, claims_of, users_of
+from kdsl.cluster.storage.csi_volumes import (
+    CsiVolumes,
+    attached_to,
+    csi_volumes_of,
+    mounted_on,
+    volume_limits,
+)
+from kdsl.cluster.storage.disks import disks_of
 from kdsl.plan.nodelist import NodeList
 from kdsl.plan.tallies.terms import TermKind
 from kdsl.plan.tallies.topology import PodTerms, Topology

@@ -8,12 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.model import (
-    CheckedLet,
-    CheckedNarrow,
-    CheckedPredicate,
-)
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.check.model.rule_set import CheckedLet, CheckedNarrow, CheckedPredicate
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status

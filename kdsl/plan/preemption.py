@@ -7,10 +7,10 @@ from operator import attrgetter
 from typing import Any, Final
 
 from kdsl.base.span import Span
-from kdsl.check.model import CheckedPreemption
-from kdsl.check.typed import FieldOf, TypedExpr, Var
-from kdsl.check.walk import children
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import CheckedPreemption
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import FieldOf, TypedExpr, Var
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.specs import Candidate, hookimpl
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.noting import Noted

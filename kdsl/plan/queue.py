@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
-from kdsl.check.model import CheckedQueue, CheckedSortKey, RuleSet
-from kdsl.check.typed import FieldOf, Var
-from kdsl.check.types import INT, TIMESTAMP
+from kdsl.check.model.rule_set import CheckedQueue, CheckedSortKey, RuleSet
+from kdsl.check.model.typed import FieldOf, Var
+from kdsl.check.model.types import INT, TIMESTAMP
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Backoff, QueuedPod
 from kdsl.hooks.status import Code, Status

@@ -13,9 +13,9 @@ from math import prod
 from typing import Final, Protocol
 
 from kdsl.base.span import Span
-from kdsl.check.model import CheckedFn, CheckedLet, CheckedParam, ExternalFn
-from kdsl.check.typed import Aggregate, Comprehension, Const, TypedExpr, Var
-from kdsl.check.walk import walk
+from kdsl.check.model.rule_set import CheckedFn, CheckedLet, CheckedParam, ExternalFn
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import Aggregate, Comprehension, Const, TypedExpr, Var
 from kdsl.plan.budget import Budget
 from kdsl.plan.ir import free_slots, map_children, shape
 from kdsl.plan.passes import PASSES, Pass

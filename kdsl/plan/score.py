@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from kdsl.base.errors import KdslError
 from kdsl.base.span import Span
-from kdsl.check.model import CheckedScore
-from kdsl.check.types import DOUBLE
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.check.model.rule_set import CheckedScore
+from kdsl.check.model.types import DOUBLE
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.faults import MOST_NAMED, Fault
 from kdsl.lang.tree import ErrorAction
 from kdsl.plan.cluster_view import ClusterView

@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final
 
-from kdsl.check.types import Type
-from kdsl.cluster.groups import PodGroup
-from kdsl.cluster.pod_affinity import PodAffinityTerm
-from kdsl.cluster.selectors import NodeRequirement, NodeSelector, NodeTerm
-from kdsl.cluster.spread import SpreadConstraint
-from kdsl.cluster.storage_objects import PersistentVolume
-from kdsl.cluster.taints import Taint
-from kdsl.cluster.volumes import VolumeInfo
+from kdsl.check.model.types import Type
+from kdsl.cluster.api.storage_objects import PersistentVolume
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.selectors import NodeRequirement, NodeSelector, NodeTerm
+from kdsl.cluster.objects.spread import SpreadConstraint
+from kdsl.cluster.objects.taints import Taint
+from kdsl.cluster.objects.volumes import VolumeInfo
+from kdsl.cluster.snapshot.groups import PodGroup
 from kdsl.plan.values import NONE, Optional, Timestamp, Value
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kdsl.check.types import DYN, QUANTITY, STRING, Type
-from kdsl.check.views import Part, Views
+from kdsl.check.model.types import DYN, QUANTITY, STRING, Type
+from kdsl.check.views.view import Part, Views
 from kdsl.plan.functions.conversions import text_of
 from kdsl.plan.functions.formatting import QUALIFIED_NAMES
 from kdsl.plan.functions.strings import quote

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.plan.columns.column import Array, ColumnValue, Mask, OutOfSteps, rows_of, take
 from kdsl.plan.columns.facts import Facts
 from kdsl.plan.columns.traced import Place, cells_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdsl.check.typed import CallOf, FieldOf, KeyOf
-from kdsl.check.types import STRING
+from kdsl.check.model.typed import CallOf, FieldOf, KeyOf
+from kdsl.check.model.types import STRING
 from kdsl.plan.columns.atoms import is_static
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from kdsl.base.span import Span
-from kdsl.check.model import CheckedFn, ExternalFn
-from kdsl.check.typed import TypedExpr
+from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.typed import TypedExpr
 from kdsl.plan.columns.atoms import Atom, Fact, facts_of
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.distinct import Fallback, NodeSlots

@@ -7,8 +7,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
-from kdsl.check.model import CheckedFn
-from kdsl.check.typed import (
+from kdsl.check.model.rule_set import CheckedFn
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import (
     Aggregate,
     Bind,
     CallFn,
@@ -21,8 +22,7 @@ from kdsl.check.typed import (
     TypedItem,
     Var,
 )
-from kdsl.check.types import BOOL, DOUBLE, Type
-from kdsl.check.walk import walk
+from kdsl.check.model.types import BOOL, DOUBLE, Type
 from kdsl.plan.budget import LEAST_NODE_STEPS
 from kdsl.plan.ir import EAGER, Known, free_slots, map_children, operands, with_args
 from kdsl.plan.passes.capture import capture

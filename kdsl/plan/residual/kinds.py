@@ -8,8 +8,8 @@ from functools import cached_property
 from threading import Lock
 from typing import Final, Generic, Protocol, TypeVar
 
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import LiveSnapshot, Snapshot
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Snapshot
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.frames import EpochOf, Frames, KindOf
 from kdsl.plan.passes import LATE_PASSES, Pass

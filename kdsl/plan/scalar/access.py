@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kdsl.check.typed import FieldOf, HasField, KeyOf, ListOf, MapOf, TypedExpr
+from kdsl.check.model.typed import FieldOf, HasField, KeyOf, ListOf, MapOf, TypedExpr
 from kdsl.plan.functions.collections import is_zero
 from kdsl.plan.functions.operators import find_in_map, index_map
 from kdsl.plan.scalar.frame import Closure, Compile, Frame, apply

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
-from kdsl.check.model import CheckedFn, ExternalFn
-from kdsl.check.typed import (
+from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.typed import (
     UNDECLARED,
     Aggregate,
     Bind,
@@ -25,7 +25,7 @@ from kdsl.check.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.types import UINT
+from kdsl.check.model.types import UINT
 from kdsl.plan.functions import IMPLEMENTATIONS
 from kdsl.plan.functions.dispatch import dispatcher
 from kdsl.plan.ir import EAGER, free_slots

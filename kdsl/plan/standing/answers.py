@@ -10,10 +10,10 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.changes import ChangedRows, Changes
-from kdsl.cluster.looks import look_of
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.snapshot import LiveSnapshot, Rows
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.snapshot.changed_rows import ChangedRows, Changes
+from kdsl.cluster.snapshot.looks import look_of
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows
 from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.standing.met import Met
 

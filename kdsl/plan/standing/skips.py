@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final, Protocol
 
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.standing.dependencies import Dependencies
 from kdsl.plan.standing.likeness import Likenesses

@@ -6,10 +6,10 @@ from contextlib import suppress
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.check.model import CheckedPredicate, CheckedScore
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedScore
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.specs import Narrowed
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.passes import LATE_PASSES

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.label_selectors import LabelSelector
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.pod_affinity import PodAffinityTerm
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.label_selectors import LabelSelector
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.early import split_body
 
 from tests.plan.columns.both import cluster
