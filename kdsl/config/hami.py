@@ -25,7 +25,7 @@ _WORDS: Final = {str: "a text", int: "a whole number", bool: "true or false"}
 
 
 def is_device_configuration(root: YamlNode | None) -> bool:
-    """Tell whether a document is a device configuration: it has no kind, and a section of one."""
+    """Return whether a document is a device configuration: it has no kind, and a section of one."""
     if not isinstance(root, YamlMapping) or root.get("kind") is not None:
         return False
     return any(key.text in KEYS or ("", key.text) in OLD_KEYS for key, _ in root.entries)

@@ -54,7 +54,7 @@ class Arguments:
         return list(_weights(self.of("NodeResourcesBalancedAllocation").get("resources", ())))
 
     def is_system_spread(self) -> bool:
-        """Tell whether PodTopologySpread has the system's default constraints."""
+        """Return whether PodTopologySpread has the system's default constraints."""
         return str(self.of("PodTopologySpread").get("defaultingType", "System")) == "System"
 
     def _scoring(self) -> Json:

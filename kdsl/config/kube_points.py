@@ -51,7 +51,7 @@ class Enabled:
     weights: Mapping[str, int]
 
     def has(self, plugin: str, point: Point) -> bool:
-        """Tell whether the plugin runs at the point."""
+        """Return whether the plugin runs at the point."""
         return plugin in self.points[point]
 
 

@@ -270,7 +270,7 @@ class _Reader:
             first.setdefault(each["name"], span)
 
     def _lost(self, key: str, index: int) -> bool:
-        """Tell whether a part of an entry was left out: without it, the rest may mean something else."""
+        """Return whether a part of an entry was left out: without it, the rest may mean something else."""
         entry = self._place(key, index)
         return any(entry.start <= each.start < entry.end for each in self._unfit)
 

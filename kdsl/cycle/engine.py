@@ -185,7 +185,7 @@ class Engine:
             self.nominator.add(after, current)
 
     def takes(self, pod: PodInfo) -> bool:
-        """Tell whether a profile decides the pod."""
+        """Return whether a profile decides the pod."""
         return self._routes.table_of(pod) is not None
 
     def being_bound(self, key: str) -> PodInfo | None:

@@ -55,7 +55,7 @@ def _is_error(status: Status | None) -> bool:
 
 
 def _may_have_faults(search: Search) -> bool:
-    """Tell whether a rejection may come from an error."""
+    """Return whether a rejection may come from an error."""
     rejection, verdicts = search.prefilter.rejection, search.verdicts
     if rejection is not None:
         return bool(rejection.faults)

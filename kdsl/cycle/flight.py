@@ -24,7 +24,7 @@ class InFlight:
         return len(self._starts)
 
     def holds_others(self, key: str) -> bool:
-        """Tell whether a pod other than this one is in flight."""
+        """Return whether a pod other than this one is in flight."""
         return len(self._starts) > (key in self._starts)
 
     def start(self, key: str) -> None:

@@ -92,7 +92,7 @@ class SchedulingQueue:
 
     @property
     def has_next(self) -> bool:
-        """Tell whether `pop` has a pod to give, whatever the time is."""
+        """Return whether `pop` has a pod to give, whatever the time is."""
         return bool(len(self._active) or len(self._backoff))
 
     # ---- looking in --------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ class SchedulingQueue:
     # ---- events ------------------------------------------------------------------------------------------
 
     def listens(self, key: str) -> bool:
-        """Tell whether an event of the placed pod `namespace/name` could wake a pod, at once or later.
+        """Return whether an event of the placed pod `namespace/name` could wake a pod, at once or later.
 
         Its own events tell a pod nothing.
         """

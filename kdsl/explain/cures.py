@@ -57,7 +57,7 @@ class CureFinder:
         return tuple(sorted(found.values(), key=lambda cure: _KINDS.index(cure.kind)))
 
     def passes(self, rules: Iterable[Rule], row: int, steps: Sequence[Step]) -> bool:
-        """Tell whether all `rules` let the pod onto a node after some steps."""
+        """Return whether all `rules` let the pod onto a node after some steps."""
         world, rows = self._world.after(steps), np.array([row], dtype=np.int32)
         return all(not rule.judge(world.pod, world.snapshot, rows).ids[0] for rule in rules)
 

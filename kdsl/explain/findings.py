@@ -67,7 +67,7 @@ class JudgedNode:
 
     @property
     def is_never(self) -> bool:
-        """Tell whether no eviction can help: the node or the pod has to change."""
+        """Return whether no eviction can help: the node or the pod has to change."""
         return any(each.code is Code.UNRESOLVABLE and not each.is_error for each in self.rejected)
 
 

@@ -24,7 +24,7 @@ class Patience:
         self.ran_out = False
 
     def is_over(self) -> bool:
-        """Tell whether to give up now what is to be done next."""
+        """Return whether to give up now what is to be done next."""
         if self._stopwatch() < self._end:
             return False
         self.ran_out = True

@@ -33,7 +33,7 @@ _running: Final = _Running()
 
 
 def is_foreign() -> bool:
-    """Tell whether this thread is running code of a plugin."""
+    """Return whether this thread is running code of a plugin."""
     return _running.depth > 0
 
 

@@ -104,7 +104,7 @@ class NodeAnnotator(Protocol):
         ...
 
     def has_pod(self, pod: str) -> bool:
-        """Tell whether there is a pod `namespace/name`."""
+        """Return whether there is a pod `namespace/name`."""
         ...
 
 

@@ -100,7 +100,7 @@ class RuleFaults(Protocol):
 
     @property
     def are_possible(self) -> bool:
-        """Tell whether any rule may have passed over an error; asked of every decision."""
+        """Return whether any rule may have passed over an error; asked of every decision."""
         ...
 
     def of_pod(self, pod: PodInfo, snapshot: Snapshot, until: str) -> Iterable[Fault]:

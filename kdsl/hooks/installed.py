@@ -37,7 +37,7 @@ class InstalledPlugin:
 
     @property
     def is_well_formed(self) -> bool:
-        """Tell whether the target names a module, perhaps with an attribute of it."""
+        """Return whether the target names a module, perhaps with an attribute of it."""
         return self.entry_point.pattern.match(self.target) is not None
 
     @property

@@ -150,7 +150,7 @@ class SchedulingHooks:
 
     @hookspec
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Tell whether an event of `events` is worth another attempt for `pod`, which this plugin rejected.
+        """Return whether an event of `events` is worth another attempt for `pod`, which this plugin rejected.
 
         Without this hook all of them are. False must be sure: nothing else wakes the pod.
         """
@@ -280,7 +280,7 @@ class SchedulingHooks:
 
     @hookspec
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Tell whether `pre_bind` has something to do for the pod; code SKIP leaves it out.
+        """Return whether `pre_bind` has something to do for the pod; code SKIP leaves it out.
 
         A pod for which nobody has is bound without delay. Without this hook `pre_bind` is always called.
         """

@@ -34,7 +34,7 @@ class CycleState(Struct, eq=False):
 
     @property
     def has_faults(self) -> bool:
-        """Tell whether a plugin has noted something."""
+        """Return whether a plugin has noted something."""
         return type(self.faults) is not list or len(self.faults) > 0
 
     def take_faults(self) -> tuple[Fault, ...]:

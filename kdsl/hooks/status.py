@@ -27,7 +27,7 @@ class Code(IntEnum):
 
     @property
     def is_rejection(self) -> bool:
-        """Tell whether the code says no, as opposed to going wrong."""
+        """Return whether the code says no, as opposed to going wrong."""
         return self in (Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING)
 
     @property
@@ -86,11 +86,11 @@ class Status(Struct, frozen=True):
 
     @property
     def is_error(self) -> bool:
-        """Tell whether something went wrong, so that this is no answer to the question."""
+        """Return whether something went wrong, so that this is no answer to the question."""
         return self.code is Code.ERROR or bool(self.faults)
 
     def is_error_in(self, reason: str) -> bool:
-        """Tell whether one of the reasons comes from an error."""
+        """Return whether one of the reasons comes from an error."""
         return self.code is Code.ERROR or any(fault.message in reason for fault in self.faults)
 
 

@@ -30,11 +30,11 @@ class Wake:
     hint: QueueingHint | None = None
 
     def concerns(self, event: ClusterEvent) -> bool:
-        """Tell whether the event is one of those."""
+        """Return whether the event is one of those."""
         return any(pattern.matches(event.resource, event.actions) for pattern in self.patterns)
 
     def is_worth_it(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Tell whether the plugin should be asked again about `pod`. A hint that raises counts as yes."""
+        """Return whether the plugin should be asked again about `pod`. A hint that raises counts as yes."""
         if self.hint is None:
             return True
         try:

@@ -75,7 +75,7 @@ class Comments:
         )
 
     def _has_blank_before(self, offset: int) -> bool:
-        """Tell whether the line above the one of `offset` is blank, given that nothing stands between."""
+        """Return whether the line above the one of `offset` is blank, given that nothing stands between."""
         at = offset
         while at and self._text[at - 1].isspace():
             at -= 1

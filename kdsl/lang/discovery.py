@@ -159,7 +159,7 @@ class _Ignored:
     _patterns: dict[Path, tuple[re.Pattern[str], ...]] = field(default_factory=dict)
 
     def has(self, path: Path) -> bool:
-        """Tell whether a path below the folder is named by the file of a folder on the way to it."""
+        """Return whether a path below the folder is named by the file of a folder on the way to it."""
         steps = path.relative_to(self.root).parts
         folders = [self.root.joinpath(*steps[:depth]) for depth in range(len(steps))]
         return any(self._names(folder, path) for folder in folders)

@@ -115,7 +115,7 @@ def render(doc: Doc, width: int, indent: int = 0) -> str:
 
 
 def _fits(room: int, job: _Job, following: list[_Job]) -> bool:
-    """Tell whether the job and what follows up to a possible break take at most `room` columns."""
+    """Return whether the job and what follows up to a possible break take at most `room` columns."""
     jobs = [job]
     index = len(following)
     while room >= 0:

@@ -53,7 +53,7 @@ class Problem:
 
     @property
     def is_at_margin(self) -> bool:
-        """Tell whether what was found stands where declarations usually start: at the very left."""
+        """Return whether what was found stands where declarations usually start: at the very left."""
         return self.found is not None and (self.at == 0 or self.text[self.at - 1] == "\n")
 
     @property
@@ -90,7 +90,7 @@ class Problem:
 
     @property
     def opener_is_block(self) -> bool:
-        """Tell whether the innermost open bracket holds statements, not a map or arguments."""
+        """Return whether the innermost open bracket holds statements, not a map or arguments."""
         return any(keyword in STATEMENTS for _, keyword in self._openers()[-1:])
 
     def _openers(self) -> list[tuple[Token, str]]:

@@ -79,5 +79,5 @@ def find_closer(text: str, opener: int) -> int | None:
 
 
 def is_first_on_line(text: str, offset: int) -> bool:
-    """Tell whether only blanks stand between the start of the line and `offset`."""
+    """Return whether only blanks stand between the start of the line and `offset`."""
     return not text[text.rfind("\n", 0, offset) + 1 : offset].strip()

@@ -231,7 +231,7 @@ def _missing_else(problem: Problem) -> Diagnostic | None:
 
 
 def _starts_something(problem: Problem) -> bool:
-    """Tell whether what was found can only be the next thing, not a part of an expression."""
+    """Return whether what was found can only be the next thing, not a part of an expression."""
     return problem.found is None or problem.found.text == "}" or problem.word in TERMINAL_OF_STARTER
 
 
@@ -329,7 +329,7 @@ def _unknown_keyword(problem: Problem) -> Diagnostic | None:
 
 
 def _is_fresh(problem: Problem) -> bool:
-    """Tell whether nothing but a statement or declaration may start here: no expression could go on."""
+    """Return whether nothing but a statement or declaration may start here: no expression could go on."""
     return "PLUS" not in problem.accepts and problem.statement is None
 
 

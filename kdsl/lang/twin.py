@@ -28,7 +28,7 @@ _HEADER: Final = ("apiVersion", "kind")
 
 
 def is_twin(path: str) -> bool:
-    """Tell whether a path names a rule file in YAML."""
+    """Return whether a path names a rule file in YAML."""
     return path.endswith(TWIN_SUFFIX)
 
 

@@ -47,7 +47,7 @@ def unexpected(problem: Problem) -> Diagnostic:
 
 
 def _is_next(problem: Problem) -> bool:
-    """Tell whether what was found is the next thing, or the end of the block."""
+    """Return whether what was found is the next thing, or the end of the block."""
     return problem.found is None or problem.found.text == "}" or problem.word in TERMINAL_OF_STARTER
 
 

@@ -18,7 +18,7 @@ _PARAMETERS: Final = ("dryRun", "fieldManager", "fieldValidation")
 
 
 def wants_protobuf(accept: str) -> bool:
-    """Tell whether a client wants the document in protobuf."""
+    """Return whether a client wants the document in protobuf."""
     return "proto-openapi.spec.v2" in accept
 
 

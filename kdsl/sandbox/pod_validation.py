@@ -209,7 +209,7 @@ def _check_amount(resource: str, amount: str, path: str, causes: Causes) -> None
 
 
 def _is_native(resource: str) -> bool:
-    """Tell whether Kubernetes itself knows a resource: others have no overcommitment."""
+    """Return whether Kubernetes itself knows a resource: others have no overcommitment."""
     return "/" not in resource or "kubernetes.io/" in resource
 
 

@@ -14,7 +14,7 @@ SUFFIXES: Final = (".test.yaml", "_test.yaml", ".test.yml", "_test.yml")
 
 
 def is_test_file(path: Path) -> bool:
-    """Tell whether a file is a rule test by its name."""
+    """Return whether a file is a rule test by its name."""
     return _is_test_name(path.name)
 
 

@@ -276,7 +276,7 @@ def _origin(fixture: Fixture, where: str) -> Span:
 
 
 def _reaches(value: Any, where: str) -> bool:
-    """Tell whether a manifest holds a leaf at the path, or above or below it."""
+    """Return whether a manifest holds a leaf at the path, or above or below it."""
     return any(
         path.startswith(where) or where.startswith(path) for path in _leaves(value, "") if path and where
     )

@@ -76,7 +76,7 @@ def read_matrix(place: Place, fixtures: Fixtures, found: list[Diagnostic]) -> It
 
 
 def _fits(target: _Target, place: Place, found: list[Diagnostic]) -> bool:
-    """Tell whether a value has the shape that its key needs; report where it has not."""
+    """Return whether a value has the shape that its key needs; report where it has not."""
     _, _, key, value = target.change(place.value)
     misfit = misfit_of(target.kind.noun, {key: value})
     if misfit:

@@ -213,7 +213,7 @@ def run_mutants(
 
 
 def is_noticed(mutant: Mutant, tests: Sequence[RuleTest], seed: int) -> bool | None:
-    """Tell whether a case notices the mutant; None where the checker refuses it."""
+    """Return whether a case notices the mutant; None where the checker refuses it."""
     mutated: list[RuleTest] = []
     for test in tests:
         program = mutant.program(test.loaded.program) if _concerns(mutant, test) else None
@@ -229,7 +229,7 @@ def is_noticed(mutant: Mutant, tests: Sequence[RuleTest], seed: int) -> bool | N
 
 
 def _concerns(mutant: Mutant, test: RuleTest) -> bool:
-    """Tell whether a test can notice: one of a rule alone does not see the other rules."""
+    """Return whether a test can notice: one of a rule alone does not see the other rules."""
     if isinstance(mutant.declaration, Device):
         # A device has the statements of the one that it extends.
         return test.subject.kind in (SubjectKind.PROFILE, SubjectKind.DEVICE)

@@ -58,12 +58,12 @@ class Recorded:
 
 
 def is_cycle(pattern: str) -> bool:
-    """Tell whether a pattern of `from` names a recorded cycle."""
+    """Return whether a pattern of `from` names a recorded cycle."""
     return _CYCLE.fullmatch(pattern) is not None
 
 
 def is_trace(document: object) -> bool:
-    """Tell whether a document is the first line of a trace."""
+    """Return whether a document is the first line of a trace."""
     return isinstance(document, dict) and document.get("kind") == Start.__struct_config__.tag
 
 

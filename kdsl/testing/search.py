@@ -181,7 +181,7 @@ class _Search:
         return None
 
     def _goes_on(self, world: World) -> bool:
-        """Tell whether there is patience left for a world; one is tried in any case."""
+        """Return whether there is patience left for a world; one is tried in any case."""
         return not self.tried or not self.patience.is_over()
 
     def _missing(self) -> list[Outcome]:

@@ -106,7 +106,7 @@ class Settled:
         return None
 
     def is_empty(self, expr: TypedExpr) -> bool:
-        """Tell whether a list or map is always empty."""
+        """Return whether a list or map is always empty."""
         match expr:
             case ListOf(items=items):
                 return not items

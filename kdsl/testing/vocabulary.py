@@ -53,11 +53,11 @@ class Vocabulary:
         return words
 
     def reads(self, name: str, view: str = "Pod") -> bool:
-        """Tell whether some rule reads a field of a view."""
+        """Return whether some rule reads a field of a view."""
         return f"{view.lower()}.{name}" in self.literals.words or bool(self.literals.reads(view, name))
 
     def asks(self, *words: str) -> bool:
-        """Tell whether some rule asks the cluster for what one of the words stands for."""
+        """Return whether some rule asks the cluster for what one of the words stands for."""
         return not self.literals.words.isdisjoint(words)
 
     def keys(self, view: str, name: str) -> list[str]:

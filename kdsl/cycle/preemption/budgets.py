@@ -23,7 +23,7 @@ class Budget:
     disrupted: Collection[str]
 
     def counts(self, pod: PodInfo) -> bool:
-        """Tell whether the removal of a pod is one more disruption. A pod without labels is in no budget."""
+        """Return whether the removal of a pod is one more disruption. A pod without labels is in no budget."""
         return (
             self.namespace == pod.namespace
             and bool(pod.labels)

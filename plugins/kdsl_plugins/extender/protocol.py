@@ -51,7 +51,7 @@ class HttpExtender:
     ignorable: bool = False
 
     def is_interested(self, pod: PodInfo) -> bool:
-        """Tell whether the extender has a say about the pod."""
+        """Return whether the extender has a say about the pod."""
         return not self.managed or any(
             not self.managed.isdisjoint((*container.requests.amounts(), *container.limits.amounts()))
             for container in (*pod.containers, *pod.init_containers)

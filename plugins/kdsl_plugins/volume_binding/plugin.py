@@ -141,7 +141,7 @@ def _problem(claim: PodClaim, pod: PodInfo) -> str:
 
 
 def _waits_for_node(claim: PodClaim) -> bool:
-    """Tell whether a claim that is not bound is bound once its pod has a node.
+    """Return whether a claim that is not bound is bound once its pod has a node.
 
     One that names its volume already waits for the volume controller.
     """

@@ -48,13 +48,13 @@ class Provisioner:
         return Provisioner(name not in ("", NO_PROVISIONER), tuple(storage_class.allowed_topologies), pools)
 
     def serves(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether there can be volumes for a node with `labels`."""
+        """Return whether there can be volumes for a node with `labels`."""
         if not self.can_provision:
             return False
         return not self.topologies or any(_allows(term, labels) for term in self.topologies)
 
     def has_room(self, requested: Quantity | None, labels: Mapping[str, str]) -> bool:
-        """Tell whether a volume of that size can be made for a node with `labels`, as far as is known."""
+        """Return whether a volume of that size can be made for a node with `labels`, as far as is known."""
         if self.pools is None or requested is None:
             return True
         # What is left is compared in whole bytes.
@@ -71,6 +71,6 @@ def _pool(capacity: CSIStorageCapacity) -> Pool | None:
 
 
 def _allows(term: TopologyTerm, labels: Mapping[str, str]) -> bool:
-    """Tell whether a node with `labels` is inside an allowed topology; one without conditions allows none."""
+    """Return whether a node with `labels` is inside an allowed topology; one without conditions allows none."""
     conditions = term.match_label_expressions
     return bool(conditions) and all(labels.get(one.key) in one.values for one in conditions)
