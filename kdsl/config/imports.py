@@ -21,7 +21,7 @@ from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, read_yaml
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What a configuration became, or None with the errors that say why not; warnings come with either."""
+    """The converted configuration, or None with the errors that explain why; warnings come with either."""
 
     converted: Converted | None
     diagnostics: tuple[Diagnostic, ...]
@@ -47,14 +47,14 @@ IMPORTERS: Final[Mapping[str, Callable[[Source, bool], ImportResult]]] = {
     KIND: _kube_scheduler,
     POLICY: _policy,
 }
-"""What reads a document, by its `kind`."""
+"""The reader of a document, by its `kind`."""
 
 
 def import_configuration(source: Source, *, skips_unknown: bool = False) -> ImportResult:
     """Read a configuration of another scheduler and write it as rules. Never raises.
 
-    With `skips_unknown` plugins that kdsl has nothing for are left out: each is a warning, and a comment in
-    the rules.
+    With `skips_unknown`, plugins without a counterpart in kdsl are left out: each is a warning, and a comment
+    in the rules.
     """
     read = read_yaml(source)
     if has_errors(read.diagnostics):
