@@ -21,7 +21,7 @@ _REST: Final = ("weight", "nodeCacheCapable", "ignorable", "enableHTTPS")
 def check_extenders(
     extenders: Sequence[Mapping[str, Any]], place: Callable[..., Span]
 ) -> Iterator[Diagnostic]:
-    """Yield the errors in extenders, and the features of theirs that kdsl does not support.
+    """Yield the errors in extenders, and a diagnostic for each with verbs but no HTTP address.
 
     `place` returns the place of the value at a path below `extenders`.
     """

@@ -1,9 +1,8 @@
 """The Filter phase: visits candidates in order until enough feasible ones are found.
 
-The outcome is that of one worker going from node to node: the search ends at the first feasible node beyond
-the number wanted, which itself counts as not visited. Nodes are judged in runs, perhaps several at once;
-whatever a run says about nodes beyond the end is dropped, so parallelism and the size of the runs change
-nothing but time.
+The result is that of one worker going from node to node: the search ends at the first feasible node beyond
+the number wanted, which itself counts as not visited. Nodes are judged in runs, perhaps several at once.
+Answers for nodes beyond the end are dropped, so parallelism and the size of the runs change only the time.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import StatusColumn
 
-_SMALLEST_RUN = 64  # below this a call costs more than its columns
-_SPARE = 16  # one node in so many is judged on suspicion, lest a further run be needed
-_FARTHEST = 4  # no run has more than so many times the nodes of all before it
+_SMALLEST_RUN = 64  # a call for fewer nodes costs more than its columns
+_SPARE = 16  # one of so many nodes is judged in advance, to avoid a further run
+_FARTHEST = 4  # the largest ratio of a run to all nodes before it
 
 
 def find_feasible(
@@ -36,8 +35,9 @@ def find_feasible(
 ) -> Verdicts:
     """Judge `rows`, given in visiting order, until `wanted` feasible nodes are found and one more is met.
 
-    `run_length` fixes how many nodes are judged at once; by default the first run holds just the nodes that
-    are needed if all pass. One worker takes those that are `expected` to be visited, if they are more.
+    `run_length` fixes the number of nodes judged at once; by default the first run holds exactly the nodes
+    that are needed if all pass. A single worker takes the `expected` number of visited nodes where that is
+    larger.
     """
     search, count = _Search(wanted), len(rows)
     length = run_length or max((wanted + workers.parallelism) // workers.parallelism, _SMALLEST_RUN)
@@ -57,22 +57,22 @@ def find_feasible(
             break
         begin += length
         if run_length is None:
-            # One worker knows how many nodes passed so far.
+            # A single worker has the number of nodes that passed so far.
             length = search.next_run(begin)
     return search.verdicts()
 
 
 class _Search(Struct, eq=False):
-    """Merges runs in visiting order and knows where the search ends."""
+    """Merges runs in visiting order and determines where the search ends."""
 
     wanted: int
     found: int = 0
     error: PluginError | None = None
     runs: list[tuple[NDArray[np.int32], StatusColumn, NDArray[np.int32]]] = []
-    """The nodes of each run up to the end, what they are answered, and those that are feasible."""
+    """The nodes of each run up to the end, their statuses, and the feasible ones."""
 
     def add(self, run: NDArray[np.int32], judged: Judged) -> bool:
-        """Take the next run; tell whether the search is over."""
+        """Add the next run; return whether the search is over."""
         column, passed = judged.column, judged.passed
         room = self.wanted - self.found
         found = len(column.ids) if passed is None else len(passed)
@@ -87,7 +87,7 @@ class _Search(Struct, eq=False):
         return is_over
 
     def next_run(self, visited: int) -> int:
-        """Return how many more nodes are needed if as many pass as did of those `visited`, and some spare."""
+        """Return how many more nodes are needed at the pass rate of those `visited`, with a reserve."""
         needed = (self.wanted + 1 - self.found) * visited // max(1, self.found)
         return max(_SMALLEST_RUN, min(needed + needed // _SPARE, _FARTHEST * visited))
 

@@ -1,6 +1,6 @@
-"""How far searches went: pods that the same filters look at are rejected by about as many nodes.
+"""The lengths of earlier searches: pods with equal inputs of the filters visit about as many nodes.
 
-A run that holds all nodes a search needs costs less than several. How long runs are changes nothing but time.
+One run over all nodes that a search needs costs less than several. The length of runs changes only the time.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from collections.abc import Hashable
 from typing import Final
 
 MAX_KINDS: Final = 1024
-"""The most kinds of searches that are known; beyond that it starts anew."""
+"""The largest number of kinds of searches; beyond it all are forgotten."""
 
 
 class Reach:
-    """How many nodes the last two searches of a kind visited."""
+    """The numbers of nodes that the last two searches of a kind visited."""
 
     __slots__ = ("_before", "_latest")
 
@@ -22,23 +22,23 @@ class Reach:
 
     @property
     def expected(self) -> int:
-        """How many nodes the next one will visit, at a guess: 0 where too little is known."""
-        # The one that went farther may have been for an odd pod.
+        """Return an estimate for the next search: 0 where too little is known."""
+        # The longer search may have been for an unusual pod.
         return min(self._latest, self._before)
 
     def note(self, visited: int) -> None:
-        """Take in how many nodes a search has visited."""
+        """Record the number of nodes that a search has visited."""
         self._latest, self._before = visited, self._latest
 
 
 class Reaches:
-    """What is known by kind of search."""
+    """The lengths of searches by kind."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, Reach] = {}
 
     def of(self, kind: Hashable) -> Reach:
-        """Return what is known of a kind."""
+        """Return the record of a kind."""
         found = self._known.get(kind)
         if found is None:
             if len(self._known) >= MAX_KINDS:
