@@ -196,7 +196,7 @@ class CardExplainer:
         demand = self._plugin.demand(pod, snapshot)
         if not isinstance(demand, Demand):
             return None
-        stock, hearing = self._plugin.stock, _Hearing(self, demand)
+        stock, listener = self._plugin.stock, _CardListener(self, demand)
         keys = frozenset(each.key for each in promised)
         at = (
             NodeCards(stock.at(node).node, self._plugin.cards(node, keys, snapshot))
@@ -207,7 +207,7 @@ class CardExplainer:
         reason, score = "" if at.cards else UNREGISTERED, None
         if at.cards:
             try:
-                found = place(stock.programs, demand.pod, demand.requests, demand.policy, at, quota, hearing)
+                found = place(stock.programs, demand.pod, demand.requests, demand.policy, at, quota, listener)
                 if isinstance(found, Placed):
                     score = float(found.score)
                 else:
@@ -218,7 +218,7 @@ class CardExplainer:
             node=node.name,
             policy=demand.policy,
             is_own_policy=CARD_POLICY in demand.pod.annotations,
-            containers=tuple(hearing.told),
+            containers=tuple(listener.containers),
             reason=reason,
             fullness=float(node_score(at.cards)),
             score=score,
@@ -288,11 +288,11 @@ class _Tests:
         return None
 
 
-class _Hearing:
+class _CardListener:
     """A listener that records the outcome of every card, container by container."""
 
     def __init__(self, explainer: CardExplainer, demand: Demand) -> None:
-        self.told: list[ContainerCards] = []
+        self.containers: list[ContainerCards] = []
         self._explainer = explainer
         self._weights = demand.policy.weights
         self._situation: Situation | None = None
@@ -323,7 +323,7 @@ class _Hearing:
             whole = self._explainer.gates(kind).why({**values, "devices": tuple(s.cards)})
         verdicts = tuple(self._verdict(card, s.request, grants) for card in s.cards)
         order = self._explainer.order_of(kind)
-        self.told.append(
+        self.containers.append(
             ContainerCards(s.container.name, s.request, self._chooser, order, verdicts, reason, whole)
         )
 

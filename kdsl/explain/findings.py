@@ -247,16 +247,16 @@ class _Inspector:
             )
             for key in sorted(nodes, key=lambda key: (-nodes[key], key))
         ]
-        told = (self._with_nearest(group, at, nearest) for group, at in groups[:SHOWN])
-        return (*told, *(group for group, _ in groups[SHOWN:]))
+        shown = (self._with_nearest(group, at, nearest) for group, at in groups[:SHOWN])
+        return (*shown, *(group for group, _ in groups[SHOWN:]))
 
     def _with_nearest(self, group: Group, first: int, nearest: Sequence[JudgedNode]) -> Group:
         """Return a group with its nearest node: the first of the listed nodes in it, else its first node."""
-        told = group.reason, group.site
+        key = group.reason, group.site
 
         def rejections(node: JudgedNode) -> list[Rejected]:
             of_rule = (each for each in node.rejected if (each.rule, each.code) == (group.rule, group.code))
-            return [each for each in of_rule if told in _reasons(each)]
+            return [each for each in of_rule if key in _reasons(each)]
 
         node = next((node for node in nearest if rejections(node)), None)
         if node is None and self.patience.is_over():
@@ -266,7 +266,7 @@ class _Inspector:
             each
             for rejected in rejections(node)
             for each in rejected.failed
-            if (each.reason, each.site) == told
+            if (each.reason, each.site) == key
         )
         return replace(group, nearest=node.node, failed=failed)
 
@@ -289,8 +289,8 @@ class _Inspector:
         if self.cards is None or column is None:
             return ()
         used = np.bincount(column.ids, minlength=len(column.table)).tolist()
-        told = zip(column.table, used, strict=True)
-        return count_refused((reason, times) for status, times in told for reason in status.reasons)
+        counted = zip(column.table, used, strict=True)
+        return count_refused((reason, times) for status, times in counted for reason in status.reasons)
 
     def _node(self, at: int, is_asked: bool = False) -> JudgedNode:
         row = int(self.judgement.rows[at])
@@ -313,13 +313,13 @@ class _Inspector:
     def _rejected(self, status: Status, row: int, cards: CardsOfNode | None) -> Rejected:
         promised = (status.plugin, row) in self.judgement.promised
         if status.plugin == DEVICES and cards is not None:
-            known = () if cards.failed is None else (_as_told(cards.failed, status),)
-            return _told(status, known, promised)
+            known = () if cards.failed is None else (_with_reason_of(cards.failed, status),)
+            return _rejection(status, known, promised)
         snapshot = self._around(row) if promised else self.snapshot
         failed = self.traces.failures(status.plugin, self.pod, snapshot, snapshot.info(row))
         # The rule's answer counts; a reason without a `require` behind it, such as `narrow to`, has no trace.
-        told = tuple(each for each in failed if each.site in status.sites)
-        return _told(status, told, promised)
+        confirmed = tuple(each for each in failed if each.site in status.sites)
+        return _rejection(status, confirmed, promised)
 
     def _around(self, row: int) -> Snapshot:
         """Return the cluster as the pod finds it on a node: with the pods that are nominated for the node."""
@@ -343,14 +343,14 @@ class _Inspector:
     ) -> tuple[tuple[Cure, ...], tuple[Fit, ...]]:
         """Find changes that make each rule pass on its node, and all of them on the nearest nodes."""
         known: dict[tuple[str, str], tuple[Cure, ...]] = {}
-        told: list[Cure] = []
+        found: list[Cure] = []
         fits: list[Fit] = []
         for rule, node in by_rule.items():
-            told += self._cures(known, node.node, next(each for each in node.rejected if each.rule == rule))
+            found += self._cures(known, node.node, next(each for each in node.rejected if each.rule == rule))
         for node in nearest:
             cures = [self._cures(known, node.node, each) for each in node.rejected]
             fits += self._fits(node.node, cures)
-        return tuple(told), tuple(fits)
+        return tuple(found), tuple(fits)
 
     def _cures(
         self, known: dict[tuple[str, str], tuple[Cure, ...]], node: str, rejected: Rejected
@@ -384,13 +384,13 @@ class _Inspector:
             tried.add(steps)
 
 
-def _told(status: Status, failed: tuple[Failed, ...], promised: bool) -> Rejected:
+def _rejection(status: Status, failed: tuple[Failed, ...], promised: bool) -> Rejected:
     return Rejected(
         status.plugin, status.code, status.reasons, status.sites, failed, promised, status.is_error
     )
 
 
-def _as_told(failed: Failed, status: Status) -> Failed:
+def _with_reason_of(failed: Failed, status: Status) -> Failed:
     """Return a card's deciding test in the form of the node's answer, which counts cards by reason."""
     site = status.sites[0] if status.sites else ""
     return replace(failed, reason=status.reasons[0] if status.reasons else "", site=site)

@@ -74,7 +74,7 @@ def _lines(
 
 
 def _stands_apart(previous: tree.Statement, statement: tree.Statement) -> bool:
-    """Return whether a blank line always separates the two: declarations, except one `param` after another."""
+    """Return whether a blank line always separates the two: declarations, except consecutive `param`s."""
     return isinstance(statement, tree.Declared) or isinstance(previous, tree.Declared)
 
 
