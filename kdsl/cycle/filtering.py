@@ -21,8 +21,8 @@ from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import StatusColumn
 
 _SMALLEST_RUN = 64  # a call for fewer nodes costs more than its columns
-_SPARE = 16  # one of so many nodes is judged in advance, to avoid a further run
-_FARTHEST = 4  # the largest ratio of a run to all nodes before it
+_SPARE = 4  # a run is longer by a quarter than its estimate: a further run costs more than these nodes
+_REST = 2  # a run that needs half of the nodes left takes them all
 
 
 def find_feasible(
@@ -31,16 +31,15 @@ def find_feasible(
     wanted: int,
     workers: Workers,
     run_length: int | None = None,
-    expected: int = 0,
 ) -> Verdicts:
     """Judge `rows`, given in visiting order, until `wanted` feasible nodes are found and one more is met.
 
-    `run_length` fixes the number of nodes judged at once; by default the first run holds exactly the nodes
-    that are needed if all pass. A single worker takes the `expected` number of visited nodes where that is
-    larger.
+    `run_length` fixes how many nodes are judged at once. By default the first run holds the nodes that are
+    needed if all pass, and a quarter more; the next one follows from the share that passed.
     """
     search, count = _Search(wanted), len(rows)
-    length = run_length or max((wanted + workers.parallelism) // workers.parallelism, _SMALLEST_RUN)
+    first = (wanted + wanted // _SPARE + workers.parallelism) // workers.parallelism
+    length = run_length or max(first, _SMALLEST_RUN)
     if workers.parallelism > 1:
         runs = (rows.cut(begin, begin + length) for begin in range(0, count, length))
         with closing(workers.map(lambda run: (run, judge.judge(run)), runs)) as judged:
@@ -49,8 +48,6 @@ def find_feasible(
                     break
         return search.verdicts()
     begin = 0
-    if run_length is None and expected > wanted:
-        length = min(expected + expected // _SPARE, _FARTHEST * length)
     while begin < count:
         run = rows.cut(begin, begin + length)
         if search.add(run, judge.judge(run)):
@@ -58,7 +55,7 @@ def find_feasible(
         begin += length
         if run_length is None:
             # A single worker has the number of nodes that passed so far.
-            length = search.next_run(begin)
+            length = search.next_run(begin, count - begin)
     return search.verdicts()
 
 
@@ -86,10 +83,11 @@ class _Search(Struct, eq=False):
         self.runs.append((rows, column, rows if passed is None else run[passed[:found]]))
         return is_over
 
-    def next_run(self, visited: int) -> int:
-        """Return how many more nodes are needed at the pass rate of those `visited`, with a reserve."""
+    def next_run(self, visited: int, left: int) -> int:
+        """Return how many of the nodes `left` to judge next, by the share that passed of those `visited`."""
         needed = (self.wanted + 1 - self.found) * visited // max(1, self.found)
-        return max(_SMALLEST_RUN, min(needed + needed // _SPARE, _FARTHEST * visited))
+        needed = max(_SMALLEST_RUN, needed + needed // _SPARE)
+        return left if needed * _REST > left else needed
 
     def verdicts(self) -> Verdicts:
         if not self.runs:

@@ -19,10 +19,10 @@ def unexpected_faults(
     by having its text in another field, such as the reason of a rejection. `recorded` errors occur again.
     """
     wanted = expect.get("faults")
-    texts = tuple(map(str, faults))
+    actual = tuple(map(str, faults))
     if wanted is not None:
         names = list(dict.fromkeys(fault.source for fault in faults))
-        for each in differs("faults", wanted, names, texts, in_order=False):
+        for each in differs("faults", wanted, names, actual, in_order=False):
             lines = [line for fault in faults for line in traceback_lines(fault)]
             yield Mismatch(each.field, each.expected, each.actual, each.span, each.trace, tuple(lines))
         return
