@@ -71,7 +71,7 @@ def import_configuration(source: Source, *, skips_unknown: bool = False) -> Impo
     if not kind:
         title = f"`{source.path}` is no scheduler configuration: it has no `kind`"
     kinds = f"{', '.join(IMPORTERS)} and HAMi's device configuration, which has no kind"
-    help_ = (*did_you_mean(kind, IMPORTERS), f"what can be converted: {kinds}")
+    help_ = (*did_you_mean(kind, IMPORTERS), f"kinds that can be converted: {kinds}")
     return ImportResult(
         None, (Diagnostic(ConfigCode.NO_CONFIGURATION, title, where=source.path, help=help_),)
     )

@@ -265,7 +265,7 @@ class _Reader:
             if name in REMOVED:
                 self.found.append(_unknown(name, span))
             elif name not in (*PLUGINS, *GATED):
-                title = f"arguments for plugin `{name}`, which kdsl does not know, are not used"
+                title = f"arguments for plugin `{name}` are not used: kdsl does not have it"
                 self.found.append(
                     Diagnostic(
                         ConfigCode.UNKNOWN_PLUGIN,
@@ -331,7 +331,7 @@ def _unknown(name: str, span: Span) -> Diagnostic:
     title = f"unknown plugin `{name}`"
     why = "not a plugin of kube-scheduler 1.36"
     near = get_close_matches(name, PLUGINS, n=1, cutoff=_NEAR)
-    help_ = "`--skip-unknown` leaves it out; rules can do what it does: see docs/write-rules.md"
+    help_ = "`--skip-unknown` leaves it out; rules can replace it: see docs/write-rules.md"
     if near:
         help_ = f"did you mean `{near[0]}`?"
     return Diagnostic(ConfigCode.UNKNOWN_PLUGIN, title, span, why, help=(help_,))

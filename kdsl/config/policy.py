@@ -281,7 +281,7 @@ class _Reader:
 
     def _unknown(self, kind: str, name: str, known: Sequence[str], span: Span) -> str:
         help_ = did_you_mean(name, known) or (
-            "`--skip-unknown` leaves it out; rules can do what it does: see docs/write-rules.md",
+            "`--skip-unknown` leaves it out; rules can replace it: see docs/write-rules.md",
         )
         self.found.append(
             Diagnostic(

@@ -233,7 +233,7 @@ def _checked(on: str, rest: str, operation: Operation, value: str) -> Change:
     name, _, key = rest.partition(".")
     known = POD_FIELDS if on == POD else NODE_FIELDS
     if name not in known:
-        help_ = did_you_mean(name, known) or (f"what can be changed: {', '.join(known)}",)
+        help_ = did_you_mean(name, known) or (f"fields that can be changed: {', '.join(known)}",)
         raise ChangeError(f"`{name}` of a {'pod' if on == POD else 'node'} cannot be changed", *help_)
     change = Change(on, name, operation, key, value)
     problem = _problem(change)
@@ -269,7 +269,7 @@ def _problem(change: Change) -> tuple[str, ...] | None:
     is_droppable = name in DROPPABLE if change.on == POD else name == "taints"
     if operation is Operation.DROP and is_droppable and not change.key:
         return None
-    return f"`{operation.value}` cannot be done to `{name}`", "see docs/explain.md for what can be changed"
+    return f"`{operation.value}` cannot be done to `{name}`", "docs/explain.md lists the possible changes"
 
 
 def _problem_of_amount(change: Change, place: str) -> tuple[str, ...] | None:

@@ -181,7 +181,7 @@ def _undeclared(plugin: InstalledPlugin, brought: Iterable[Brought]) -> Iterator
             "a manifest declares `pure: true` and `reads: […]`",
             "`allowUndeclared: true` beside the plugin's name allows it; then nothing is remembered",
         )
-        yield _problem(PluginCode.UNDECLARED, plugin, f"does not say what {listed} read", help_)
+        yield _problem(PluginCode.UNDECLARED, plugin, f"does not declare the reads of {listed}", help_)
 
 
 def _clashes(plugins: Iterable[InstalledPlugin]) -> Iterator[Diagnostic]:

@@ -139,9 +139,7 @@ class _Reader:
         for arg in dict.fromkeys(arg.name for arg in args if arg.name in ("Pod", "Node", "Cluster")):
             kind = arg.lower()
             if brought.is_declared and not any(word.startswith(f"{kind}.") for word in brought.reads):
-                self._report(
-                    (*path, "reads"), f"it takes a `{arg}` and says nothing about what it reads of it"
-                )
+                self._report((*path, "reads"), f"it takes a `{arg}` but declares no reads of it")
         return brought
 
     def _field(self, path: Path, view: str, spec: Mapping[str, Any]) -> Brought:

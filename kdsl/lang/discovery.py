@@ -149,7 +149,7 @@ def _too_large(path: Path, size: int | None) -> Diagnostic:
     title = (
         f"`{path}` is too large: {'more' if size is None else f'{size:,} bytes'}, {MAX_BYTES:,} are allowed"
     )
-    help_ = ("split it: files of one package share what they declare",)
+    help_ = ("split it: files of one package share their declarations",)
     return Diagnostic(LangCode.FILE_TOO_LARGE, title, where=str(path), help=help_)
 
 

@@ -215,7 +215,7 @@ def _contested(name: str, libraries: Sequence[Sequence[ParseResult]]) -> Diagnos
         LangCode.CONTESTED_PACKAGE,
         f"two libraries hold a package `{name}`",
         second.package.span,
-        "nobody adds to the package of another",
+        "a library cannot add to another's package",
         secondary=(Label(first.package.span, "the first one is here"),),
         help=("uninstall one of them, or copy the one that is meant beside your own rules",),
     )
@@ -230,7 +230,7 @@ def _has_teams(files: Iterable[File]) -> bool:
 
 
 def _no_package(source: Source) -> Diagnostic:
-    title = f"`{source.path}` does not say which package it belongs to"
+    title = f"`{source.path}` has no `package` line"
     help_line = "write `package some.name` in the line after `kdsl 1`"
     return Diagnostic(LangCode.NO_PACKAGE, title, where=source.path, help=(help_line,))
 
@@ -249,7 +249,7 @@ def _import_problems(
                 LangCode.UNKNOWN_PACKAGE,
                 title,
                 package.span,
-                label="no file that was loaded says so",
+                label="no loaded file has this package",
                 help=help_,
                 fixes=fixes,
             )
@@ -315,7 +315,7 @@ def _cycle(cycle: list[str], steps: Sequence[Import]) -> Diagnostic:
         f"packages import each other: {shown}" if others else f"package `{cycle[0]}` imports itself",
         steps[0].span,
         secondary=others,
-        help=("move what both need into a package of its own",) if others else ("remove the import",),
+        help=("move shared declarations into a package of its own",) if others else ("remove the import",),
     )
 
 

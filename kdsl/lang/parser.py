@@ -150,7 +150,7 @@ class _Run:
         self._note_comments(len(self._text))
         return None if self._fits(state, END) else len(self._text)
 
-    # ---- what the text holds -------------------------------------------------------------------------------
+    # ---- tokens and comments -------------------------------------------------------------------------------
 
     def _note(self, token: Token) -> None:
         """Record a token that fitted, and the comments before it."""

@@ -188,7 +188,7 @@ def _wrong_operator(problem: Problem) -> Diagnostic | None:
             problem.span_of(previous),
             "not",
             "!",
-            "it stands before what it negates: `!a`, `!(a in b)`",
+            "it stands before its operand: `!a`, `!(a in b)`",
         )
     if "AND" not in problem.accepts or (problem.word and problem.is_at_line_start):
         return None
@@ -256,7 +256,7 @@ def _set_without_rule(problem: Problem) -> Diagnostic | None:
     statement, previous = problem.statement, problem.previous
     if problem.found is None or problem.found.text != "=" or statement != "set" or previous is None:
         return None
-    title = f"`set` does not say whose parameter `{previous}` is"
+    title = f"`set` does not name the rule of the parameter `{previous}`"
     help_line = f"write `set Rule.{previous} = …`"
     return Diagnostic(LangCode.BAD_CLAUSE, title, problem.span_of(previous), help=(help_line,))
 

@@ -120,7 +120,7 @@ class Reason:
         return join_parts(value.parts, format_expr)
 
     def schema(self) -> Schema:
-        return {"type": "string", "description": "what the user reads; ${expr} stands for a value"}
+        return {"type": "string", "description": "the text for the user; ${expr} stands for a value"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -276,7 +276,7 @@ class Statements:
     def read(self, node: YamlNode, found: Findings) -> tree.Statement:
         shapes = self.shapes()
         if not isinstance(node, YamlMapping) or len(node.entries) != 1:
-            title = "a statement is a mapping with one key, which says what it does"
+            title = "a statement is a mapping with one key, its kind"
             raise found.refuse(LangCode.TWIN_SHAPE, node.span, title, f"statements: {', '.join(shapes)}")
         ((key, value),) = node.entries
         if key.text not in shapes:

@@ -34,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the seed of generated clusters."""
     group = parser.getgroup("kdsl", "rule tests")
     group.addoption("--kdsl-config", help="a KdslConfiguration whose plugins are active in tests of rules")
-    group.addoption("--kdsl-seed", type=int, default=0, help="seed of what properties of rules generate")
+    group.addoption("--kdsl-seed", type=int, default=0, help="seed of the generated cases of properties")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -319,7 +319,7 @@ class _CaseReader:
         if place is None:
             return
         if self.profile is not None and self.profile.sharing is None:
-            title = "what is tested shares no devices, so no pod gets cards"
+            title = "the subject of the test shares no devices, so no pod gets cards"
             help_ = ("`device: NAME` tests a device, `profile: NAME` a profile with some",)
             self.found.append(Diagnostic(TestCode.WRONG_VALUE, title, place.span, "of no device", help=help_))
         elif pod in self.fixtures.of[Kind.PODS]:
@@ -344,7 +344,7 @@ class _CaseReader:
         if name in known:
             return
         help_ = did_you_mean(name, known) or (f"{noun}s here: {', '.join(known) or 'none'}",)
-        title = f"there is no {noun} `{name}` in what is tested"
+        title = f"there is no {noun} `{name}` in the rules under test"
         self.found.append(Diagnostic(TestCode.UNKNOWN_RULE, title, span, "unknown", help=help_))
 
 

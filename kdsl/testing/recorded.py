@@ -69,7 +69,7 @@ def is_trace(document: object) -> bool:
 
 def no_cycle(path: Path, pattern: Place) -> Diagnostic:
     """Return the diagnostic of a trace in the place of a file of objects."""
-    title = f"`{path.name}` is a trace, and which of its cycles is meant is not said"
+    title = f"`{path.name}` is a trace without the number of a cycle"
     return Diagnostic(
         TestCode.NO_MANIFEST, title, pattern.span, "a whole trace", help=cycle_help(pattern.text)
     )

@@ -251,7 +251,7 @@ class _Search:
 class _Trial:
     """One law and the sessions of its profiles.
 
-    `any_feasible`: some node was feasible for the first one. `is_relevant`: the last world had a feasible node
+    `any_feasible`: a node was feasible for the first one. `is_relevant`: the last world had a feasible node
     for one of the two profiles of a comparison.
     """
 

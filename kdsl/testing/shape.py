@@ -128,12 +128,12 @@ def _explain(error: ValidationError, place: Place, whole: Span) -> Iterator[Diag
             keys = [each["required"][0] for each in rule]
             names = ", ".join(f"`{key}`" for key in keys)
             given = [key for key in keys if key in place.keys]
-            title = f"one of {names} must say what is tested" + (", and only one" if given else "")
+            title = f"one of {names} must name the subject of the test" + (", and only one" if given else "")
             span = place.keys[given[1]] if len(given) > 1 else _head(place, whole)
             yield Diagnostic(TestCode.MISSING_KEY, title, span, _comment(error))
         case "minProperties" if _comment(error) == "expectation":
             title = "this case expects nothing, so it cannot fail"
-            yield Diagnostic(TestCode.NO_EXPECTATION, title, place.span, "say what should happen")
+            yield Diagnostic(TestCode.NO_EXPECTATION, title, place.span, "state the expected result")
         case "dependentRequired":
             title = error.message.replace("'", "`").replace("is a dependency of", "is needed by")
             yield Diagnostic(TestCode.MISSING_KEY, title, _head(place, whole), _comment(error))

@@ -111,7 +111,7 @@ def find_subject(program: Program, kind: SubjectKind, name: str, span: Span) -> 
         return Diagnostic(TestCode.UNKNOWN_RULE, title, span, "which one")
     hint = did_you_mean(name, [*declared, *(each.rpartition(".")[2] for each in declared)])
     known = hint or (f"{kind}s: {', '.join(sorted(declared)) or 'none'}",)
-    title, rules = f"there is no {kind} `{name}`", "`rules:` says which rule files are tested"
+    title, rules = f"there is no {kind} `{name}`", "`rules:` names the rule files to test"
     return Diagnostic(TestCode.UNKNOWN_RULE, title, span, "unknown", help=(*known, rules))
 
 
