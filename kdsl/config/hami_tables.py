@@ -107,9 +107,9 @@ OF_NODES: Final[Mapping[str, frozenset[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class OldKey:
-    """A key of older versions, why it has no effect today and the key to use instead.
+    """A key of older versions, why it has no effect today and the setting to use instead.
 
-    If there is no other key, its effect `is_lost`; otherwise another key has that effect today.
+    If the setting is needed to keep the effect, it `is_lost`; otherwise another component has the effect today.
     """
 
     why: str

@@ -200,7 +200,7 @@ def _drops(pod: PodInfo, is_read: Callable[..., bool]) -> Iterator[Step]:
 
 
 def _selector_changes(pod: PodInfo, node: NodeInfo) -> Iterator[Step]:
-    """Offer to replace the pod's selectors by labels of the node."""
+    """Offer to set the values in the pod's nodeSelector to those of the node's labels."""
     for key, value in pod.node_selector.items():
         if key in node.labels and node.labels[key] != value:
             yield Change(POD, "nodeSelector", Operation.SET, key, node.labels[key])
