@@ -109,7 +109,7 @@ OF_NODES: Final[Mapping[str, frozenset[str]]] = {
 class OldKey:
     """A key of older versions, why it has no effect today and the setting to use instead.
 
-    If the setting is needed to keep the effect, it `is_lost`; otherwise another component has the effect today.
+    If the setting is needed to keep the effect, it `is_lost`; otherwise another component has it today.
     """
 
     why: str
