@@ -42,7 +42,7 @@ class Settings:
 
     @property
     def shows_manifests(self) -> bool:
-        """Tell whether a plugin may ask for objects as they were written: any but the default ones."""
+        """Return whether a plugin may ask for objects as they were written: any but the default ones."""
         return not self.plugins.keys() <= DEFAULT_PLUGINS.keys()
 
 

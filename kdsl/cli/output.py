@@ -136,7 +136,7 @@ def _is_terminal(stream: object) -> bool:
 
 
 def wants_colour(stream: object) -> bool:
-    """Tell whether to colour: on a terminal that can, unless NO_COLOR is set."""
+    """Return whether to colour: on a terminal that can, unless NO_COLOR is set."""
     is_dull = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return _is_terminal(stream) and not is_dull
 
