@@ -41,7 +41,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class Settled(Struct, frozen=True, eq=False):
-    """The result of a binding. With `is_quiet` nobody gets a report of it, because too little is known."""
+    """The result of a binding. With `is_quiet` it is not reported, since too little is known."""
 
     result: BindingResult
     is_quiet: bool = False

@@ -35,7 +35,7 @@ class Credentials(Protocol):
     """Identifies the client to the server."""
 
     async def header(self) -> str:
-        """Return the value of `Authorization`, empty where there is none."""
+        """Return the value of `Authorization`, empty without credentials."""
         ...
 
     def refuse(self, header: str) -> bool:
