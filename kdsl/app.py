@@ -13,9 +13,9 @@ from kdsl.base.clock import Clock
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.disk_cache import DiskCache
 from kdsl.base.errors import InvalidInputError
-from kdsl.check.externals import PLUGINS, Externals
-from kdsl.check.model import RuleSet
-from kdsl.check.views import load_views
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.names.externals import PLUGINS, Externals
+from kdsl.check.views.view import load_views
 from kdsl.config.configuration import KdslConfiguration, Limits, OnInvalid
 from kdsl.cycle.decision import TieBreak
 from kdsl.cycle.engine import Engine, EngineOptions

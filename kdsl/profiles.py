@@ -9,7 +9,7 @@ from typing import TypeAlias
 from kdsl.base.clock import ManualClock
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError
-from kdsl.check.model import CheckedProfile, RuleSet
+from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.hooks.context import NO_ANNOTATIONS, PluginContext
 from kdsl.hooks.manager import PluginManager
 from kdsl.hooks.table import HookTable, ProfileOrder, freeze

@@ -19,9 +19,9 @@ from kdsl.app import (
 )
 from kdsl.base.clock import ManualClock
 from kdsl.base.errors import InvalidInputError
-from kdsl.check.model import RuleSet
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.config.configuration import KdslConfiguration, Limits
 from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine

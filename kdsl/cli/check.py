@@ -171,7 +171,7 @@ def _print_plan(
     from dataclasses import replace
 
     from kdsl.app import check_configured, check_rules, find_profile
-    from kdsl.check.views import load_views
+    from kdsl.check.views.view import load_views
     from kdsl.cli.inputs import read_config
     from kdsl.report.costs import costs_text
     from kdsl.report.plan import plan_text

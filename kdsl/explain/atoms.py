@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kdsl.check.types import Type
+from kdsl.check.model.types import Type
 from kdsl.plan.values import Value
 
 

@@ -14,15 +14,15 @@ from enum import StrEnum
 from typing import Final
 
 from kdsl.base.clock import ManualClock
-from kdsl.check.devices.model import CheckedDevice, CheckedTest
-from kdsl.check.model import CheckedLet, CheckedProfile, RuleSet
-from kdsl.check.typed import Var
+from kdsl.check.model.devices import CheckedDevice, CheckedTest
+from kdsl.check.model.rule_set import CheckedLet, CheckedProfile, RuleSet
+from kdsl.check.model.typed import Var
 from kdsl.cluster.devices.cards import Card, Grant
 from kdsl.cluster.devices.policy import CARD_POLICY, Policy
 from kdsl.cluster.devices.quota import NO_QUOTA
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.explain.atoms import Atom
 from kdsl.explain.deciding import Deciding, Why
 from kdsl.explain.trace import Failed, broken, explained

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.devices.sharing import DEVICES
-from kdsl.check.model import RuleSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.model.sharing import DEVICES
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.explain.cards import READS as CARD_READS
 from kdsl.explain.cards import CardExplainer, CardsOfNode, RefusedCards, count_refused
 from kdsl.explain.cures import Cure, CureFinder

@@ -12,10 +12,10 @@ from enum import StrEnum
 
 from kdsl.base.quantity import Quantity, QuantityFormat
 from kdsl.base.resources import quantity_of
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.selectors import Operator
-from kdsl.cluster.taints import Taint
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.selectors import Operator
+from kdsl.cluster.objects.taints import Taint
 from kdsl.explain.atoms import Atom, Handle
 from kdsl.explain.changes import (
     DROPPABLE,

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kdsl.check.model import RuleSet
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cycle.decision import Decision, Detail
 from kdsl.cycle.engine import Engine
 from kdsl.explain.cards import CardExplainer, CardsOfNode

@@ -7,10 +7,10 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.check.codes import CheckCode
-from kdsl.check.model import RuleSet
-from kdsl.check.typed import CallOf, Const, Typed, TypedExpr
-from kdsl.check.walk import walk
+from kdsl.check.model.codes import CheckCode
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import CallOf, Const, Typed, TypedExpr
 from kdsl.plan.expression import compile_expression
 from kdsl.plan.patterns import PatternError, compile_pattern
 from kdsl.plan.scalar.searches import constant_pattern

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdsl.check.model import (
+from kdsl.check.model.rule_set import (
     CheckedForEach,
     CheckedLet,
     CheckedPredicate,

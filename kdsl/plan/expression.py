@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from kdsl.check.model import ExternalFn
-from kdsl.check.typed import TypedExpr
-from kdsl.check.walk import frame_size
+from kdsl.check.model.rule_set import ExternalFn
+from kdsl.check.model.traversal import frame_size
+from kdsl.check.model.typed import TypedExpr
 from kdsl.plan.scalar.meter import POD_STEPS, Meter
 from kdsl.plan.scope import Functions, RuleScope
 from kdsl.plan.values import Value

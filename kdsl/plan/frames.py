@@ -6,13 +6,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.scalar import UNSET, Frame
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scope import RuleScope
 from kdsl.plan.values import Value
-from kdsl.plan.views import ClusterView
 
 MAX_FRAMES: Final = 256
 """The most kinds of pods whose frames are kept for one rule; beyond that it starts anew."""

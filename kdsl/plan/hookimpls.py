@@ -12,16 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.base.events import EventPattern
-from kdsl.check.cures import queue_cures
-from kdsl.check.model import CheckedPredicate, CheckedProfile, CheckedQueue, CheckedScore, RuleSet
-from kdsl.cluster.events import ClusterEvent
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.check.analyses.cures import queue_cures
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedQueue, CheckedScore, RuleSet
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Backoff, Narrowed, QueuedPod, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.columns.nodes import lower_macro
 from kdsl.plan.frames import EpochOf, KindOf
@@ -29,7 +30,6 @@ from kdsl.plan.normalize import Scores
 from kdsl.plan.predicate import SKIP, PredicateProgram
 from kdsl.plan.preemption import PreemptionPlugin
 from kdsl.plan.queue import QueueProgram
-from kdsl.plan.residual import AFTER
 from kdsl.plan.residual.kinds import Residuals
 from kdsl.plan.residual.rules import (
     prepared_predicate,
@@ -40,11 +40,10 @@ from kdsl.plan.residual.rules import (
 from kdsl.plan.scalar import Frame
 from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.scalar.probe import Probe
-from kdsl.plan.scope import Functions
+from kdsl.plan.scope import REWRITE_AFTER, Functions
 from kdsl.plan.score import ScoreProgram
 from kdsl.plan.tightened import TightenedPlugin
 from kdsl.plan.verdicts import Verdicts
-from kdsl.plan.views import ClusterView
 from kdsl.plan.waking import Waking, WakingRule
 
 _IDS = np.dtype(np.int32)
@@ -336,7 +335,7 @@ def compile_profile(
     profile: CheckedProfile,
     probe: Probe | None = None,
     steps: Steps = DEFAULT_STEPS,
-    rewrite_after: int = AFTER,
+    rewrite_after: int = REWRITE_AFTER,
 ) -> CompiledProfile:
     """Compile every rule of a profile of `rules`; a `probe` watches them at work, `steps` bound it. For
     kinds of pods that are met more than `rewrite_after` times they are rewritten.

@@ -1,6 +1,7 @@
 """What the passes add to checked expressions, and the walks they share.
 
-A plan has no second tree: the passes rewrite `kdsl.check.typed` into itself. `Known` is the only new node.
+A plan has no second tree: the passes rewrite `kdsl.check.model.typed` into itself. `Known` is the only
+new node.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from functools import cache
 from operator import is_
 from typing import Any, Final, TypeVar
 
-from kdsl.check.typed import (
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import (
     Aggregate,
     Bind,
     CallFn,
@@ -28,8 +30,7 @@ from kdsl.check.typed import (
     TypedItem,
     Var,
 )
-from kdsl.check.types import BindingTime, Type
-from kdsl.check.walk import children
+from kdsl.check.model.types import BindingTime, Type
 from kdsl.plan.values import Value
 
 

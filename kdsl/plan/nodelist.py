@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.codes import FEW, first_places, first_rows, text_of
 
 

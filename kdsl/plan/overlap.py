@@ -14,12 +14,12 @@ from math import prod
 from string import ascii_lowercase, digits
 
 from kdsl.base.diagnostic import Diagnostic, Label, Severity
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.span import Span
-from kdsl.check.model import CheckedTeam, RuleSet
-from kdsl.check.typed import CallOf, Const, FieldOf, KeyOf, ListOf, TypedExpr
-from kdsl.check.walk import children, walk
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import CheckedTeam, RuleSet
+from kdsl.check.model.traversal import children, walk
+from kdsl.check.model.typed import CallOf, Const, FieldOf, KeyOf, ListOf, TypedExpr
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.router import by_rank, compile_owns
 from kdsl.plan.scope import Functions
 from kdsl.plan.values import EvalError

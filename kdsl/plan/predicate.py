@@ -8,16 +8,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.model import (
-    CheckedLet,
-    CheckedNarrow,
-    CheckedPredicate,
-)
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.check.model.rule_set import CheckedLet, CheckedNarrow, CheckedPredicate
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
 from kdsl.lang.tree import Code as RuleCode
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate, column_predicate
@@ -34,7 +31,6 @@ from kdsl.plan.statements import CODES, Block, Step
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError, Optional, Value
 from kdsl.plan.verdicts import Failure, Verdicts, compile_on_error, status_of
-from kdsl.plan.views import ClusterView
 
 SKIP = Status(Code.SKIP)
 

@@ -7,10 +7,10 @@ from operator import attrgetter
 from typing import Any, Final
 
 from kdsl.base.span import Span
-from kdsl.check.model import CheckedPreemption
-from kdsl.check.typed import FieldOf, TypedExpr, Var
-from kdsl.check.walk import children
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import CheckedPreemption
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import FieldOf, TypedExpr, Var
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.specs import Candidate, hookimpl
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.noting import Noted
@@ -21,7 +21,7 @@ from kdsl.plan.sort_keys import SortKeys
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError, Value
 from kdsl.plan.verdicts import error_text
-from kdsl.plan.views import attribute_of
+from kdsl.plan.view_names import attribute_of
 
 _PLAIN: Final = frozenset(("bool", "int", "string", "timestamp", "duration"))
 """Types of fields that tell all that an expression can see of them by being equal."""

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
-from kdsl.check.model import CheckedQueue, CheckedSortKey, RuleSet
-from kdsl.check.typed import FieldOf, Var
-from kdsl.check.types import INT, TIMESTAMP
+from kdsl.check.model.rule_set import CheckedQueue, CheckedSortKey, RuleSet
+from kdsl.check.model.typed import FieldOf, Var
+from kdsl.check.model.types import INT, TIMESTAMP
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Backoff, QueuedPod
 from kdsl.hooks.status import Code, Status
@@ -24,7 +24,7 @@ from kdsl.plan.standing.dependencies import Dependencies, reads_of
 from kdsl.plan.template import compile_template, text_in
 from kdsl.plan.values import EvalError, Value
 from kdsl.plan.verdicts import error_text, fault_of
-from kdsl.plan.views import attribute_of
+from kdsl.plan.view_names import attribute_of
 
 BAD_BACKOFF = "K0217"
 MAX_ADMITTED = 1024

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 
-from kdsl.check.model import CheckedProfile, CheckedTeam, RuleSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import CheckedProfile, CheckedTeam, RuleSet
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.faults import Fault
 from kdsl.plan.noting import Noted
 from kdsl.plan.scalar.meter import POD_STEPS, Meter

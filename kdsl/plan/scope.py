@@ -10,17 +10,16 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
-from typing import Protocol
+from typing import Final, Protocol
 
 from kdsl.base.span import Span
-from kdsl.check.model import CheckedFn, CheckedLet, CheckedParam, ExternalFn
-from kdsl.check.typed import Aggregate, Comprehension, Const, TypedExpr, Var
-from kdsl.check.walk import walk
+from kdsl.check.model.rule_set import CheckedFn, CheckedLet, CheckedParam, ExternalFn
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import Aggregate, Comprehension, Const, TypedExpr, Var
 from kdsl.plan.budget import Budget
 from kdsl.plan.ir import free_slots, map_children, shape
 from kdsl.plan.passes import PASSES, Pass
 from kdsl.plan.passes.hoist import hoist_lasting, is_cheap
-from kdsl.plan.residual import AFTER
 from kdsl.plan.scalar import UNSET, Closure, Compiler, Frame
 from kdsl.plan.scalar.frame import Compile, item_reader, lazy_reader, renewing
 from kdsl.plan.scalar.meter import DEFAULT_STEPS, Meter, Steps, lasting
@@ -28,6 +27,9 @@ from kdsl.plan.scalar.over_nodes import AtOnce, Needs
 from kdsl.plan.scalar.probe import Probe, ProbedCompiler
 from kdsl.plan.steady import is_count, is_steady
 from kdsl.plan.values import EvalError, Value
+
+REWRITE_AFTER: Final = 32
+"""So many attempts of a kind of pod are made by the rule as written: rewriting takes as long as they save."""
 
 Note = Callable[[EvalError, Span], None]
 """Is told of an error that was passed over, and of its expression."""
@@ -59,7 +61,7 @@ class Functions:
     probe: Probe | None = None
     steps: Steps = DEFAULT_STEPS
     lower: LowerMacro | None = None
-    rewrite_after: int = AFTER
+    rewrite_after: int = REWRITE_AFTER
     budget: Budget = field(default_factory=partial(Budget, DEFAULT_STEPS))
     erred: set[str] = field(default_factory=set)
 
@@ -70,7 +72,7 @@ class Functions:
         probe: Probe | None = None,
         steps: Steps = DEFAULT_STEPS,
         lower: LowerMacro | None = None,
-        rewrite_after: int = AFTER,
+        rewrite_after: int = REWRITE_AFTER,
     ) -> Functions:
         return cls(fns, {}, {}, probe, steps, lower, rewrite_after, Budget(steps))
 

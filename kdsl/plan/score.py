@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from kdsl.base.errors import KdslError
 from kdsl.base.span import Span
-from kdsl.check.model import CheckedScore
-from kdsl.check.types import DOUBLE
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.check.model.rule_set import CheckedScore
+from kdsl.check.model.types import DOUBLE
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.faults import MOST_NAMED, Fault
 from kdsl.lang.tree import ErrorAction
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.column import Column, encoded
 from kdsl.plan.columns.compiler import ColumnCompiler
@@ -35,7 +36,6 @@ from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scope import Conditions, Functions, RuleScope
 from kdsl.plan.values import INT_MIN, BudgetError, EvalError, Value
 from kdsl.plan.verdicts import error_text, fault_of
-from kdsl.plan.views import ClusterView
 
 NO_SCORE_INT = INT_MIN
 """What stands among ints for a node without a score, as it failed or is ignored; among doubles it is NaN."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from kdsl.check.model import CheckedSortKey
-from kdsl.check.types import DURATION, INT, TIMESTAMP, Type
+from kdsl.check.model.rule_set import CheckedSortKey
+from kdsl.check.model.types import DURATION, INT, TIMESTAMP, Type
 from kdsl.plan.scalar import Closure, Frame
 from kdsl.plan.scope import Note, RuleScope
 from kdsl.plan.values import EvalError, Value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from kdsl.check.model import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement
+from kdsl.check.model.rule_set import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement
 from kdsl.hooks.status import Code
 from kdsl.lang.tree import Code as RuleCode
 from kdsl.plan.scalar import UNSET, Frame

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from kdsl.check.typed import Aggregate, Bind, CallOf, Comprehension, FieldOf, Macro, TypedExpr, Var
-from kdsl.cluster.catalog import CatalogWord
+from kdsl.check.model.typed import Aggregate, Bind, CallOf, Comprehension, FieldOf, Macro, TypedExpr, Var
+from kdsl.cluster.snapshot.catalog import CatalogWord
 
 _CATALOG: Final = frozenset(CatalogWord)
 _COUNTS: Final = ("TopologyCount", "PodTermCount")

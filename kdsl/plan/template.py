@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kdsl.base.reasons import shortened
-from kdsl.check.model import CheckedTemplate
+from kdsl.check.model.rule_set import CheckedTemplate
 from kdsl.plan.functions.conversions import text_of
 from kdsl.plan.scalar import Closure, Frame
 from kdsl.plan.scope import RuleScope

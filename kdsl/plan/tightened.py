@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.base.events import EventPattern
-from kdsl.cluster.events import ClusterEvent
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn

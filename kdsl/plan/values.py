@@ -8,7 +8,7 @@
 | `map` | a mapping whose keys went through `to_key` |
 | `timestamp`, `duration` | `Timestamp`, `Duration` |
 | `optional` | `Optional` |
-| `type` | `kdsl.check.types.Type` without arguments |
+| `type` | `kdsl.check.model.types.Type` without arguments |
 | `quantity`, `resources`, `semver`, views | the classes of `kdsl.base` and `kdsl.cluster` |
 | `ip`, `cidr` | the addresses and interfaces of `ipaddress`; no IPv4 address is held as IPv6 |
 | `url`, `format` | `Url`, `Format` |
@@ -29,7 +29,7 @@ from kdsl.base.quantity import Quantity
 from kdsl.base.reasons import shortened
 from kdsl.base.resources import Resources
 from kdsl.base.semver import Semver
-from kdsl.check.types import Type
+from kdsl.check.model.types import Type
 
 Text = TypeVar("Text", str, bytes)
 Value = Any

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from kdsl.base.reasons import MAX_REASON, MAX_REASONS, MAX_TOGETHER, more, room, shortened
 from kdsl.base.span import Span
-from kdsl.check.model import CheckedOnError
+from kdsl.check.model.rule_set import CheckedOnError
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusTable
 from kdsl.lang.tree import ErrorAction

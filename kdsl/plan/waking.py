@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from kdsl.base.events import EventPattern, Resource, merged
-from kdsl.check.cures import Fns, predicate_cures
-from kdsl.check.model import CheckedPredicate
-from kdsl.cluster.events import ClusterEvent
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.analyses.cures import Fns, predicate_cures
+from kdsl.check.model.rule_set import CheckedPredicate
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.hooks.specs import Narrowed
 from kdsl.plan.predicate import SKIP, PredicateProgram
 from kdsl.plan.standing.dependencies import Dependencies

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdsl.base.visible import visible_lines
-from kdsl.check.model import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
 from kdsl.plan.columns.programs import DistinctPredicate
 from kdsl.plan.columns.rule import Note
 from kdsl.plan.predicate import PredicateProgram

@@ -11,9 +11,9 @@ from typing import TypeAlias
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.disk_cache import DiskCache
 from kdsl.check.checker import check_program
-from kdsl.check.externals import Externals, without_absent
-from kdsl.check.model import RuleSet
-from kdsl.check.views import load_views
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.names.externals import Externals, without_absent
+from kdsl.check.views.view import load_views
 from kdsl.hooks.codes import PluginCode
 from kdsl.hooks.extensions import bring
 from kdsl.lang.discovery import NO_DRAFTS, Drafts

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kdsl.base.span import Span
 from kdsl.base.visible import visible_lines
-from kdsl.check.typed import TypedExpr
+from kdsl.check.model.typed import TypedExpr
 from kdsl.lang.device_tree import (
     Admit,
     Annotate,

@@ -9,8 +9,8 @@ from enum import StrEnum
 import yaml
 
 from kdsl.base.span import Span
-from kdsl.check.model import RuleSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.explain.patience import Patience
 from kdsl.hooks.status import Status

@@ -12,14 +12,14 @@ from random import Random
 from typing import Any
 
 from kdsl.app import Settings, hook_tables
-from kdsl.check.model import RuleSet
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.kinds import CatalogObject
-from kdsl.cluster.memory_annotations import MemoryAnnotations
-from kdsl.cluster.memory_volumes import MemoryVolumes
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.api.kinds import CatalogObject
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.decision import Decision, Detail, Outcome, TieBreak
 from kdsl.cycle.engine import Engine, EngineOptions

@@ -8,7 +8,7 @@ from types import FrameType
 
 import pytest
 from kdsl.base.reasons import MAX_REASON, MAX_TOGETHER, more
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Status
 from kdsl.plan.hookimpls import PredicatePlugin

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdsl.check.library import LIBRARY, TYPE_NAMES
-from kdsl.check.totality import TOTAL_FUNCTIONS, TOTAL_OVERLOADS
+from kdsl.check.rules.totality import TOTAL_FUNCTIONS, TOTAL_OVERLOADS
 from kdsl.plan.functions import IMPLEMENTATIONS
 from kdsl.plan.scalar.searches import SEARCHES
 

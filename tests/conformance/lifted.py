@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 from kdsl.base.quantity import Quantity
-from kdsl.check.typed import Const, TypedExpr, Var
-from kdsl.check.types import BOOL, DOUBLE, INT, STRING, UINT, BindingTime, Type
-from kdsl.check.walk import frame_size
-from kdsl.cluster.snapshot import LiveSnapshot
+from kdsl.check.model.traversal import frame_size
+from kdsl.check.model.typed import Const, TypedExpr, Var
+from kdsl.check.model.types import BOOL, DOUBLE, INT, STRING, UINT, BindingTime, Type
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     DTYPES,

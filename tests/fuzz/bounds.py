@@ -6,16 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from unittest import mock
 
-from kdsl.check.model import (
-    CheckedPredicate,
-    CheckedPreemption,
-    CheckedQueue,
-    CheckedScore,
-    RuleSet,
-)
-from kdsl.check.views import load_views
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedPreemption, CheckedQueue, CheckedScore, RuleSet
+from kdsl.check.views.view import load_views
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Candidate, QueuedPod
 from kdsl.hooks.state import CycleState

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.check.model import CheckedPredicate
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import CheckedPredicate
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.budget import LEAST_NODE_STEPS, Budget

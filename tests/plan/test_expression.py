@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.check.types import DYN, INT, STRING
+from kdsl.check.model.types import DYN, INT, STRING
 from kdsl.plan.values import EvalError
 
 from tests.plan.lab import evaluate

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 from kdsl.app import check_rules
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.manager import PluginManager
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.table import ProfileOrder, freeze

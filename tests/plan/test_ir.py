@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from kdsl.check.types import DOUBLE, DYN, INT
+from kdsl.check.model.types import DOUBLE, DYN, INT
 from kdsl.plan.ir import Known, shape
 from kdsl.plan.values import Value
 

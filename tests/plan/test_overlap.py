@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.diagnostic import Diagnostic, Severity
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.pod import PodInfo
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.overlap import TEAM_OVERLAP, check_overlaps
 from kdsl.plan.router import compile_owns
 from kdsl.plan.scope import Functions

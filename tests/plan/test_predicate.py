@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.selectors import NodeSelector
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.selectors import NodeSelector
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.pod import PodInfo
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.specs import QueuedPod
 from kdsl.hooks.status import Code
 from kdsl.plan.hookimpls import QueuePlugin, compile_profile

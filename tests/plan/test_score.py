@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code
 from kdsl.plan.hookimpls import ScorePlugin

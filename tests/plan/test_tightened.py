@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.pod import PodInfo
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status

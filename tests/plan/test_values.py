@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.quantity import Quantity
-from kdsl.check.types import Type
+from kdsl.check.model.types import Type
 from kdsl.plan.values import (
     INT_MAX,
     INT_MIN,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from kdsl.check.typed import CallOf
+from kdsl.check.model.typed import CallOf
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Column, ColumnValue, Same
 from kdsl.plan.columns.distinct import apply_distinct

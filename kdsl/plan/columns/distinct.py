@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from kdsl.check.types import Type
+from kdsl.check.model.types import Type
 from kdsl.plan.columns.atoms import Atom
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (

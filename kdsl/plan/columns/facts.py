@@ -18,8 +18,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.snapshot import LiveSnapshot, Rows
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows
 from kdsl.plan.values import NONE, Optional, Value
 
 ABSENT: Final = 0

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from kdsl.check.typed import Macro
-from kdsl.check.types import Type
+from kdsl.check.model.typed import Macro
+from kdsl.check.model.types import Type
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     DTYPES,

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.typed import CallOf, Macro
+from kdsl.check.model.typed import CallOf, Macro
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     AllBad,

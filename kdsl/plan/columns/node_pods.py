@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.pod_affinity import PodAffinityTerm
-from kdsl.cluster.snapshot import LiveSnapshot
-from kdsl.cluster.spread import SpreadConstraint
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.spread import SpreadConstraint
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.logic import Operand

@@ -11,10 +11,20 @@ from typing import Final
 
 import numpy as np
 
-from kdsl.check.typed import Aggregate, CallFn, CallOf, Comprehension, Const, KeyOf, Macro, TypedExpr, Var
-from kdsl.check.types import DOUBLE, INT, QUANTITY, UINT
-from kdsl.check.walk import walk
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import (
+    Aggregate,
+    CallFn,
+    CallOf,
+    Comprehension,
+    Const,
+    KeyOf,
+    Macro,
+    TypedExpr,
+    Var,
+)
+from kdsl.check.model.types import DOUBLE, INT, QUANTITY, UINT
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.columns.atoms import Fact, keyed
 from kdsl.plan.columns.batch import batch_of, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
@@ -30,7 +40,7 @@ from kdsl.plan.scalar.meter import Meter, spend
 from kdsl.plan.scalar.over_nodes import AtOnce, Needs
 from kdsl.plan.scope import Functions
 from kdsl.plan.values import Value
-from kdsl.plan.views import attribute_of
+from kdsl.plan.view_names import attribute_of
 
 _NUMBERS: Final = (INT, UINT, DOUBLE, QUANTITY)
 

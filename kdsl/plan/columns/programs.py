@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.model import CheckedPredicate, CheckedStatement
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedStatement
 from kdsl.plan.columns.atoms import Atom
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Array, NotColumnar, rows_of, spread

@@ -11,8 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from kdsl.check.model import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement, CheckedTemplate
-from kdsl.check.typed import Macro, TypedExpr
+from kdsl.check.model.rule_set import (
+    CheckedForEach,
+    CheckedLet,
+    CheckedRequire,
+    CheckedStatement,
+    CheckedTemplate,
+)
+from kdsl.check.model.typed import Macro, TypedExpr
 from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Bad, Mask, NotColumnar, OutOfSteps, Same, spread

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from kdsl.check.model import CheckedFn, ExternalFn
-from kdsl.check.typed import (
+from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.typed import (
     Aggregate,
     Bind,
     CallFn,
@@ -28,8 +28,8 @@ from kdsl.check.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.types import INT, RESOURCES, STRING
-from kdsl.check.views import Views
+from kdsl.check.model.types import INT, RESOURCES, STRING
+from kdsl.check.views.view import Views
 from kdsl.plan.cost.formula import ONE, UNBOUNDED, ZERO, Formula, total
 from kdsl.plan.cost.results import shape_of_result
 from kdsl.plan.cost.searches import cost_of_search

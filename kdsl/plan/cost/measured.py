@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kdsl.check.types import Type
-from kdsl.check.views import Views
+from kdsl.check.model.types import Type
+from kdsl.check.views.view import Views
 from kdsl.plan.cost.shapes import TEXT, is_text, size_name, text_name
 from kdsl.plan.scalar.meter import CHARACTERS
 from kdsl.plan.values import Value
-from kdsl.plan.views import attribute_of
+from kdsl.plan.view_names import attribute_of
 
 
 def measure(views: Views, objects: Iterable[tuple[str, Value]]) -> dict[str, int]:

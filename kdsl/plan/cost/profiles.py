@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
-from kdsl.check.model import CheckedPreemption, CheckedProfile, RuleSet
-from kdsl.check.views import Views
+from kdsl.check.model.rule_set import CheckedPreemption, CheckedProfile, RuleSet
+from kdsl.check.views.view import Views
 from kdsl.plan.cost.codes import CostCode
 from kdsl.plan.cost.formula import Formula, total
 from kdsl.plan.cost.rules import Cost, Rule, cost_of

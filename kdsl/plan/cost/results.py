@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdsl.check.typed import CallOf
+from kdsl.check.model.typed import CallOf
 from kdsl.plan.cost.formula import ONE, Formula, total
 from kdsl.plan.cost.shapes import SCALAR, Shape, largest, shape_up_to
 from kdsl.plan.functions.collections import LONGEST_RANGE

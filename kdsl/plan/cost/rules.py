@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kdsl.check.model import (
+from kdsl.check.model.rule_set import (
     CheckedFn,
     CheckedForEach,
     CheckedLet,
@@ -18,8 +18,8 @@ from kdsl.check.model import (
     CheckedTemplate,
     ExternalFn,
 )
-from kdsl.check.typed import TypedExpr
-from kdsl.check.views import Views
+from kdsl.check.model.typed import TypedExpr
+from kdsl.check.views.view import Views
 from kdsl.plan.cost.expressions import Estimator, Measured
 from kdsl.plan.cost.formula import ZERO, Formula, total
 from kdsl.plan.cost.shapes import shape_of_value

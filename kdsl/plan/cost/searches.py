@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdsl.check.typed import CallOf
+from kdsl.check.model.typed import CallOf
 from kdsl.plan.cost.formula import ONE, Formula
 from kdsl.plan.cost.shapes import Shape
 from kdsl.plan.patterns import MAX_COMPILE, MAX_PROGRAM, PAIRS

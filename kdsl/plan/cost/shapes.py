@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kdsl.check.types import STRING, Type
-from kdsl.check.views import Views
+from kdsl.check.model.types import STRING, Type
+from kdsl.check.views.view import Views
 from kdsl.plan.cost.formula import ONE, UNBOUNDED, ZERO, Formula
 from kdsl.plan.scalar.meter import CHARACTERS
 from kdsl.plan.values import Optional, Value

@@ -13,11 +13,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.devices.sharing import DEVICES
+from kdsl.check.model.sharing import DEVICES
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.snapshot import LiveSnapshot, Rows, Snapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows, Snapshot
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.plan.devices.demand import Demand

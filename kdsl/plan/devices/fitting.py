@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kdsl.check.devices.forms import CHOOSERS as CHOOSER_FORMS
-from kdsl.check.devices.model import CheckedChooser, CheckedDevice
+from kdsl.check.model.devices import CheckedChooser, CheckedDevice
 from kdsl.cluster.devices.cards import Card, Grant
 from kdsl.plan.devices.choice import Candidate, Choice, Refusal
 from kdsl.plan.devices.choosers import CHOOSERS, GREEDY

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Final
 
-from kdsl.check.devices.model import CheckedDevice
+from kdsl.check.model.devices import CheckedDevice
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.codec import shown
 from kdsl.cluster.devices.pods import DeviceNode

@@ -10,9 +10,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from kdsl.check.devices.model import CheckedDevice, CheckedTest, FitStep
-from kdsl.check.model import CheckedLet
-from kdsl.check.types import BindingTime
+from kdsl.check.model.devices import CheckedDevice, CheckedTest, FitStep
+from kdsl.check.model.rule_set import CheckedLet
+from kdsl.check.model.types import BindingTime
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy

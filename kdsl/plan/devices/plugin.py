@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 from kdsl.base.clock import Clock
 from kdsl.base.errors import KdslError
 from kdsl.base.events import Action, EventPattern, Resource
-from kdsl.check.devices.sharing import DEVICES, CheckedSharing
-from kdsl.check.model import CheckedProfile, RuleSet
+from kdsl.check.model.rule_set import CheckedProfile, RuleSet
+from kdsl.check.model.sharing import DEVICES, CheckedSharing
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.codec import collapse
 from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy, Weights
 from kdsl.cluster.devices.usage import Holding, with_holdings
-from kdsl.cluster.events import ClusterEvent
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.hooks.context import NodeAnnotator, PodAnnotator
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import hookimpl

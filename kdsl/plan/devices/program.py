@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.check.devices.model import CheckedDevice
-from kdsl.check.typed import TypedExpr
+from kdsl.check.model.devices import CheckedDevice
+from kdsl.check.model.typed import TypedExpr
 from kdsl.cluster.devices.cards import Card, Grant
 from kdsl.cluster.devices.codec import encode
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod

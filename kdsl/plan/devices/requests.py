@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kdsl.check.devices.model import CheckedDevice
+from kdsl.check.model.devices import CheckedDevice
 from kdsl.cluster.devices.pods import DeviceContainer, DevicePod
 from kdsl.plan.devices.section import FieldsProgram
 from kdsl.plan.scope import Functions

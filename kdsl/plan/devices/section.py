@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from kdsl.check.devices.model import CheckedDevice, CheckedFields
-from kdsl.check.model import CheckedLet, CheckedTemplate
-from kdsl.check.typed import Const, TypedExpr, Var
+from kdsl.check.model.devices import CheckedDevice, CheckedFields
+from kdsl.check.model.rule_set import CheckedLet, CheckedTemplate
+from kdsl.check.model.typed import Const, TypedExpr, Var
 from kdsl.cluster.devices.cards import INT32_MAX
 from kdsl.cluster.devices.codec import SEPARATORS, shown
 from kdsl.plan.passes.fold import fold_constants

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
-from kdsl.check.devices.model import CheckedDevice, CheckedTest, CheckedTogether
-from kdsl.check.model import CheckedLet
+from kdsl.check.model.devices import CheckedDevice, CheckedTest, CheckedTogether
+from kdsl.check.model.rule_set import CheckedLet
 from kdsl.cluster.devices.cards import Card, Grant
 from kdsl.plan.devices.choice import Candidate
 from kdsl.plan.devices.naming import OwnAnswer, OwnTests

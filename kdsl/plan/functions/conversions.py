@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 
-from kdsl.check.types import Type
+from kdsl.check.model.types import Type
 from kdsl.plan.functions.times import duration_text, parse_duration, parse_timestamp, timestamp_text
 from kdsl.plan.values import (
     INT_MAX,

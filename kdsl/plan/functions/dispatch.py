@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from kdsl.check.library import LIBRARY, Overload
-from kdsl.check.types import DYN, INT, Type
+from kdsl.check.model.types import DYN, INT, Type
 from kdsl.plan.functions import IMPLEMENTATIONS
 from kdsl.plan.values import EvalError, Value, from_key, kind_of
 

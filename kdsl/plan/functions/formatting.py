@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 
 from kdsl.check.library import TYPE_NAMES
-from kdsl.check.types import Type
+from kdsl.check.model.types import Type
 from kdsl.plan.functions.conversions import string_to_bytes, text_of
 from kdsl.plan.values import MAX_TEXT, EvalError, Value, from_key, kind_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kdsl.check.typed import TypedExpr
+from kdsl.check.model.typed import TypedExpr
 from kdsl.plan.passes.capture import capture
 from kdsl.plan.passes.fold import fold_constants
 from kdsl.plan.passes.hoist import hoist_lasting

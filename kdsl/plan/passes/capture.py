@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kdsl.check.typed import Aggregate, Bind, Comprehension, Const, TypedExpr, Var
+from kdsl.check.model.typed import Aggregate, Bind, Comprehension, Const, TypedExpr, Var
 from kdsl.plan.ir import free_slots, map_children
 
 if TYPE_CHECKING:

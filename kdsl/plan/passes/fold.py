@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kdsl.check.typed import Const, TypedExpr, Var
-from kdsl.check.types import BindingTime
+from kdsl.check.model.typed import Const, TypedExpr, Var
+from kdsl.check.model.types import BindingTime
 from kdsl.plan.ir import Known, free_slots, map_children
 from kdsl.plan.values import EvalError
 

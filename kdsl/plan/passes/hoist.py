@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kdsl.check.typed import Comprehension, Const, FieldOf, TypedExpr, Var
-from kdsl.check.types import BindingTime
+from kdsl.check.model.typed import Comprehension, Const, FieldOf, TypedExpr, Var
+from kdsl.check.model.types import BindingTime
 from kdsl.plan.ir import map_children
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from kdsl.check.model import CheckedFn, ExternalFn
-from kdsl.check.typed import Aggregate, Bind, CallFn, Comprehension, Const, FieldOf, TypedExpr, Var
+from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.typed import Aggregate, Bind, CallFn, Comprehension, Const, FieldOf, TypedExpr, Var
 from kdsl.plan.ir import map_children
 
 DEPTH = 3

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from kdsl.check.typed import CallFn, CallOf, Comprehension, Const, FieldOf, HasField, KeyOf, TypedExpr, Var
+from kdsl.check.model.typed import (
+    CallFn,
+    CallOf,
+    Comprehension,
+    Const,
+    FieldOf,
+    HasField,
+    KeyOf,
+    TypedExpr,
+    Var,
+)
 from kdsl.plan.passes.inline import is_plain
 
 _ABSORBING: Final = ("_&&_", "_||_")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kdsl.check.typed import FieldOf, HasField, KeyOf, ListOf, MapOf, TypedExpr
+from kdsl.check.model.typed import FieldOf, HasField, KeyOf, ListOf, MapOf, TypedExpr
 from kdsl.plan.functions.collections import is_zero
 from kdsl.plan.functions.operators import find_in_map, index_map
 from kdsl.plan.scalar.frame import Closure, Compile, Frame, apply
 from kdsl.plan.values import EvalError, Optional, Value, kind_of, to_map
-from kdsl.plan.views import attribute_of, wrapper_of
+from kdsl.plan.view_names import attribute_of, wrapper_of
 
 SlotOf = Callable[[TypedExpr], int | None]
 """Returns the slot of a variable that is simply in it: reading it takes no call. None for anything else."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
-from kdsl.check.typed import Aggregate, TypedExpr, Var
-from kdsl.check.types import Type
-from kdsl.check.walk import walk
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import Aggregate, TypedExpr, Var
+from kdsl.check.model.types import Type
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.ir import free_slots, shape
 from kdsl.plan.nodelist import NodeList
 from kdsl.plan.scalar.alike import Fns, fields_of, look_of
@@ -18,7 +18,7 @@ from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.scalar.over_nodes import AtOnce, Lower, Needs
 from kdsl.plan.scalar.selecting import selector_of
 from kdsl.plan.values import Value
-from kdsl.plan.views import attribute_of
+from kdsl.plan.view_names import attribute_of
 
 COUNTING_STEPS = 20_000
 """What counting the pods of one node may take."""

@@ -9,12 +9,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, TypeAlias
 
-from kdsl.check.model import CheckedFn, ExternalFn
-from kdsl.check.typed import CallFn, CallOf, FieldOf, HasField, TypedExpr, Var
-from kdsl.check.walk import children
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.pod import PodInfo
-from kdsl.plan.views import READ_OF_PODS, attribute_of
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import CallFn, CallOf, FieldOf, HasField, TypedExpr, Var
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.plan.view_names import READ_OF_PODS, attribute_of
 
 Fns: TypeAlias = Mapping[str, CheckedFn | ExternalFn]
 

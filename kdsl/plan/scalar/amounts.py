@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 
 from kdsl.base.quantity import INT64_MAX, NANOS_PER_MILLI, NANOS_PER_UNIT, Quantity, divide_toward_zero
 from kdsl.base.resources import CPU
-from kdsl.check.typed import CallOf, Const, TypedExpr
-from kdsl.check.types import QUANTITY
+from kdsl.check.model.typed import CallOf, Const, TypedExpr
+from kdsl.check.model.types import QUANTITY
 from kdsl.plan.functions.quantities import QUANTITY_OVERFLOW
 from kdsl.plan.ir import Known
 from kdsl.plan.scalar.frame import Closure, Compile, Frame, constant

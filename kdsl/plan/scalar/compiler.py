@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
-from kdsl.check.model import CheckedFn, ExternalFn
-from kdsl.check.typed import (
+from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.typed import (
     UNDECLARED,
     Aggregate,
     Bind,
@@ -25,7 +25,7 @@ from kdsl.check.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.types import UINT
+from kdsl.check.model.types import UINT
 from kdsl.plan.functions import IMPLEMENTATIONS
 from kdsl.plan.functions.dispatch import dispatcher
 from kdsl.plan.ir import EAGER, free_slots
@@ -46,9 +46,8 @@ from kdsl.plan.scalar.logic import LAZY
 from kdsl.plan.scalar.meter import has_weight, metered, paying
 from kdsl.plan.scalar.over_nodes import Lower, compile_over_nodes, is_over_nodes
 from kdsl.plan.scalar.searches import SEARCHES, compile_search
-from kdsl.plan.scalar.tables import is_tabled, tabled
 from kdsl.plan.values import NONE, EvalError, Optional, UInt, Value, kind_of
-from kdsl.plan.views import VIEW_FUNCTIONS, method_name, method_of
+from kdsl.plan.view_names import VIEW_FUNCTIONS, method_name, method_of
 
 
 class Compiler:
@@ -175,7 +174,7 @@ class Compiler:
                 inner[slot] = arg(frame)
             return body(inner)
 
-        return tabled(call, [arg for _, arg in args]) if is_tabled(fn, expr.args, self._fns) else call
+        return call
 
     def _bind(self, expr: Bind) -> Closure:
         """Compile `cel.bind`, whose value is computed when it is first needed, `optMap` and `optFlatMap`, and

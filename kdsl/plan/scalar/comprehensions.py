@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from kdsl.check.typed import Comprehension, Macro
-from kdsl.check.types import STRING, Type
+from kdsl.check.model.typed import Comprehension, Macro
+from kdsl.check.model.types import STRING, Type
 from kdsl.plan.scalar.frame import Closure, Compile, Frame
 from kdsl.plan.scalar.logic import truth
 from kdsl.plan.scalar.meter import paying, spend

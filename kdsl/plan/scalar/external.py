@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kdsl.base.quantity import Quantity
-from kdsl.check.model import ExternalFn
-from kdsl.check.types import Type
+from kdsl.check.model.rule_set import ExternalFn
+from kdsl.check.model.types import Type
 from kdsl.hooks.containment import ForeignError, contain, items_of, kind_name, origin_of
 from kdsl.hooks.faults import lines_of
 from kdsl.plan.nodelist import LISTS

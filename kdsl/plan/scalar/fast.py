@@ -8,8 +8,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from kdsl.check.typed import CallOf, Const, TypedExpr
-from kdsl.check.types import BOOL, BYTES, DURATION, INT, RESOURCES, STRING, TIMESTAMP, UINT
+from kdsl.check.model.typed import CallOf, Const, TypedExpr
+from kdsl.check.model.types import BOOL, BYTES, DURATION, INT, RESOURCES, STRING, TIMESTAMP, UINT
 from kdsl.plan.ir import Known
 from kdsl.plan.scalar.amounts import compile_on_amounts
 from kdsl.plan.scalar.frame import Closure, Compile, Frame

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from kdsl.check.typed import CallOf, Const, TypedExpr
-from kdsl.check.types import BOOL
+from kdsl.check.model.typed import CallOf, Const, TypedExpr
+from kdsl.check.model.types import BOOL
 from kdsl.plan.ir import operands
 from kdsl.plan.scalar.frame import Closure, Compile, Frame, failing
 from kdsl.plan.values import EvalError, Optional, Value, kind_of

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from kdsl.check.types import Type
-from kdsl.cluster.frozen_map import FrozenMap
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.check.model.types import Type
 from kdsl.plan.nodelist import NodeList, StringList
 from kdsl.plan.scalar.frame import Closure, Frame
 from kdsl.plan.values import BudgetError, EvalError, Optional, Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from kdsl.check.typed import Aggregate, Comprehension, Macro, TypedExpr
+from kdsl.check.model.typed import Aggregate, Comprehension, Macro, TypedExpr
 from kdsl.plan.nodelist import NodeList
 from kdsl.plan.scalar.frame import Closure, Compile, Frame
 from kdsl.plan.scalar.logic import truth

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from kdsl.check.model import CheckedFn, ExternalFn
-from kdsl.check.typed import TypedExpr
+from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.typed import TypedExpr
 from kdsl.plan.scalar.compiler import Compiler
 from kdsl.plan.scalar.frame import Closure
 

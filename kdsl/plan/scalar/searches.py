@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
-from kdsl.check.typed import CallOf, Const, TypedExpr
+from kdsl.check.model.typed import CallOf, Const, TypedExpr
 from kdsl.plan.patterns import (
     MAX_COMPILE,
     MAX_PROGRAM,

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from kdsl.check.model import CheckedFn, ExternalFn
-from kdsl.check.typed import CallFn, CallOf, Comprehension, Const, Macro, TypedExpr, Var
+from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.typed import CallFn, CallOf, Comprehension, Const, Macro, TypedExpr, Var
 from kdsl.plan.ir import free_slots, operands
 from kdsl.plan.scalar.frame import Closure, Compile, Frame
 from kdsl.plan.values import EvalError, Value

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Final
 
-from kdsl.check.model import (
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.check.model.rule_set import (
     CheckedForEach,
     CheckedLet,
     CheckedPredicate,
@@ -21,14 +22,13 @@ from kdsl.check.model import (
     CheckedStatement,
     CheckedTemplate,
 )
-from kdsl.check.typed import FieldOf, HasField, TypedExpr, Var
-from kdsl.check.walk import children
-from kdsl.cluster.catalog import CatalogWord
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.looks import LOOK_FIELDS
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
-from kdsl.plan.views import attribute_of
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import FieldOf, HasField, TypedExpr, Var
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.catalog import CatalogWord
+from kdsl.cluster.snapshot.looks import LOOK_FIELDS
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.plan.view_names import attribute_of
 
 _POD: Final = "pod."
 _USAGE: Final = "node.usage"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import groupby
 
-from kdsl.check.model import CheckedProfile
+from kdsl.check.model.rule_set import CheckedProfile
 from kdsl.hooks.table import HookTable
 from kdsl.plan.hookimpls import CompiledProfile
 from kdsl.plan.standing.likeness import Likenesses

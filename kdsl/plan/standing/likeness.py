@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 from itertools import count
 from typing import Final
 
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.standing.dependencies import Dependencies
 
 MAX_SIGHTS: Final = 8192

@@ -14,9 +14,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import LiveSnapshot, Rows, Snapshot
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows, Snapshot
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.table import MAX_NODE_SCORE
 from kdsl.lang.tree import ErrorAction, Normalization
@@ -25,7 +25,7 @@ from kdsl.plan.hookimpls import ScorePlugin
 from kdsl.plan.score import NO_SCORE_INT
 from kdsl.plan.standing.answers import Answers, Kinds, answers_of
 from kdsl.plan.standing.dependencies import Dependencies, reads_of, tells_by_look
-from kdsl.plan.standing.frames import with_frames, with_residuals
+from kdsl.plan.standing.frames import with_residuals
 from kdsl.plan.standing.likeness import Likenesses
 from kdsl.plan.standing.skips import Skips
 
@@ -102,7 +102,7 @@ class JoinedScores:
         self._signature = likenesses.signature(dependencies)
         self._parts = tuple(
             _Part(
-                with_frames(each, likenesses),
+                each,
                 each.weight or 1,
                 tells_by_look(each.rule),
                 "node.usage" in each.rule.reads,

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final, Protocol
 
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.standing.dependencies import Dependencies
 from kdsl.plan.standing.likeness import Likenesses
 from kdsl.plan.standing.met import Met
 from kdsl.plan.tallies.store import TallyStore
 from kdsl.plan.tallies.terms import TermKind
 from kdsl.plan.tallies.topology import PodTermCount, PodTerms, Topology
-from kdsl.plan.views import ClusterView
 
 MAX_KINDS: Final = 1024
 """The most kinds of pods that opinions are kept of; beyond that they are formed anew."""

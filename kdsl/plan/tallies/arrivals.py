@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from kdsl.cluster.changes import ChangedRows
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import LiveSnapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.changed_rows import ChangedRows
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot
 
 _SPARE: Final = 1024
 """So many arrivals are kept however few rows there are; else as many as there are rows."""

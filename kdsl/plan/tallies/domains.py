@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kdsl.cluster.snapshot import LiveSnapshot
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot
 from kdsl.plan.columns.facts import ABSENT, FactColumn, Facts
 
 NO_DOMAIN: Final = ABSENT

@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.pod_affinity import PodAffinityTerm
-from kdsl.cluster.spread import SpreadConstraint
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.spread import SpreadConstraint
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.tallies.pod_index import PodIndex
 from kdsl.plan.values import INT_MAX, INT_MIN, EvalError, Value
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
-from kdsl.cluster.label_selectors import LabelSelector
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.selectors import LabelRequirement, Operator
-from kdsl.cluster.snapshot import LiveSnapshot
+from kdsl.cluster.objects.label_selectors import LabelSelector
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.selectors import LabelRequirement, Operator
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot
 from kdsl.plan.tallies.arrivals import Arrival, Pods
 
 MAX_KEYS: Final = 64

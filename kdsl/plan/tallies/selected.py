@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import LiveSnapshot
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot
 from kdsl.plan.columns.facts import FactColumn
 from kdsl.plan.tallies.domains import NO_DOMAIN, domains_of
 from kdsl.plan.tallies.measures import Measure

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from threading import RLock
 from typing import Final
 
-from kdsl.cluster.label_selectors import LabelSelector
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import LiveSnapshot, Snapshot
+from kdsl.cluster.objects.label_selectors import LabelSelector
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Snapshot
 from kdsl.plan.tallies.arrivals import Arrival, Arrivals
 from kdsl.plan.tallies.kept import Handle, Kept, KeptT, Name
 from kdsl.plan.tallies.measures import Measure

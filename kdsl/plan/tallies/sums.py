@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.snapshot import Rows
+from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.columns.facts import FactColumn
 from kdsl.plan.tallies.domains import NO_DOMAIN
 

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.snapshot import LiveSnapshot, Rows, Snapshot
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows, Snapshot
 from kdsl.plan.tallies.arrivals import Arrival, Arrivals
 from kdsl.plan.tallies.domains import NO_DOMAIN, domains_of
 from kdsl.plan.tallies.kept import Kept

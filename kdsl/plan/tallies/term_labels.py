@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from kdsl.cluster.label_selectors import LabelSelector
-from kdsl.cluster.pod_affinity import PodAffinityTerm
-from kdsl.cluster.selectors import Operator
+from kdsl.cluster.objects.label_selectors import LabelSelector
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.selectors import Operator
 
 _Terms: TypeAlias = dict[PodAffinityTerm, None]
 

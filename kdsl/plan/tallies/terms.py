@@ -11,10 +11,10 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.pod_affinity import PodAffinityTerm
-from kdsl.cluster.snapshot import LiveSnapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot
 from kdsl.plan.columns.facts import FactColumn
 from kdsl.plan.tallies.arrivals import Arrival
 from kdsl.plan.tallies.domains import NO_DOMAIN, domains_of

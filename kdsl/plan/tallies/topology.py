@@ -10,10 +10,10 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.pod_affinity import PodAffinityTerm
-from kdsl.cluster.snapshot import Rows, Snapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.plan.tallies.kept import Handle, Name
 from kdsl.plan.tallies.measures import Measure, Meter, Question, total
 from kdsl.plan.tallies.store import TallyStore

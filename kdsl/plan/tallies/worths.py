@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.pod_affinity import PodAffinityTerm
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.plan.tallies.kept import Kept
 from kdsl.plan.tallies.sums import Amounts
 from kdsl.plan.tallies.terms import Move, TermIndex, placed_terms

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import pytest
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.predicate import PredicateProgram
 from kdsl.plan.scalar import Frame
 from kdsl.plan.score import ScoreProgram

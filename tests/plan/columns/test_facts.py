@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.frozen_map import FrozenMap
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.plan.columns.facts import ABSENT, Facts
 
 from tests.plan.lab import node

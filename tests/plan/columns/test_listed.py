@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.taints import Taint, Toleration
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.taints import Taint, Toleration
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.columns import listed
 from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.columns.facts import FactColumn

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdsl.check.views import load_views
+from kdsl.check.views.view import load_views
 from kdsl.plan.cost.profiles import Budget, over_budget, profile_costs, total_per_node
 from kdsl.report.diagnostics import render
 

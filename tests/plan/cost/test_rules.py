@@ -6,14 +6,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kdsl.app import check_rules, shipped_rules
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
-from kdsl.check.model import CheckedPredicate, CheckedScore, RuleSet
-from kdsl.check.views import load_views
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.taints import Taint, Toleration
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedScore, RuleSet
+from kdsl.check.views.view import load_views
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.taints import Taint, Toleration
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.plan.cost.measured import measure
 from kdsl.plan.cost.profiles import profile_costs
 from kdsl.plan.cost.rules import Cost, cost_of

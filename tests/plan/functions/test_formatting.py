@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kdsl.check.types import STRING
+from kdsl.check.model.types import STRING
 from kdsl.plan.functions.formatting import MAX_PRECISION, format_text
 from kdsl.plan.values import MAX_TEXT, EvalError
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import pytest
 from kdsl.base.resources import Resources
 from kdsl.base.span import Source
-from kdsl.check.codes import CheckCode
-from kdsl.check.environment import Environment
-from kdsl.check.infer import check_expression
+from kdsl.check.expressions.environment import Environment
+from kdsl.check.expressions.infer import check_expression
 from kdsl.check.library import LIBRARY
-from kdsl.check.types import INT, RESOURCES, list_of
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.codes import CheckCode
+from kdsl.check.model.types import INT, RESOURCES, list_of
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.lang.parser import parse_expression
 from kdsl.plan.functions.formats import FORMATS
 from kdsl.plan.values import EvalError, equals

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from kdsl.check.model import CheckedRequire
-from kdsl.check.typed import CallFn, CallOf, TypedExpr, Var
-from kdsl.check.walk import walk
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.check.model.rule_set import CheckedRequire
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import CallFn, CallOf, TypedExpr, Var
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.ir import free_slots
 from kdsl.plan.passes.inline import inline_calls, substitute
 from kdsl.plan.scope import Functions, RuleScope

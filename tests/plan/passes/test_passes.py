@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from kdsl.check.model import CheckedPredicate, CheckedRequire
-from kdsl.check.typed import CallOf, Var
-from kdsl.check.walk import walk
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedRequire
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import CallOf, Var
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.ir import Known
 from kdsl.plan.passes import LATE_PASSES, PASSES
 from kdsl.plan.passes.capture import capture

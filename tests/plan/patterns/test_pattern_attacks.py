@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.constants import MAX_PATTERNS, check_constants
 from kdsl.plan.patterns import (
     MAX_ALIVE,

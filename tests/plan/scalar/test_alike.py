@@ -7,21 +7,21 @@ from functools import partial
 from inspect import isfunction
 
 import pytest
-from kdsl.check.model import CheckedFn, CheckedRequire, ExternalFn
-from kdsl.check.signature import parse_type
-from kdsl.check.typed import Aggregate, CallFn
-from kdsl.check.views import load_views
-from kdsl.check.walk import walk
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.groups import PodGroup
-from kdsl.cluster.label_selectors import LabelSelector
-from kdsl.cluster.node import NodeFacts, NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.pod_affinity import PodAffinityTerm
-from kdsl.cluster.spread import SpreadConstraint
-from kdsl.cluster.taints import Taint
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.check.model.rule_set import CheckedFn, CheckedRequire, ExternalFn
+from kdsl.check.model.signature import parse_type
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import Aggregate, CallFn
+from kdsl.check.views.view import load_views
+from kdsl.cluster.objects.label_selectors import LabelSelector
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.spread import SpreadConstraint
+from kdsl.cluster.objects.taints import Taint
+from kdsl.cluster.snapshot.groups import PodGroup
 from kdsl.plan.scalar.alike import look_of
-from kdsl.plan.views import READ_OF_PODS, attribute_of
+from kdsl.plan.view_names import READ_OF_PODS, attribute_of
 
 from tests.cluster.build import pod_info
 from tests.plan.residual.left import checked_predicate

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.quantity import INT64_MAX, NANOS_PER_UNIT, Quantity
 from kdsl.base.resources import Resources
-from kdsl.check.typed import CallOf
-from kdsl.check.types import BOOL, DYN, INT, QUANTITY, RESOURCES, STRING, list_of, map_of
+from kdsl.check.model.typed import CallOf
+from kdsl.check.model.types import BOOL, DYN, INT, QUANTITY, RESOURCES, STRING, list_of, map_of
 from kdsl.plan.functions import IMPLEMENTATIONS
 from kdsl.plan.functions.dispatch import dispatcher
 from kdsl.plan.scalar.fast import compile_fast

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.quantity import parse_quantity
-from kdsl.check.model import ExternalFn
-from kdsl.check.signature import parse_type
-from kdsl.check.types import INT
+from kdsl.check.model.rule_set import ExternalFn
+from kdsl.check.model.signature import parse_type
+from kdsl.check.model.types import INT
 from kdsl.plan.scalar.external import call_external, compile_external, from_python, to_python
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.values import NONE, BoolKey, Duration, EvalError, Optional, Timestamp, UInt, equals

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.state import CycleState
 from kdsl.plan.scalar.meter import NODE_STEPS, POD_STEPS
 

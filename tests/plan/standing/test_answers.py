@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kdsl.base.resources import Resources
-from kdsl.cluster import looks
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Rows
-from kdsl.cluster.taints import Taint
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.taints import Taint
+from kdsl.cluster.snapshot import looks
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.standing.answers import ByLook, ByRow, Kinds
 from numpy.typing import NDArray
 

@@ -8,16 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
-from kdsl.cluster import looks
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.label_selectors import LabelSelector
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.pod_affinity import PodAffinityTerm
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.label_selectors import LabelSelector
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.snapshot import looks
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.hooks.state import CycleState
 from kdsl.plan.standing import skips as standing_skips
 from kdsl.plan.standing.predicates import JoinedPredicates

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from itertools import combinations
 
 import pytest
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.objects import Namespace, ObjectMeta
-from kdsl.cluster.storage_objects import StorageClass
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.api.objects import Namespace, ObjectMeta
+from kdsl.cluster.api.storage_objects import StorageClass
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.plan.standing.dependencies import Dependencies
 
 CHANGES: dict[str, Callable[[ClusterCache], None]] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.pod import PodInfo
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.standing import likeness
 from kdsl.plan.standing.dependencies import Dependencies
 from kdsl.plan.standing.likeness import Likenesses

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.state import CycleState
 from kdsl.plan.standing import met
 from kdsl.plan.standing.predicates import JoinedPredicates

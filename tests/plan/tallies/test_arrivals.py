@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.plan.tallies import arrivals
 from kdsl.plan.tallies.arrivals import Arrivals
 

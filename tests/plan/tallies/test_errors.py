@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.label_selectors import LabelSelector
-from kdsl.cluster.node import NodeFacts, NodeInfo
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.pod_affinity import PodAffinityTerm
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.label_selectors import LabelSelector
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.hooks.state import CycleState
 from kdsl.plan.hookimpls import PredicatePlugin
 

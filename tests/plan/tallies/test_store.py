@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeFacts
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.plan.scalar.meter import Meter
 from kdsl.plan.tallies import store
 from kdsl.plan.tallies.store import TallyStore
