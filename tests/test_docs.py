@@ -62,7 +62,7 @@ def slugs(page: str) -> set[str]:
 
 
 # These pages are not wrapped yet.
-UNWRAPPED = {"CHANGELOG.md", "metrics.md", "performance.md", "run.md", "sandbox.md", "writes.md"}
+UNWRAPPED = {"CHANGELOG.md", "performance.md"}
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*/*.md")]
 CODES = codes()
 CONFIG_KEYS = list(keys(configuration_schema()))

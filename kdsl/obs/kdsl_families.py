@@ -10,7 +10,7 @@ _COUNTER, _GAUGE, _HISTOGRAM, _ALPHA = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM,
 
 KDSL: Final = named(
     [
-        Family("kdsl_build_info", _GAUGE, _ALPHA, "1, with the version that runs.", ("version",)),
+        Family("kdsl_build_info", _GAUGE, _ALPHA, "1, with the running version.", ("version",)),
         Family("kdsl_decisions_total", _COUNTER, _ALPHA, "Decisions by outcome.", ("outcome", "profile")),
         Family("kdsl_rule_evaluations_total", _COUNTER, _ALPHA,
                "Nodes that a predicate evaluated.", ("profile", "rule")),
@@ -29,11 +29,11 @@ KDSL: Final = named(
         Family("kdsl_reload_last_success_timestamp_seconds", _GAUGE, _ALPHA,
                "Time of the last applied reload (Unix time)."),
         Family("kdsl_reload_is_refused", _GAUGE, _ALPHA,
-               "1 while the files differ from what runs because they cannot be used, else 0."),
+               "1 while the files have errors, so that older rules run, else 0."),
         Family("kdsl_watch_lag_seconds", _GAUGE, _ALPHA,
                "Time since the last data of the API server on the watch of a resource.", ("resource",)),
         Family("kdsl_watch_synced", _GAUGE, _ALPHA,
-               "1 where a resource was listed and is watched, else 0.", ("resource",)),
+               "1 if a resource was listed and is watched, else 0.", ("resource",)),
         Family("kdsl_watch_events_total", _COUNTER, _ALPHA, "Events of watches.", ("resource", "type")),
         Family("kdsl_watch_failures_total", _COUNTER, _ALPHA,
                "Lists and watches that failed, by reason.", ("reason", "resource")),
@@ -53,6 +53,6 @@ KDSL: Final = named(
         Family("kdsl_canary_decisions_total", _COUNTER, _ALPHA,
                "Decisions of each of two rule sets.", ("outcome", "side")),
         Family("kdsl_state_is_stale", _GAUGE, _ALPHA,
-               "1 where the scheduling thread did not answer this scrape: sizes are older."),
+               "1 if the scheduling thread did not answer this scrape: sizes are older."),
     ]
 )  # fmt: skip

@@ -85,7 +85,7 @@ CLIENT: Final = named(
         Family("rest_client_request_retries_total", _COUNTER, _ALPHA,
                "Repeated requests, by the status that caused it.", ("code", "host", "verb")),
         Family("leader_election_master_status", _GAUGE, _ALPHA,
-               "1 where this instance holds the lease, else 0.", ("name",)),
+               "1 if this instance holds the lease, else 0.", ("name",)),
         Family("leader_election_slowpath_total", _COUNTER, _ALPHA,
                "Renewals of the lease that read it first.", ("name",)),
     ]
@@ -101,11 +101,11 @@ SLIS: Final = named(
 )  # fmt: skip
 
 _NO_EXEC: Final = "the library that reads credentials reports nothing about exec plugins"
-_NO_TRANSPORT: Final = "there is one connection pool a process, and no cache of transports"
+_NO_TRANSPORT: Final = "a process has one connection pool, and no cache of transports"
 _NO_BATCH: Final = (
-    "decisions are shared by the look of a pod inside the rules: there is no batch of node hints"
+    "rules share answers among pods of one signature: there is no batch of node hints"
 )
-_NO_WORKQUEUE: Final = "no controller runs here: certificates and client CAs are reread without a work queue"
+_NO_WORKQUEUE: Final = "kdsl has no controllers: certificates and client CAs are reread without a work queue"
 
 LEFT_OUT: Final = {
     "rest_client_exec_plugin_certificate_rotation_age": _NO_EXEC,
@@ -118,7 +118,7 @@ LEFT_OUT: Final = {
     "scheduler_get_node_hint_duration_seconds": _NO_BATCH,
     "scheduler_store_schedule_results_duration_seconds": _NO_BATCH,
     "scheduler_queueing_hint_execution_duration_seconds":
-        "what wakes pods is found from what their rules read, for all of a kind at once: no hint is run",
+        "the reads of rules decide which events wake pods, for all pods of a kind at once: no hint runs",
     **dict.fromkeys(
         (
             "workqueue_adds_total", "workqueue_depth", "workqueue_longest_running_processor_seconds",
