@@ -195,8 +195,8 @@ def _print_plan(
     if not cluster:
         emit(costs_text(rules, views, views.most, "as declared"))
         return
+    from kdsl.analysis.cost.measured import measure
     from kdsl.cli.inputs import read_workload, settle
-    from kdsl.plan.cost.measured import measure
 
     workload, broken = read_workload(cluster, (), "kubernetes")
     snapshot = workload.cluster().snapshot()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kdsl.cluster.objects.node import NodeFacts
     from kdsl.cluster.read.reader import ReadResult
     from kdsl.cluster.snapshot.snapshot import Snapshot
-    from kdsl.plan.values import Value
+    from kdsl.eval.values import Value
 
 _SCOPE = "predicate"
 _NEEDS = {"pod": "pod", "node": "node", "cluster": "cluster", "topology": "cluster"}
@@ -73,9 +73,9 @@ def command(
     from kdsl.check.expressions.infer import check_expression
     from kdsl.check.names.externals import signatures_of
     from kdsl.check.views.view import load_views
+    from kdsl.eval.values import EvalError
     from kdsl.lang.parser import parse_expression
-    from kdsl.plan.expression import compile_expression
-    from kdsl.plan.values import EvalError
+    from kdsl.plan.compile.expression import compile_expression
     from kdsl.report.values import ValuePrinter
 
     externals = _externals(config)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kdsl.check.model.types import Type
-from kdsl.plan.values import Value
+from kdsl.eval.values import Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from kdsl.check.model.rule_set import CheckedFn
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import CallFn, CallOf, Comprehension, HasField, KeyOf, Macro, TypedExpr, Var
 from kdsl.check.model.types import BOOL, QUANTITY, STRING
+from kdsl.eval.scalar import Closure, Frame
+from kdsl.eval.scalar.comprehensions import each_of
+from kdsl.eval.values import EvalError, Value
 from kdsl.explain.atoms import Atom, Handle, Shown
 from kdsl.explain.places import Place, Places
-from kdsl.plan.scalar import Closure, Frame
-from kdsl.plan.scalar.comprehensions import each_of
-from kdsl.plan.scope import Functions, RuleScope
-from kdsl.plan.values import EvalError, Value
+from kdsl.plan.compile.scope import Functions, RuleScope
 
 Why = Callable[[Frame], tuple[Atom, ...]]
 """Explains the value that a condition has in a frame."""

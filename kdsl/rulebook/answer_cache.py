@@ -41,7 +41,7 @@ _VERDICTS: Final = RecordCodec(
         "kdsl.lang.codes",
         "kdsl.check.model.codes",
         "kdsl.hooks.codes",
-        "kdsl.plan.cost.codes",
+        "kdsl.analysis.cost.codes",
     )
 )
 _CHECKED: Final = RecordCodec(

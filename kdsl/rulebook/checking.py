@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from kdsl.analysis.constants import check_constants
+from kdsl.analysis.overlap import check_overlaps
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.disk_cache import DiskCache
 from kdsl.check.checker import check_program
@@ -18,9 +20,7 @@ from kdsl.hooks.codes import PluginCode
 from kdsl.hooks.extensions import bring
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
 from kdsl.lang.loader import Program, load_sources
-from kdsl.plan.constants import check_constants
-from kdsl.plan.overlap import check_overlaps
-from kdsl.plan.queue import check_backoffs
+from kdsl.plan.rules.queue import check_backoffs
 from kdsl.rulebook.answer_cache import Verdict, kept_answer
 from kdsl.rulebook.imports import with_imports
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, RuleTexts, read_texts

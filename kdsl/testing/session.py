@@ -29,13 +29,13 @@ from kdsl.cycle.search import SearchSettings, search
 from kdsl.cycle.selection import select
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.cycle.workers import Workers
+from kdsl.eval.scalar.meter import DEFAULT_STEPS
+from kdsl.eval.scalar.probe import Probe
 from kdsl.explain.cards import CardExplainer
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.faults import Fault, merged
 from kdsl.hooks.status import Status
-from kdsl.plan.scalar.meter import DEFAULT_STEPS
-from kdsl.plan.scalar.probe import Probe
 from kdsl.testing.recorded import Recorded
 
 _ALL_NODES = 100
