@@ -102,9 +102,7 @@ SLIS: Final = named(
 
 _NO_EXEC: Final = "the library that reads credentials reports nothing about exec plugins"
 _NO_TRANSPORT: Final = "a process has one connection pool, and no cache of transports"
-_NO_BATCH: Final = (
-    "rules share answers among pods of one signature: there is no batch of node hints"
-)
+_NO_BATCH: Final = "rules share answers among pods of one signature: there is no batch of node hints"
 _NO_WORKQUEUE: Final = "kdsl has no controllers: certificates and client CAs are reread without a work queue"
 
 LEFT_OUT: Final = {
