@@ -1,9 +1,8 @@
 """The Filter phase: visits candidates in order until enough feasible ones are found.
 
-The outcome is that of one worker going from node to node: the search ends at the first feasible node beyond
-the number wanted, which itself counts as not visited. Nodes are judged in runs, perhaps several at once;
-whatever a run says about nodes beyond the end is dropped, so parallelism and the size of the runs change
-nothing but time.
+The result is that of one worker going from node to node: the search ends at the first feasible node beyond
+the number wanted, which itself counts as not visited. Nodes are judged in runs, perhaps several at once.
+Answers for nodes beyond the end are dropped, so parallelism and the size of the runs change only the time.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import StatusColumn
 
-_SMALLEST_RUN = 64  # below this a call costs more than its columns
-_SPARE = 16  # one node in so many is judged on suspicion, lest a further run be needed
-_FARTHEST = 4  # no run has more than so many times the nodes of all before it
+_SMALLEST_RUN = 64  # a call for fewer nodes costs more than its columns
+_SPARE = 4  # a run is longer by a quarter than its estimate: a further run costs more than these nodes
+_REST = 2  # a run that needs half of the nodes left takes them all
 
 
 def find_feasible(
@@ -32,15 +31,15 @@ def find_feasible(
     wanted: int,
     workers: Workers,
     run_length: int | None = None,
-    expected: int = 0,
 ) -> Verdicts:
     """Judge `rows`, given in visiting order, until `wanted` feasible nodes are found and one more is met.
 
-    `run_length` fixes how many nodes are judged at once; by default the first run holds just the nodes that
-    are needed if all pass. One worker takes those that are `expected` to be visited, if they are more.
+    `run_length` fixes how many nodes are judged at once. By default the first run holds the nodes that are
+    needed if all pass, and a quarter more; the next one follows from the share that passed.
     """
     search, count = _Search(wanted), len(rows)
-    length = run_length or max((wanted + workers.parallelism) // workers.parallelism, _SMALLEST_RUN)
+    first = (wanted + wanted // _SPARE + workers.parallelism) // workers.parallelism
+    length = run_length or max(first, _SMALLEST_RUN)
     if workers.parallelism > 1:
         runs = (rows.cut(begin, begin + length) for begin in range(0, count, length))
         with closing(workers.map(lambda run: (run, judge.judge(run)), runs)) as judged:
@@ -49,30 +48,28 @@ def find_feasible(
                     break
         return search.verdicts()
     begin = 0
-    if run_length is None and expected > wanted:
-        length = min(expected + expected // _SPARE, _FARTHEST * length)
     while begin < count:
         run = rows.cut(begin, begin + length)
         if search.add(run, judge.judge(run)):
             break
         begin += length
         if run_length is None:
-            # One worker knows how many nodes passed so far.
-            length = search.next_run(begin)
+            # A single worker has the number of nodes that passed so far.
+            length = search.next_run(begin, count - begin)
     return search.verdicts()
 
 
 class _Search(Struct, eq=False):
-    """Merges runs in visiting order and knows where the search ends."""
+    """Merges runs in visiting order and determines where the search ends."""
 
     wanted: int
     found: int = 0
     error: PluginError | None = None
     runs: list[tuple[NDArray[np.int32], StatusColumn, NDArray[np.int32]]] = []
-    """The nodes of each run up to the end, what they are answered, and those that are feasible."""
+    """The nodes of each run up to the end, their statuses, and the feasible ones."""
 
     def add(self, run: NDArray[np.int32], judged: Judged) -> bool:
-        """Take the next run; tell whether the search is over."""
+        """Add the next run; return whether the search is over."""
         column, passed = judged.column, judged.passed
         room = self.wanted - self.found
         found = len(column.ids) if passed is None else len(passed)
@@ -86,10 +83,11 @@ class _Search(Struct, eq=False):
         self.runs.append((rows, column, rows if passed is None else run[passed[:found]]))
         return is_over
 
-    def next_run(self, visited: int) -> int:
-        """Return how many more nodes are needed if as many pass as did of those `visited`, and some spare."""
+    def next_run(self, visited: int, left: int) -> int:
+        """Return how many of the nodes `left` to judge next, by the share that passed of those `visited`."""
         needed = (self.wanted + 1 - self.found) * visited // max(1, self.found)
-        return max(_SMALLEST_RUN, min(needed + needed // _SPARE, _FARTHEST * visited))
+        needed = max(_SMALLEST_RUN, needed + needed // _SPARE)
+        return left if needed * _REST > left else needed
 
     def verdicts(self) -> Verdicts:
         if not self.runs:

@@ -1,4 +1,4 @@
-"""Looks after the handshakes with device plugins, beside the scheduling thread."""
+"""Keeps the handshakes with device plugins alive, beside the scheduling thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class HandshakeKeeper:
-    """Writes the handshakes that are due, every 15 seconds while we lead."""
+    """Writes the handshakes that are due, every 15 seconds while this instance leads."""
 
     def __init__(
         self,
@@ -33,26 +33,26 @@ class HandshakeKeeper:
     ) -> None:
         self._known, self._nodes, self._clock = known, nodes, clock
         self._leads, self._sleep = leads, sleep
-        self._stock: Inventories | None = None
+        self._inventories: Inventories | None = None
         self.problems = 0
-        """How many handshakes could not be written."""
+        """The number of handshakes that could not be written."""
 
     def use(self, inventories: Inventories | None) -> None:
         """Look after the cards that the devices of these rules find, from the next round on; None: of none.
 
         The inventories must be nobody else's: it is used on another thread.
         """
-        self._stock = inventories
+        self._inventories = inventories
 
     async def run(self) -> None:
-        """Look after handshakes until cancelled. It belongs to the thread of the event loop."""
+        """Write handshakes until cancelled. For the thread of the event loop."""
         while True:
             await self._sleep(PERIOD / _SECOND)
             await self.round()
 
     async def round(self) -> None:
-        """Write once what is due."""
-        inventories = self._stock
+        """Write the handshakes that are due, once."""
+        inventories = self._inventories
         if inventories is None or not self._leads():
             return
         handshakes = Handshakes(inventories, self._nodes, self._clock)

@@ -8,8 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Source
-from kdsl.check.types import INT, STRING, Type, list_of
-from kdsl.check.views import load_views
+from kdsl.check.model.types import INT, STRING, Type, list_of
+from kdsl.check.views.view import load_views
 from kdsl.hooks.manifest import NO_MANIFEST, Manifest, manifest_schema, parse_manifest
 
 HEAD = "apiVersion: kdsl.dev/v1alpha1\nkind: PluginManifest\n"
@@ -64,7 +64,7 @@ DECLARED = "pure: true, reads: "
         (FUNCTION.replace("ATTRIBUTES", DECLARED + "[undeclared]"), "`functions.f.reads[0]`: nothing is called `undeclared` that could be read"),
         (
             FUNCTION.replace("[string]", "[Node]").replace("ATTRIBUTES", DECLARED + "[pod.labels]"),
-            "`functions.f.reads`: it takes a `Node` and says nothing about what it reads of it",
+            "`functions.f.reads`: it takes a `Node` but declares no reads of it",
         ),
         (FIELD.replace("rack", "labels"), "`fields.Node.labels`: `Node` has a `labels` already"),
         (FIELD.replace("ATTRIBUTES", DECLARED + "[pod.labels]"), "`fields.Node.rack.reads`: a field of `Node` cannot read `pod.labels`"),

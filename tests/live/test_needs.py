@@ -10,8 +10,8 @@ import pytest
 from kdsl.app import Settings, check_rules, hook_tables, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.base.events import EVERYTHING
-from kdsl.check.model import RuleSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.status import Status
@@ -106,7 +106,7 @@ def test_a_plugin_that_says_nothing_may_read_anything_that_kube_scheduler_may(sh
     found = needs(shipped, (replace(table, wakes=wakes),))
     assert {need.resource.name for need in found} == RESOURCES.keys() - {"resourcequotas"}
     capacities = next(need for need in found if need.resource.name == "csistoragecapacities")
-    assert "plugin `VolumeBinding`, which does not say what it reads" in capacities.reasons
+    assert "plugin `VolumeBinding`, which does not declare its reads" in capacities.reasons
 
 
 def test_paths_of_resources() -> None:

@@ -9,18 +9,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.scalar import Frame
+from kdsl.eval.values import Value
 from kdsl.plan.columns.column import Array, ColumnValue, Mask, OutOfSteps, rows_of, take
-from kdsl.plan.columns.facts import Facts
 from kdsl.plan.columns.traced import Place, cells_of
-from kdsl.plan.scalar import Frame
-from kdsl.plan.values import Value
+from kdsl.plan.facts import Facts
 
 MIN_ROWS: Final = 12
 """For fewer nodes the scalar back end is faster than making columns."""
-MIN_TAPED: Final = 3
-"""For fewer nodes it is faster than playing a tape."""
 
 
 @dataclass(slots=True)
@@ -76,10 +74,10 @@ class Batch:
 
 
 def is_worth_columns(nodes: NodeSet, has_tape: bool = False) -> bool:
-    """Tell whether nodes are many enough, fewer with a tape. What-ifs are about single nodes, and their facts
-    are not kept.
+    """Return whether nodes are many enough for columns: with a tape any number is. What-ifs are about single
+    nodes, and their facts are not kept.
     """
-    return len(nodes) >= (MIN_TAPED if has_tape else MIN_ROWS) and not nodes.snapshot.is_overlay
+    return (has_tape or len(nodes) >= MIN_ROWS) and not nodes.snapshot.is_overlay
 
 
 def batch_of(nodes: NodeSet, frame: Frame) -> Batch:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
-from kdsl.check.typed import CallOf
+from kdsl.check.model.typed import CallOf
+from kdsl.eval.functions import IMPLEMENTATIONS
+from kdsl.eval.scalar.meter import has_weight
+from kdsl.eval.values import EvalError
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Column, ColumnValue, Same
 from kdsl.plan.columns.distinct import apply_distinct
@@ -13,9 +16,6 @@ from kdsl.plan.columns.items import equal_codes
 from kdsl.plan.columns.kernels import Kernel, equality
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.weights import weighed, weight_of
-from kdsl.plan.functions import IMPLEMENTATIONS
-from kdsl.plan.scalar.meter import has_weight
-from kdsl.plan.values import EvalError
 
 
 def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | None) -> Operand:
@@ -25,20 +25,26 @@ def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | No
 
     def call(batch: Batch) -> ColumnValue:
         values = [arg(batch) for arg in args]
-        same = [value.value for value in values if isinstance(value, Same)]
-        if len(same) == len(values):
-            try:
-                result = scalar(*same)
-            except EvalError:
-                raise AllBad from None
-            if weighs:
-                batch.spend(weighed([*same, result]))
-            return Same(result)
+        for value in values:
+            if value.__class__ is not Same:
+                break
+        else:
+            return of_shared(batch, cast("list[Same]", values))
         if kernel is None:
             return apply_distinct(scalar, values, type_, batch, weighs)
         if weighs:
             batch.spend(sum(map(weight_of, values)))
         return kernel(len(batch), values)
+
+    def of_shared(batch: Batch, values: list[Same]) -> Same:
+        same = [value.value for value in values]
+        try:
+            result = scalar(*same)
+        except EvalError:
+            raise AllBad from None
+        if weighs:
+            batch.spend(weighed([*same, result]))
+        return Same(result)
 
     return call
 

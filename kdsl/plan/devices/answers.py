@@ -14,11 +14,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.devices.sharing import DEVICES
+from kdsl.check.model.sharing import DEVICES
 from kdsl.cluster.devices.cards import Card, Shape
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.snapshot import LiveSnapshot, Rows, Snapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows, Snapshot
+from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.plan.devices.card_tests import CardMemo
@@ -27,8 +28,7 @@ from kdsl.plan.devices.identity import IdentityAnswers
 from kdsl.plan.devices.inventories import Inventories, Inventory, device_node
 from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
 from kdsl.plan.devices.requests import Demand
-from kdsl.plan.standing.answers import ByRow, Kinds
-from kdsl.plan.values import EvalError
+from kdsl.plan.memo.answers import ByRow, Kinds
 
 UNREGISTERED: Final = "node unregistered"
 """HAMi's reason for a node without cards."""

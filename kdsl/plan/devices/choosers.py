@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Final
 
+from kdsl.eval.values import EvalError
 from kdsl.plan.devices.choice import Choice, Chooser, Chosen, Refusal, too_few
 from kdsl.plan.devices.intervals import intervals
-from kdsl.plan.values import EvalError
 
 
 def first(choice: Choice) -> Chosen | Refusal:

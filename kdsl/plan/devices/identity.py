@@ -12,17 +12,17 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from kdsl.check.devices.model import CheckedDevice, CheckedTest, FitStep
-from kdsl.check.model import CheckedLet
-from kdsl.check.typed import CallFn, CallOf, FieldOf, HasField, ListOf, MapOf, Typed, Var
-from kdsl.check.types import BindingTime, Type
+from kdsl.check.model.devices import CheckedDevice, CheckedTest, FitStep
+from kdsl.check.model.rule_set import CheckedLet
+from kdsl.check.model.typed import CallFn, CallOf, FieldOf, HasField, ListOf, MapOf, Typed, Var
+from kdsl.check.model.types import BindingTime, Type
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
+from kdsl.eval.values import EvalError
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.reads import parts
 from kdsl.plan.devices.section import Section
-from kdsl.plan.scope import Functions
-from kdsl.plan.values import EvalError
 
 IdentityAnswer = tuple[bool | str, ...]
 """The answers of the identity tests about a card; a text is an error."""

@@ -15,13 +15,13 @@ from kdsl.cluster.devices.codec import shown
 from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.cluster.devices.quota import Quota
 from kdsl.cluster.devices.usage import with_holdings
-from kdsl.cluster.node import NodeFacts, NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.values import EvalError
 from kdsl.plan.devices.placing import NodeCards
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.records import Records
-from kdsl.plan.values import EvalError
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.check.devices.model import CheckedDevice
-from kdsl.check.typed import TypedExpr
+from kdsl.check.model.devices import CheckedDevice
+from kdsl.check.model.typed import TypedExpr
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import QuotaNames
+from kdsl.eval.scalar import Frame
+from kdsl.eval.values import EvalError, Timestamp
+from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.verdicts import error_text
 from kdsl.plan.devices.admission import AdmitProgram
 from kdsl.plan.devices.card_tests import SortKeys
 from kdsl.plan.devices.fitting import FitProgram
@@ -24,10 +28,6 @@ from kdsl.plan.devices.locks import NodeLock
 from kdsl.plan.devices.reads import keys_read
 from kdsl.plan.devices.requests import Allocation, Request, RequestProgram, Requests
 from kdsl.plan.devices.section import FieldsProgram, Section
-from kdsl.plan.scalar import Frame
-from kdsl.plan.scope import Functions
-from kdsl.plan.values import EvalError, Timestamp
-from kdsl.plan.verdicts import error_text
 
 
 class DeviceProgram:

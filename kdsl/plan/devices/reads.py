@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Final
 
-from kdsl.check.devices.model import CheckedDevice
-from kdsl.check.model import CheckedLet
-from kdsl.check.typed import CallOf, Const, FieldOf, HasField, KeyOf, Typed, TypedExpr, Var
-from kdsl.check.walk import children
+from kdsl.check.model.devices import CheckedDevice
+from kdsl.check.model.rule_set import CheckedLet
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import CallOf, Const, FieldOf, HasField, KeyOf, Typed, TypedExpr, Var
 
 _POD: Final = "DevicePod"
 _ATTRIBUTES: Final = {

@@ -15,8 +15,8 @@ from kdsl.cluster.devices.cards import Grant
 from kdsl.cluster.devices.codec import held
 from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.usage import Holding
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
 
 MOST: Final = 1_000
 """The largest number of pods with unreadable records that are kept; every decision about cards visits them.

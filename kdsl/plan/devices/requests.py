@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
-from kdsl.check.devices.model import CheckedDevice
+from kdsl.check.model.devices import CheckedDevice
 from kdsl.cluster.devices.cards import Grant
 from kdsl.cluster.devices.codec import encode
 from kdsl.cluster.devices.pods import DeviceContainer, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import Quota
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.section import FieldsProgram
-from kdsl.plan.scope import Functions
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from kdsl.check.devices.forms import CHOOSERS as FORMS
 from kdsl.cluster.devices.cards import Card
+from kdsl.eval.values import EvalError
 from kdsl.plan.devices.choice import Candidate, Choice, Refusal
 from kdsl.plan.devices.choosers import CHOOSERS, GREEDY, listed
-from kdsl.plan.values import EvalError
 
 
 def choose(

@@ -12,10 +12,10 @@ from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.lang.loader import load_sources
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.placing import NodeCards, Placed, place
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.requests import Request
-from kdsl.plan.scope import Functions
 
 VENDORS = Path(__file__).parents[3] / "rules" / "devices"
 SPREAD = Policy()
