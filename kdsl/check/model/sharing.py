@@ -14,6 +14,10 @@ from kdsl.check.model.typed import CallOf, Const, TypedExpr, Var
 DEVICES: Final = "Devices"
 """What `set` and verdicts call the devices of a profile."""
 
+ASKED: Final = "askedNodes"
+CHOSEN: Final = "chosen"
+"""The setting that says which nodes are asked for cards, and its value for the chosen node alone."""
+
 Setting = str | int
 SETTINGS: Final[Mapping[str, Setting]] = {
     "nodePolicy": "binpack",
@@ -22,7 +26,11 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "coreWeight": 1,
     "memoryWeight": 1,
     "weight": 1,
+    ASKED: "all",
 }
+WORDS: Final[Mapping[str, tuple[str, ...]]] = {ASKED: ("all", CHOSEN)}
+"""The values that a setting may have, where not any will do."""
+
 """What `set Devices.x = v` may set, with the defaults: HAMi's, and the weight of the score of nodes."""
 
 

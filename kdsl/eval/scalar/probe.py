@@ -7,6 +7,7 @@ from typing import Protocol
 
 from kdsl.check.model.rule_set import CheckedFn, ExternalFn
 from kdsl.check.model.typed import TypedExpr
+from kdsl.eval.scalar.access import CardsOf
 from kdsl.eval.scalar.compiler import Compiler
 from kdsl.eval.scalar.frame import Closure
 
@@ -26,9 +27,13 @@ class ProbedCompiler(Compiler):
     """A compiler that shows a probe what it compiles; bodies of functions are compiled unseen."""
 
     def __init__(
-        self, fns: Mapping[str, CheckedFn | ExternalFn], bodies: dict[str, Closure], probe: Probe
+        self,
+        fns: Mapping[str, CheckedFn | ExternalFn],
+        bodies: dict[str, Closure],
+        probe: Probe,
+        cards_of: CardsOf | None = None,
     ) -> None:
-        super().__init__(fns, bodies)
+        super().__init__(fns, bodies, cards_of=cards_of)
         self._probe = probe
 
     def compile(self, expr: TypedExpr) -> Closure:

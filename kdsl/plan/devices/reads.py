@@ -19,6 +19,7 @@ _ATTRIBUTES: Final = {
     "labels": "labels",
     "annotations": "annotations",
     "runtimeClass": "runtime_class",
+    "requests": "requests",
 }
 """Fields of the view that `DevicePod` has under these names; containers always count."""
 _ONCE: Final = ("admit", "request", "annotations", "inventory", "quota", "lock", "handshake")

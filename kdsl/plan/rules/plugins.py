@@ -25,6 +25,7 @@ from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Backoff, Narrowed, QueuedPod, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.plan.card_table import CardsOf, no_cards
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.columns.nodes import lower_macro
@@ -336,13 +337,15 @@ def compile_profile(
     probe: Probe | None = None,
     steps: Steps = DEFAULT_STEPS,
     rewrite_after: int = REWRITE_AFTER,
+    cards_of: CardsOf = no_cards,
 ) -> CompiledProfile:
     """Compile every rule of a profile of `rules`; a `probe` watches them at work, `steps` bound it. For
-    kinds of pods that are met more than `rewrite_after` times they are rewritten.
+    kinds of pods that are met more than `rewrite_after` times they are rewritten. `cards_of` reads the cards of a
+    node as the devices of the profile see them.
 
     Nothing is shared between profiles, not even the memo of a rule that both use: its parameters may differ.
     """
-    functions = Functions.of(rules.fns, probe, steps, lower_macro, rewrite_after)
+    functions = Functions.of(rules.fns, probe, steps, lower_macro, rewrite_after, cards_of)
     place, preemption = profile.qualified, profile.preemption
     return CompiledProfile(
         profile.name,
