@@ -75,22 +75,26 @@ class Fragmentation:
     """`fragmentation` for many nodes at once, for one list of typical pods."""
 
     def __init__(self, typical: Sequence[TypicalPod]) -> None:
-        self.typical = tuple(typical)
-        shares = sorted({pod.share for pod in self.typical if pod.wants_cards})
-        place = {share: number for number, share in enumerate(shares)}
+        self._typical = tuple(typical)
+        wanting = [pod for pod in self._typical if pod.wants_cards]
+        self._wanting = wanting
+        shares = sorted({pod.share for pod in wanting})
         self._shares = np.array(shares, np.int64)
-        self._weights = np.array([[pod.weight] for pod in self.typical], np.float64)
-        self._cpu = np.array([[pod.cpu] for pod in self.typical], np.int64)
-        self._cards = np.array([[pod.cards] for pod in self.typical], np.int64)
-        self._wants = np.array([[pod.wants_cards] for pod in self.typical], np.bool_)
-        self._place = np.array([place.get(pod.share, 0) for pod in self.typical], np.intp)
+        self._place = np.array([shares.index(pod.share) for pod in wanting], np.intp)
+        self._weights = _column([pod.weight for pod in wanting], np.float64)
+        self._cpu = _column([pod.cpu for pod in wanting], np.int64)
+        self._cards = _column([pod.cards for pod in wanting], np.int64)
+        others = [pod for pod in self._typical if not pod.wants_cards]
+        self._other_weights = _column([pod.weight for pod in others], np.float64)
+        self._other_cpu = _column([pod.cpu for pod in others], np.int64)
         self._accepts: dict[str, NDArray[np.bool_]] = {}
+        self._is_picky = any(pod.models for pod in wanting)
 
-    def accepts(self, model: str) -> NDArray[np.bool_]:
-        """Return which typical pods a model is good for."""
+    def _accepting(self, model: str) -> NDArray[np.bool_]:
+        """Return which of the pods that want cards accept a model."""
         known = self._accepts.get(model)
         if known is None:
-            known = np.array([not pod.models or model in pod.models for pod in self.typical], np.bool_)
+            known = np.array([not pod.models or model in pod.models for pod in self._wanting], np.bool_)
             self._accepts[model] = known
         return known
 
@@ -101,30 +105,44 @@ class Fragmentation:
         and `codes` the place of its model in `models`.
         """
         rows = len(cpu)
+        if rows == 1:
+            # numpy adds a single column in pairs, see `_added`.
+            model = models[int(codes[0])]
+            return np.array([fragmentation(self._typical, int(cpu[0]), free[0].tolist(), model)])
         total = free.sum(axis=1)
-        if not self.typical:
-            return np.zeros(rows)
-        if len(self._shares):
+        sums = [np.zeros(rows)] * _REASONS
+        if len(self._other_cpu):
+            terms = self._other_weights * total
+            has_cpu = cpu >= self._other_cpu
+            sums[_NO_CARDS], sums[_NO_CARDS_NOR_CPU] = _added(terms, has_cpu), _added(terms, ~has_cpu)
+        if self._wanting:
             is_large = free >= self._shares[:, None, None]
-            large = is_large.sum(axis=2)[self._place]
-            lost = (total - np.where(is_large, free, 0).sum(axis=2))[self._place]
-        else:
-            large = lost = np.zeros((len(self.typical), rows), np.int64)
-        has_cpu = cpu >= self._cpu
-        has_cards = large >= self._cards
-        accepted = np.array([self.accepts(model) for model in models], np.bool_).T.take(codes, axis=1)
-        is_placed = has_cpu & has_cards
-        reason = np.where(
-            accepted,
-            np.where(has_cards, _CPU, np.where(has_cpu, _CARDS, _BOTH)),
-            _MODEL,
-        )
-        reason = np.where(is_placed & accepted, _CARDS, reason)
-        reason = np.where(self._wants, reason, np.where(has_cpu, _NO_CARDS, _NO_CARDS_NOR_CPU))
-        amount = np.where(is_placed & accepted & self._wants, lost, total)
-        terms = self._weights * amount
-        result = np.zeros(rows)
-        for each in range(_REASONS):
-            # INVARIANT: one term after the other, as `fragmentation` adds them; numpy's own sum adds in pairs.
-            result += np.add.accumulate(np.where(reason == each, terms, 0.0), axis=0)[-1]
-        return result
+            has_cards = is_large.sum(axis=2).take(self._place, axis=0) >= self._cards
+            small = (total - (free * is_large).sum(axis=2)).take(self._place, axis=0)
+            has_cpu = cpu >= self._cpu
+            terms = self._weights * total
+            partial = np.where(has_cards, self._weights * small, terms)
+            if self._is_picky:
+                accepted = np.array(list(map(self._accepting, models)), np.bool_).T.take(codes, axis=1)
+                sums[_MODEL] = _added(terms, ~accepted)
+                terms, partial = terms * accepted, partial * accepted
+            sums[_BOTH] = _added(terms, ~(has_cpu | has_cards))
+            sums[_CARDS] = _added(partial, has_cpu)
+            sums[_CPU] = _added(terms, has_cards & ~has_cpu)
+        first, *others = sums
+        for each in others:
+            first = first + each
+        return first
+
+
+def _column(values: Sequence[float], dtype: Any) -> NDArray[Any]:
+    return np.array(values, dtype)[:, None]
+
+
+def _added(terms: NDArray[np.float64], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Add up the chosen terms of each column.
+
+    INVARIANT: one after the other, as `fragmentation` adds them. Along the outer axis numpy does so too.
+    """
+    found: NDArray[np.float64] = np.add.reduce(terms * chosen, axis=0)
+    return found

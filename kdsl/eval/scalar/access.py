@@ -12,9 +12,9 @@ from kdsl.eval.values import EvalError, Optional, Value, kind_of, to_map
 from kdsl.eval.views import attribute_of, wrapper_of
 
 CARDS = "cards"
-NODE = "Node"
-NODES = (NODE, "AnyNode")
-"""The field of nodes that depends on the profile, and the views that have it."""
+DEVICE = "Device"
+NODES = ("Node", "AnyNode")
+"""The field of nodes that depends on the profile, the view of its items, and the views that have it."""
 
 CardsOf = Callable[[Value], Value]
 """Returns the cards of a node as the devices of a profile see them."""

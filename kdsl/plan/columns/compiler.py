@@ -35,7 +35,7 @@ from kdsl.check.model.types import BOOL, QUANTITY, STRING, UINT, Type, optional_
 from kdsl.eval.functions import IMPLEMENTATIONS
 from kdsl.eval.ir import EAGER, free_slots, operands
 from kdsl.eval.scalar import UNSET, Closure
-from kdsl.eval.scalar.access import CARDS, NODE
+from kdsl.eval.scalar.access import CARDS, DEVICE
 from kdsl.eval.scalar.meter import may_be_large
 from kdsl.eval.scalar.selecting import selector_of
 from kdsl.eval.values import EvalError, UInt
@@ -289,8 +289,12 @@ class Lowering:
         """Tell whether an expression is a list of numbers, or the cards of the node, and a call takes it."""
         if call is not None and call.overload not in NUMBERS:
             return False
-        is_cards = isinstance(arg, FieldOf) and arg.field == CARDS and arg.operand.type.name == NODE
-        return is_cards or (arg.type.name == "list" and arg.type.args[0] in DTYPES)
+        if arg.type.name != "list":
+            return False
+        if arg.type.args[0].name == DEVICE:
+            is_given = isinstance(arg, Var) and arg.slot in self._captured
+            return is_given or (isinstance(arg, FieldOf) and arg.field == CARDS)
+        return arg.type.args[0] in DTYPES
 
     def _only_codable(self, expr: CallOf) -> None:
         """Raise NotColumnar unless a function can be called once per distinct combination of arguments."""
