@@ -49,26 +49,7 @@ def fragmentation(typical: Sequence[TypicalPod], cpu: int, free: Sequence[int], 
 
     `cpu` is the free CPU of the node in thousandths, `free` the free part of each card, `model` that of all.
     """
-    total = sum(free)
-    sums = [0.0] * _REASONS
-    for pod in typical:
-        if not pod.wants_cards:
-            sums[_NO_CARDS if cpu >= pod.cpu else _NO_CARDS_NOR_CPU] += pod.weight * total
-            continue
-        if pod.models and model not in pod.models:
-            sums[_MODEL] += pod.weight * total
-            continue
-        large = [part for part in free if part >= pod.share]
-        if len(large) < pod.cards:
-            sums[_CARDS if cpu >= pod.cpu else _BOTH] += pod.weight * total
-        elif cpu < pod.cpu:
-            sums[_CPU] += pod.weight * total
-        else:
-            sums[_CARDS] += pod.weight * (total - sum(large))
-    first, *others = sums
-    for each in others:
-        first += each
-    return first
+    return Fragmentation.of(typical).of_one(cpu, free, model)
 
 
 class Fragmentation:
@@ -89,6 +70,55 @@ class Fragmentation:
         self._other_cpu = _column([pod.cpu for pod in others], np.int64)
         self._accepts: dict[str, NDArray[np.bool_]] = {}
         self._is_picky = any(pod.models for pod in wanting)
+        self._known: dict[tuple[int, tuple[int, ...], str], float] = {}
+
+    @staticmethod
+    def of(typical: Sequence[TypicalPod]) -> Fragmentation:
+        """Return the one for a list of typical pods, which is made once as long as the list is the same object."""
+        known = _MADE.get(id(typical))
+        if known is None or known[0] is not typical:
+            if len(_MADE) >= MOST_LISTS:
+                _MADE.clear()
+            known = _MADE[id(typical)] = typical, Fragmentation(typical)
+        return known[1]
+
+    def of_one(self, cpu: int, free: Sequence[int], model: str) -> float:
+        """Return the fragmentation of one node."""
+        key = cpu, tuple(free), model
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= MOST_NODES:
+                self._known.clear()
+            found = self._known[key] = self._of_one(*key)
+        return found
+
+    def _of_one(self, cpu: int, free: tuple[int, ...], model: str) -> float:
+        total = sum(free)
+        sums = [0.0] * _REASONS
+        smalls: dict[int, tuple[int, int]] = {}
+        for pod in self._typical:
+            weight, share = pod.weight, pod.share
+            if not pod.wants_cards:
+                sums[_NO_CARDS if cpu >= pod.cpu else _NO_CARDS_NOR_CPU] += weight * total
+                continue
+            if pod.models and model not in pod.models:
+                sums[_MODEL] += weight * total
+                continue
+            known = smalls.get(share)
+            if known is None:
+                large = [part for part in free if part >= share]
+                known = smalls[share] = len(large), total - sum(large)
+            count, small = known
+            if count < pod.cards:
+                sums[_CARDS if cpu >= pod.cpu else _BOTH] += weight * total
+            elif cpu < pod.cpu:
+                sums[_CPU] += weight * total
+            else:
+                sums[_CARDS] += weight * small
+        first, *others = sums
+        for each in others:
+            first += each
+        return first
 
     def _accepting(self, model: str) -> NDArray[np.bool_]:
         """Return which of the pods that want cards accept a model."""
@@ -107,8 +137,7 @@ class Fragmentation:
         rows = len(cpu)
         if rows == 1:
             # numpy adds a single column in pairs, see `_added`.
-            model = models[int(codes[0])]
-            return np.array([fragmentation(self._typical, int(cpu[0]), free[0].tolist(), model)])
+            return np.array([self.of_one(int(cpu[0]), free[0].tolist(), models[int(codes[0])])])
         total = free.sum(axis=1)
         sums = [np.zeros(rows)] * _REASONS
         if len(self._other_cpu):
@@ -135,6 +164,12 @@ class Fragmentation:
         return first
 
 
+MOST_LISTS: Final = 64
+MOST_NODES: Final = 4096
+"""So many lists of typical pods are kept ready, and for each the fragmentation of so many single nodes."""
+_MADE: Final[dict[int, tuple[Sequence[TypicalPod], Fragmentation]]] = {}
+
+
 def _column(values: Sequence[float], dtype: Any) -> NDArray[Any]:
     return np.array(values, dtype)[:, None]
 
@@ -142,7 +177,7 @@ def _column(values: Sequence[float], dtype: Any) -> NDArray[Any]:
 def _added(terms: NDArray[np.float64], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Add up the chosen terms of each column.
 
-    INVARIANT: one after the other, as `fragmentation` adds them. Along the outer axis numpy does so too.
+    INVARIANT: one after the other, as `of_one` adds them. Along the outer axis numpy does so too.
     """
     found: NDArray[np.float64] = np.add.reduce(terms * chosen, axis=0)
     return found

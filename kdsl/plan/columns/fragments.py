@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
-from kdsl.cluster.devices.typical import Fragmentation, TypicalPod
+from kdsl.cluster.devices.typical import Fragmentation
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Coded, Column, ColumnValue, NotColumnar, Numbers, Same, either, spread
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.numbers import numbers_of
 
 FRAGMENTATION = "fragmentation"
-
-
-@lru_cache(maxsize=64)
-def _of(typical: tuple[TypicalPod, ...]) -> Fragmentation:
-    return Fragmentation(typical)
 
 
 def fragmentation(args: Sequence[Operand]) -> Operand:
@@ -42,7 +36,7 @@ def fragmentation(args: Sequence[Operand]) -> Operand:
         filled = np.arange(free.values.shape[1]) < free.sizes[:, None]
         parts = np.where(filled, free.values, 0)
         known = [each if isinstance(each, str) else "" for each in models]
-        found = _of(tuple(typical.value)).of_all(milli, parts, codes, known)
+        found = Fragmentation.of(typical.value).of_all(milli, parts, codes, known)
         return Column(found, either(bad, free.bad))
 
     return evaluate
