@@ -1,1 +1,3 @@
-"""Questions to checked rules: the facts they depend on, what cures a rejection, what changed."""
+"""Analyses of checked rules: the facts they depend on, the events that cure a rejection, the changes between
+versions.
+"""
