@@ -1,3 +1,1 @@
-"""Analyses of checked rules: the facts they depend on, the events that cure a rejection, the changes between
-versions.
-"""
+"""Analyses of checked rules: their facts, the events that cure a rejection, the changes between versions."""

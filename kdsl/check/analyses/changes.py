@@ -158,9 +158,7 @@ def _members(
     sites: Sequence[Mapping[str, str]],
     describe: Callable[[int, str], str],
 ) -> Iterator[Change]:
-    """Yield the rules that only one side has; `describe` takes the side (0 is the old one) and the rule's
-    name.
-    """
+    """Yield the rules that only one side has; `describe` takes the side (0 is the old one) and the name."""
     old, new = sides
     for name in old:
         if name not in new:

@@ -48,15 +48,11 @@ class EventTable:
     words: Mapping[str, tuple[Patterns, Patterns]]
 
     def always(self, word: str) -> Patterns:
-        """Return the events that may cure every rule that reads the word, whichever part of it the rule
-        reads.
-        """
+        """Return the events that may cure every rule that reads any part of the word."""
         return self.words.get(_word(word), ((), ()))[0]
 
     def otherwise(self, word: str, direction: Direction) -> Patterns:
-        """Return the events that change the word as a whole; for a field of the pod, the events that change
-        it.
-        """
+        """Return the events that change the word as a whole, or the field of the pod that it names."""
         view, _, field = word.partition(".")
         if view == "pod" and f"Pod.{field}" in self.facts:
             return self.facts[f"Pod.{field}"].towards(direction)

@@ -27,18 +27,14 @@ _READING = frozenset({"_[_]", "_[?_]", "orValue", "value"})
 
 
 def loses_dyn(formal: Type, actual: Type) -> bool:
-    """Return whether `actual` has `dyn` where `formal`, which accepts it, has a concrete type that is not
-    checked.
-    """
+    """Return whether `actual`, which fits `formal`, has `dyn` in place of a concrete type of `formal`."""
     if formal == DYN:
         return False
     return actual == DYN or any(map(loses_dyn, formal.args, actual.args))
 
 
 def undecided(expr: TypedExpr) -> Iterator[Diagnostic]:
-    """Yield an error for each outermost part of type `dyn` that is neither converted nor an argument of a
-    `fn`.
-    """
+    """Yield an error for each outermost part of type `dyn` without a conversion or a `fn` around it."""
     if expr.type == DYN:
         yield _undecided(expr)
     else:

@@ -1,6 +1,4 @@
-"""Constant texts that a conversion would reject at run time, checked early: `quantity("1GB")` is an error of
-the file.
-"""
+"""Early checks of constant texts that a conversion would reject at run time, such as `quantity("1GB")`."""
 
 from __future__ import annotations
 

@@ -55,8 +55,9 @@ class CheckedRequire:
 
 @dataclass(frozen=True, slots=True)
 class CheckedForEach:
-    """A loop. One variable ranges over list elements or map keys; two over index and element, or key and
-    value.
+    """A loop.
+
+    One variable ranges over list elements or map keys; two over index and element, or key and value.
     """
 
     variables: tuple[Var, ...]
@@ -120,8 +121,9 @@ class CheckedPredicate:
 
 @dataclass(frozen=True, slots=True)
 class CheckedNormalize:
-    """The normalisation of a score. `by` is the expression of `normalize by`; it reads `value`, `min` and
-    `max` from their slots in `scope`.
+    """The normalisation of a score.
+
+    `by` is the expression of `normalize by`; it reads `value`, `min` and `max` from their slots in `scope`.
     """
 
     kind: Normalization

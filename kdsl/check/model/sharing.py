@@ -58,8 +58,9 @@ def _resources(device: CheckedDevice) -> Iterator[str]:
 
 
 def constant_text(device: CheckedDevice, expr: TypedExpr) -> str:
-    """Return a text of a device that is a constant, or a concatenation of constants and parameters; an empty
-    text for any other expression.
+    """Return a text of a device, "" where it is not constant.
+
+    A concatenation of constants and parameters counts as constant.
     """
     return _text(expr, {param.variable.slot: param.value for param in device.params})
 

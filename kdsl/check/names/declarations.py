@@ -1,6 +1,4 @@
-"""Resolves a name in a file to a declaration: in its own package first, then in the packages the file
-imports.
-"""
+"""Resolves a name in a file to a declaration: in its own package first, then in imported packages."""
 
 from __future__ import annotations
 

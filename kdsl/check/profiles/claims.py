@@ -43,8 +43,9 @@ class Claim:
         return self.files.span
 
     def covers(self, source: Source) -> bool:
-        """Return whether a file belongs to the team, in either form of rule files: by its location, or by a
-        link that stays in its folder.
+        """Return whether a file, in either form of rule files, belongs to the team.
+
+        Its location decides, or a link that stays in its folder.
         """
         return self._matches(self.below(source))
 

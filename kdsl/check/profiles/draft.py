@@ -116,8 +116,9 @@ def entry_at(entries: tuple[Entry, ...], name: Name, declarations: Declarations,
 
 
 def not_in_profile(draft: Draft, kind: RuleKind, name: Name, verb: str) -> Iterator[Diagnostic]:
-    """Yield the error for a rule that a profile does not have, if all its rules are known; `verb` is the
-    intended change.
+    """Yield the error for a rule that a profile does not have, if all its rules are known.
+
+    `verb` is the intended change.
     """
     if not draft.is_known:
         return
@@ -243,9 +244,7 @@ def scheduler_taken(
     first: SchedulerName,
     team: str,
 ) -> Diagnostic:
-    """Return the error for two profiles with one scheduler name; `first` is the statement that gave it
-    first.
-    """
+    """Return the error for two profiles with one scheduler name; `first` gave it first."""
     name = located.declaration.name
     names = f"`{other.qualified}` and `{located.qualified}`"
     title = f"profiles {names} have one scheduler name, {scheduler.name.raw}"

@@ -100,9 +100,7 @@ class Profiles:
         return found
 
     def _check_bases(self, schedulers: SchedulerNames) -> None:
-        """Report profiles of teams whose base, a profile of the platform, another platform profile
-        replaces.
-        """
+        """Report profiles of teams whose base is a profile that the platform has replaced."""
         for located in self._declarations.all(Profile):
             base = base_of(self._declarations, located)
             scheduler = None if base is None else self._drafts[base.qualified].scheduler
@@ -192,9 +190,7 @@ class Profiles:
                 return self._tighten(draft, statement, located)
 
     def _is_root(self, located: Located[Profile], span: Span, what: str, instead: str) -> bool:
-        """Return whether the profile has no base; a profile with a base cannot have its own lists, which is
-        reported.
-        """
+        """Return whether the profile has no base; report a profile with a base that has its own lists."""
         if located.declaration.extends is None:
             return True
         title = f"`{what}` is for profiles that extend none"
@@ -304,8 +300,9 @@ class Profiles:
         return draft.put(statement.kind, (*entries[:at], *entries[at + 1 :]))
 
     def _set(self, draft: Draft, statement: SetParam, located: Located[Profile]) -> Draft:
-        """Set a parameter of all rules of that name that have it: a predicate and a score with one name are
-        two halves of one rule.
+        """Set a parameter of all rules of that name that have it.
+
+        A predicate and a score with one name are two halves of one rule.
         """
         home = located.home
         if statement.rule.text == DEVICES and draft.devices is not None:

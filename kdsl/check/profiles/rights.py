@@ -149,9 +149,7 @@ class Rights:
                 pass
 
     def _set(self, draft: Draft, statement: SetParam, team: Located[Team], located: Located[Profile]) -> None:
-        """Check a `set`: on a score it acts like another weight, on a predicate it may let more nodes
-        pass.
-        """
+        """Check a `set`: a score's may act like another weight, a predicate's may let more nodes pass."""
         what = f"set `{statement.rule.text}.{statement.param.text}`"
         if statement.rule.text == DEVICES and draft.devices is not None:
             self._has_right(team, ORDER_DEVICES, statement.span, what)

@@ -16,8 +16,9 @@ from kdsl.lang.profile_tree import Contact, Files, Grant, May, Owns, Priority
 from kdsl.lang.tree import Profile, Team
 
 OWNED_BY = frozenset({"pod.namespace", "pod.labels", "pod.serviceAccount"})
-"""The reads that `owns` may have. They are equal for all pods of a workload, so the owner is looked up per
-workload, not computed per pod.
+"""The reads that `owns` may have.
+
+They are equal for all pods of a workload, so the owner is looked up per workload, not computed per pod.
 """
 
 

@@ -109,9 +109,7 @@ class Teams:
                 )
 
     def _mixed_packages(self, files: tuple[File, ...]) -> Iterator[Diagnostic]:
-        """Report files whose owner is not the owner of most files of their package; in a tie the team
-        counts.
-        """
+        """Report files whose owner differs from most files of their package; in a tie the team counts."""
         owners = [self._owner(file.span.source) for file in files]
         holder = max(owners, key=lambda owner: (owners.count(owner), owner != ""))
         first = files[owners.index(holder)]
@@ -134,8 +132,9 @@ class Teams:
             )
 
     def _named_like_libraries(self, program: Program) -> Iterator[Diagnostic]:
-        """Report packages of teams with the name of a library's package: an import of the library, also by
-        another team, would get the team's package.
+        """Report packages of teams with the name of a library's package.
+
+        An import of the library, also by another team, would get the team's package.
         """
         for name in sorted(program.shelved & program.packages.keys()):
             files = program.packages[name].files

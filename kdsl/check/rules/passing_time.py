@@ -44,9 +44,7 @@ class PassingTime:
             self._diagnostics.append(Diagnostic(CheckCode.TOO_LATE, title, expr.span, why, help=help_))
 
     def timeless(self, key: TypedExpr) -> Timeless | None:
-        """Return the key without `now`, or report a key whose order would change with time and return
-        None.
-        """
+        """Return the key without `now`; report a key whose order changes with time, and return None."""
         found = self._without_now(key)
         if found is None:
             title = "a sort key must not change its order as time passes"
@@ -83,8 +81,9 @@ class PassingTime:
         )
 
     def _let_uses_now(self, slot: int) -> bool:
-        """Return whether a `let` uses `now`; cached, since a chain of `let`s that each use the one before
-        twice has 2^n paths.
+        """Return whether a `let` uses `now`.
+
+        The answer is cached: a chain of `let`s that each use the one before twice has 2^n paths.
         """
         if slot not in self._lets:
             return False

@@ -116,9 +116,7 @@ class _Body:
                     self.statements.append(self._statement(statement, keep=not self.report_all))
 
     def _statement(self, statement: Let | Require | ForEach, keep: bool) -> CheckedStatement:
-        """Check a statement that may occur at any depth; with `keep` its requirement is a proof from there
-        on.
-        """
+        """Check a statement at any depth; with `keep` its requirement is a proof for later statements."""
         match statement:
             case Let():
                 return self._block.let(statement)

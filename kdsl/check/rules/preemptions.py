@@ -51,9 +51,7 @@ _ONCE = (
 def check_preemption(
     located: Located[Preemption], block: Block, fns: Mapping[str, CheckedFn | ExternalFn]
 ) -> CheckedPreemption | None:
-    """Check one preemption; None without `victim when`. The result is valid only where nothing was
-    reported.
-    """
+    """Check one preemption; None without `victim when`. The result is valid only without diagnostics."""
     preemption = located.declaration
     for kind, what in _ONCE:
         once(block.diagnostics, [each for each in preemption.body if isinstance(each, kind)], what)
@@ -110,8 +108,9 @@ def check_preemption(
 
 
 class _Visibility:
-    """The names of the engine that each statement can read: there is no victim before one is found, and no
-    candidate before there are victims.
+    """The names of the engine that each statement can read.
+
+    There is no victim before one is found, and no candidate before there are victims.
     """
 
     def __init__(self, block: Block) -> None:

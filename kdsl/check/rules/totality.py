@@ -58,9 +58,7 @@ class Totality:
         self._failures: dict[int | str, Failing | None] = {}
 
     def why_it_may_fail(self, expr: TypedExpr) -> Failing | None:
-        """Return the part of the expression that may fail, with the reason, or None for a total
-        expression.
-        """
+        """Return the part of the expression that may fail, and the reason; None for a total expression."""
         for child in children(expr):
             failing = self.why_it_may_fail(child)
             if failing is not None:

@@ -162,9 +162,7 @@ class NodeInfo(Struct, frozen=True):
         )
 
     def without_pod(self, pod: PodInfo) -> NodeInfo:
-        """Return this node without `pod`, identified by its key; raises KeyError where it is not on the
-        node.
-        """
+        """Return this node without `pod`, identified by its key; raises KeyError for a pod not on it."""
         key = pod.key
         index = next((i for i, other in enumerate(self.pods) if other.key == key), None)
         if index is None:

@@ -214,9 +214,7 @@ class PodInfo(Struct, frozen=True):
 
     @property
     def started_at(self) -> int:
-        """The time at which the pod started; the end of time for a pod that has not, so that it counts as the
-        last.
-        """
+        """The time at which the pod started; the end of time for a pod that has not started."""
         return self.start_time or NEVER
 
     def tolerates(self, taint: Taint) -> bool:

@@ -64,15 +64,13 @@ class PodVolume:
 
     @property
     def is_attachable(self) -> bool:
-        """Return whether a CSI driver may have to attach it: it has a claim, or is a disk of a migrated
-        plugin.
+        """Return whether a CSI driver may have to attach it: a claim's volume, or a migrated plugin's
+        disk.
         """
         return bool(self.claim_name) or self.kind in _MIGRATABLE
 
     def conflicts_with(self, other: PodVolume) -> bool:
-        """Return whether pods with these volumes cannot run on the same node. EBS volumes are never
-        shared.
-        """
+        """Return whether pods with these volumes cannot share a node. EBS volumes are never shared."""
         if self.kind != other.kind or self.kind not in _EXCLUSIVE:
             return False
         if self.kind == "awsElasticBlockStore":

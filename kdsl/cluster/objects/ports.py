@@ -17,9 +17,7 @@ class HostPort:
     port: int
 
     def conflicts_with(self, other: HostPort) -> bool:
-        """Return whether both cannot be on one node: same port and protocol, and the same or every
-        address.
-        """
+        """Return whether one node cannot have both: same port and protocol, and the same or every address."""
         return (
             self.port == other.port
             and self.protocol == other.protocol

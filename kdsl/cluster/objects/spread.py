@@ -79,9 +79,7 @@ class SpreadConstraint:
         return self.selector is not None and self.selector.selects_everything
 
     def selects(self, pod: PodInfo) -> bool:
-        """Return whether `pod` is spread by this constraint: in the namespace, selected, not being
-        deleted.
-        """
+        """Return whether the constraint spreads `pod`: in the namespace, selected, not being deleted."""
         if self.selector is None or pod.namespace != self.namespace or pod.is_terminating:
             return False
         return self.selector.matches(pod.labels)

@@ -81,9 +81,7 @@ def _without_nulls(raw: object) -> object:
 
 
 def _split(error: msgspec.ValidationError) -> tuple[str, Path]:
-    """Split msgspec's message into text and path; a map's key, which it does not name, becomes the step
-    `...`.
-    """
+    """Split msgspec's message into text and path; `...` is the step for a map's key, which it omits."""
     match = _PLACE.fullmatch(str(error))
     if match is None:
         return str(error), ()

@@ -214,8 +214,9 @@ def _items(value: object, problems: Problems) -> Iterator[tuple[dict[str, object
 
 
 def _is_custom(version: str) -> bool:
-    """Return whether an apiVersion is that of a custom resource: built-in groups have no dot, or end in
-    `k8s.io`.
+    """Return whether an apiVersion is that of a custom resource.
+
+    Built-in groups have no dot, or end in `k8s.io`.
     """
     group = version.rpartition("/")[0]
     return "." in group and not group.endswith("k8s.io")

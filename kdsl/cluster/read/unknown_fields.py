@@ -116,9 +116,7 @@ def unknown_fields(raw: Mapping[str, Any], kind: type[Struct]) -> Iterator[Unkno
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The API's fields of a struct, empty for a struct without a full list, and the structs inside its
-    fields.
-    """
+    """The API's fields of a struct, empty without a full list, and the structs inside its fields."""
 
     known: frozenset[str]
     inner: Mapping[str, type[Struct]]

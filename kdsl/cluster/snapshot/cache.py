@@ -190,9 +190,7 @@ class ClusterCache:
         return placed
 
     def forget(self, key: str) -> bool:
-        """Undo the assumption of the pod `namespace/name`; return False where it is not assumed (any
-        more).
-        """
+        """Undo the assumption of the pod `namespace/name`; return False where it is not assumed."""
         if key not in self._assumed:
             return False
         self.remove_pod(key)

@@ -72,9 +72,7 @@ def kinds_behind(word: str) -> tuple[str, ...]:
 
 
 def key_of(api_object: CatalogObject) -> str:
-    """Return the unique name of an object within its kind: `namespace/name`, or `name` without a
-    namespace.
-    """
+    """Return the name of an object, unique within its kind: `namespace/name` or `name`."""
     meta = api_object.metadata
     return f"{meta.namespace}/{meta.name}" if isinstance(api_object, NAMESPACED) else meta.name
 
@@ -204,8 +202,8 @@ class Catalog:
         return tuple(self._of(PodDisruptionBudget).values())
 
     def quota_limits(self, namespace: str) -> Mapping[str, int]:
-        """Return the limits of ResourceQuotas for containers of a namespace, by resource: whole numbers
-        only.
+        """Return the limits of ResourceQuotas for containers of a namespace, by resource, in whole
+        numbers.
         """
         return self._quotas.get(namespace, {})
 

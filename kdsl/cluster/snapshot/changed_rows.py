@@ -15,8 +15,9 @@ class Changes:
         self._rows: list[int] = []
 
     def note(self, row: int, rows: int) -> None:
-        """Log a change of `row`, one of `rows`. A reader that has missed more changes than rows reads all
-        rows.
+        """Log a change of `row`, one of `rows`.
+
+        A reader that has missed more changes than rows reads all rows.
         """
         self._rows.append(row)
         self.position += 1
@@ -26,9 +27,7 @@ class Changes:
             self._first += dropped
 
     def since(self, position: int) -> list[int] | None:
-        """Return the rows that changed after `position`, with possible repetitions; None where the log no
-        longer has them.
-        """
+        """Return the rows that changed after `position`, perhaps repeated; None for a dropped position."""
         if position == self.position:
             return []
         if position < self._first:
@@ -43,9 +42,7 @@ class ChangedRows:
         self._positions: list[int] = []
 
     def take(self, *logs: Changes) -> list[int] | None:
-        """Return the rows that changed since the last call, each once; None where any row may have
-        changed.
-        """
+        """Return the rows that changed since the last call, each once; None where any may have changed."""
         positions = self._positions
         if not positions:
             self._positions = [log.position for log in logs]

@@ -87,9 +87,7 @@ class Snapshot(ABC):
 
     @abstractmethod
     def scored_requests(self, resource: str) -> Int64Column:
-        """Return the amounts that the pods on each node count for in scores, by row:
-        `NodeInfo.scored_requests`.
-        """
+        """Return the amounts that the pods on each node count for in scores, by row."""
 
     @property
     @abstractmethod
@@ -161,9 +159,7 @@ class LiveSnapshot(Snapshot):
         self.fact_changes, self.usage_changes = Changes(), Changes()
         self.looks, self.fact_looks = Looks(look_of), Looks(look_of_facts)
         self.kept: dict[object, object] = {}
-        """Values that readers cache with the snapshot, each under its own key; they are dropped with the
-        snapshot.
-        """
+        """Values that readers cache with the snapshot, each under its own key; dropped with the snapshot."""
 
     @property
     def live(self) -> LiveSnapshot:

@@ -63,8 +63,9 @@ class MemoryVolumes:
             self.cluster.put(_bound_claim(claim, volume.metadata.name))
 
     def _provisioned(self, claim: PersistentVolumeClaim, node: str) -> PersistentVolume:
-        """Return the volume that a provisioner would create: of the requested size, with the topology that
-        its driver reports for `node`.
+        """Return the volume that a provisioner would create.
+
+        It has the requested size, and the topology that its driver reports for `node`.
         """
         spec, storage_class = claim.spec, class_of(claim)
         catalog = self.cluster.snapshot().catalog
