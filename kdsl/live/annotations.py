@@ -84,7 +84,7 @@ class Annotations:
             if now == value and (may_be_mine or value == was):
                 return None
             if now != was:
-                return _error(f"annotation {key} of node {node} was changed by somebody else")
+                return _error(f"annotation {key} of node {node} was changed by another writer")
             problem = _problem({**found.annotations, key: value})
             if problem:
                 return _error(f"annotations of node {node} {problem}")
