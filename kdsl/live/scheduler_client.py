@@ -131,7 +131,7 @@ def _read(address: SchedulerAddress, answer: Answer, pod: str) -> Explained:
         try:
             answered = msgspec.json.decode(answer.body, type=_Answered)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            title = "what answers there explains no pods"
+            title = "the server at this address explains no pods"
             raise _problem(AccessCode.NO_ANSWER, title, address.url, "is it a scheduler of kdsl?") from None
         return Explained(
             answered.outcome,
