@@ -22,7 +22,7 @@ _NAMESPACE_LABELS: Final = "pod.namespaceLabels"
 _KINDS: Final = {resource.kind.KIND: resource.name for resource in RESOURCES.values()}
 _ANYTHING: Final = tuple(name for name in RESOURCES if name != "resourcequotas")
 """The resources that a plugin may read without declaring them: those that kube-scheduler may watch."""
-_EVERYTHING: Final = "plugin `{}`, which declares no reads"
+_EVERYTHING: Final = "plugin `{}`, which does not declare its reads"
 
 
 @dataclass(frozen=True, slots=True)
