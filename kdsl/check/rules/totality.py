@@ -14,7 +14,7 @@ from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import CallFn, CallOf, Comprehension, Const, Macro, MapOf, TypedExpr, Var
 from kdsl.check.names.externals import PLUGINS
 
-# Functions and overloads with a value for all arguments of their types. So are all methods of views.
+# Functions and overloads with a value for all arguments of their types. All methods of views are total, too.
 TOTAL_FUNCTIONS = frozenset(
     {
         "_&&_", "_||_", "!_", "_?_:_", "_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "@in", "_[?_]",
