@@ -209,9 +209,7 @@ class _Walker:
         fields, attempt = self._charge, self._attempt
         section = fields.section
         if self._charge_frame is None:
-            self._charge_frame = section.frame(
-                pod=attempt.pod, node=attempt.node, policy=attempt.policy, request=attempt.request
-            )
+            self._charge_frame = section.frame(**attempt.names)
         frame = self._charge_frame
         section.fill(frame, device=card)
         meter = section.rewind(frame)
@@ -259,10 +257,7 @@ class _Walker:
         attempt, section = self._attempt, self._section
         if self._frame is None:
             self._frame = section.frame(
-                pod=attempt.pod,
-                node=attempt.node,
-                policy=attempt.policy,
-                request=attempt.request,
+                **attempt.names,
                 devices=tuple(attempt.cards),
                 allocated=attempt.allocated,
                 quota=_QuotaView(attempt),

@@ -1,4 +1,4 @@
-"""Which cards of a node a container gets: one kind of device, one container, one node."""
+"""The cards of one kind that a container gets of a node."""
 
 from __future__ import annotations
 
@@ -78,13 +78,7 @@ class FitProgram:
         """Return the cards of the container, or the reason against the node; see `CardTests.walk`."""
         is_shared = self.is_shared
         total = len(attempt.cards)
-        about = {
-            "pod": attempt.pod,
-            "node": attempt.node,
-            "policy": attempt.policy,
-            "request": attempt.request,
-            "devices": tuple(attempt.cards),
-        }
+        about = {**attempt.names, "devices": tuple(attempt.cards)}
         try:
             chooser = next(
                 each for each in self._choosers if each.where is None or each.where(each.gates.frame(**about))
