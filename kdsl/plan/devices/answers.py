@@ -169,7 +169,7 @@ class Answers:
         return Status(code, (found.reason,)), is_shared
 
     def _fits_idle(self, demand: Demand, inventory: Inventory, known: _Known | None) -> tuple[bool, bool]:
-        """Tell whether a node would have cards with no pods on it, and whether its class would."""
+        """Return whether a node would have cards with no pods on it, and whether its class would."""
         key = (inventory.shapes, known.number if known else 0)
         fits = known.idle.get(key) if known else None
         if fits is not None:

@@ -31,7 +31,7 @@ CardClass = tuple[Shape, IdentityAnswer, bool]
 """The shape of a card, the answers of identity tests about it, and whether there are quotas."""
 SortKeys = dict[Shape, tuple[Any, ...]]
 _MEMO_BYTES: Final = 800
-"""About the size of what is kept of one card class for one request."""
+"""About the size of a memo entry: one card class and one request."""
 
 
 @dataclass(slots=True)

@@ -91,12 +91,12 @@ class IdentityTests:
 
 
 def reads_identity(*sections: object) -> bool:
-    """Tell whether checked sections read identities, or fields that differ between equal cards."""
+    """Return whether checked sections read identities, or fields that differ between equal cards."""
     return any(_reads_names(section) or _reads_others(section) for section in sections)
 
 
 def _is_identity_test(test: CheckedTest, scope: Mapping[str, Var], lets: Collection[int]) -> bool:
-    """Tell whether a test reads names, and beside them only fixed fields of cards, the policy and the pod.
+    """Return whether a test reads names, and beside them only fixed fields of cards, the policy and the pod.
 
     The pod's containers do not count as fixed. `lets` are the slots of the `let`s of `fit`.
     """
@@ -134,7 +134,7 @@ def _reads_names(section: object) -> bool:
 
 
 def _reads_others(section: object) -> bool:
-    """Tell whether a section reads anything else that differs, or passes a card as a whole to a function."""
+    """Return whether a section reads anything else that differs, or passes a card as a whole to a function."""
     counted: set[int] = set()
     for part in parts(section):
         match part:

@@ -17,7 +17,7 @@ Interval = tuple[int, int]
 """Where a part starts and how long it is."""
 
 PART = "part"
-"""The attribute of a granted card that says which part it is: `profile`, `start` and `size`."""
+"""The attribute with the part of a granted card: `profile`, `start` and `size`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,7 +195,7 @@ class _Run:
 
 @lru_cache(maxsize=4096)
 def is_of(type_: str, kind: str) -> bool:
-    """Tell whether cards of a type are of a kind: as in HAMi, if the type contains the kind."""
+    """Return whether cards of a type are of a kind: as in HAMi, if the type contains the kind."""
     return kind.lower() in type_.lower()
 
 

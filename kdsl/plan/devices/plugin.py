@@ -324,7 +324,7 @@ class DevicesPlugin:
 
     @hookimpl
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Tell whether an event may help a pod: of pods on nodes, the end of those with cards."""
+        """Return whether an event may help a pod: of pods on nodes, the end of those with cards."""
         if event.resource is not Resource.ASSIGNED_POD:
             return True
         before = event.before
