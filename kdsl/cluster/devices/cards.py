@@ -6,7 +6,7 @@ Amounts are HAMi's: memory in MiB, compute in the unit of the card, all within 3
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 INT32_MAX: Final = 2**31 - 1
@@ -87,15 +87,6 @@ class Card:
             self.used_memory + memory,
             self.used_cores + cores,
             (*self.tenants, *tenants),
-        )
-
-    def at_least(self, other: Card) -> Card:
-        """Return the card with the larger usage of the two, in each dimension."""
-        return replace(
-            self,
-            used=max(self.used, other.used),
-            used_memory=max(self.used_memory, other.used_memory),
-            used_cores=max(self.used_cores, other.used_cores),
         )
 
 

@@ -134,7 +134,7 @@ def _reads_names(section: object) -> bool:
 
 
 def _reads_others(section: object) -> bool:
-    """Return whether a section reads anything else that differs, or passes a card as a whole to a function."""
+    """Return whether a section reads other fields that differ, or passes a whole card to a function."""
     counted: set[int] = set()
     for part in parts(section):
         match part:
