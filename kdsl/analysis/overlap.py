@@ -57,7 +57,7 @@ class _Boundary:
         return next(letter for letter in chain(_LETTERS, map(chr, count(0x100))) if letter not in taken)
 
 
-class _Facts:
+class _PodFacts:
     """What the conditions of two teams compare, gathered from both; `is_exact` where trying it is a proof."""
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ def check_overlaps(rules: RuleSet) -> tuple[Diagnostic, ...]:
     for first, second in combinations(by_rank(rules.teams), 2):
         if first.priority != second.priority:
             continue
-        facts = _Facts()
+        facts = _PodFacts()
         facts.gather(first.owns)
         facts.gather(second.owns)
         owns = compile_owns(first, functions), compile_owns(second, functions)

@@ -119,7 +119,7 @@ def shape(expr: object, places: dict[int, int]) -> Hashable:
     if isinstance(expr, tuple):
         return tuple([shape(each, places) for each in expr])
     if isinstance(expr, Const):
-        return ("Const", expr.type, _told_apart(expr.value))
+        return ("Const", expr.type, _constant_key(expr.value))
     kind: Any = expr.__class__
     names = _part_names(kind)
     if names is None:
@@ -154,13 +154,13 @@ class _Itself:
 _PLAIN: Final = frozenset({bool, int, float, str, bytes, type(None)})
 
 
-def _told_apart(value: Value) -> Hashable:
+def _constant_key(value: Value) -> Hashable:
     """Return what is equal for constants that are one value, if that is known."""
     if value.__class__ in _PLAIN:
         # Values that are equal in Python may be of several types.
         return repr(value)
     if value.__class__ in (tuple, list):
-        return tuple(map(_told_apart, value))
+        return tuple(map(_constant_key, value))
     found: Hashable = value if isinstance(value, Type) else _Itself(value)
     return found
 

@@ -13,8 +13,8 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.scalar.meter import POD_STEPS, Meter
 from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
-from kdsl.plan.compile.noting import Noted
-from kdsl.plan.compile.scope import Functions, Note, RuleScope
+from kdsl.plan.compile.fault_log import FaultLog
+from kdsl.plan.compile.scope import Functions, NoteError, RuleScope
 from kdsl.plan.reads.dependencies import Dependencies
 
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -23,7 +23,7 @@ DEFAULT_SCHEDULER = "default-scheduler"
 CACHED_OWNERS = 65_536
 """How many signatures of pods are remembered with their owner; those used longest ago go first."""
 
-Owns = Callable[[PodInfo, Note], bool]
+Owns = Callable[[PodInfo, NoteError], bool]
 """Tells whether a pod is a team's; what fails on it is noted."""
 
 
@@ -34,7 +34,7 @@ def compile_owns(team: CheckedTeam, functions: Functions) -> Owns:
     condition = scope.compile(team.owns)
     blank = scope.new_frame()
 
-    def owns(pod: PodInfo, note: Note) -> bool:
+    def owns(pod: PodInfo, note: NoteError) -> bool:
         frame = blank.copy()
         frame[slot], frame[-1] = pod, Meter(POD_STEPS)
         try:
@@ -99,9 +99,9 @@ class ProfileRouter:
     def _find_owner(self, pod: PodInfo) -> tuple[str, tuple[Fault, ...]]:
         faults: list[Fault] = []
         for name, owns in self._teams:
-            noted = Noted(name)
-            is_owner = owns(pod, noted.add)
-            faults += noted.take()
+            log = FaultLog(name)
+            is_owner = owns(pod, log.add)
+            faults += log.take()
             if is_owner:
                 return name, tuple(faults)
         return "", tuple(faults)

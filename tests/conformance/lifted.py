@@ -39,7 +39,7 @@ from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.rule import RuleColumns
 from kdsl.plan.compile.scope import Functions, RuleScope
-from kdsl.plan.facts import Facts
+from kdsl.plan.fact_columns import Facts
 
 PLACE: Final = 1
 """The row of the test."""

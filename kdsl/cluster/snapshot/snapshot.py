@@ -28,7 +28,7 @@ from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.snapshot.catalog import Catalog
 from kdsl.cluster.snapshot.changed_rows import Changes
 from kdsl.cluster.snapshot.columns import Bounds, Columns, Int64Column, grown, readable
-from kdsl.cluster.snapshot.looks import Looks, look_of, look_of_facts
+from kdsl.cluster.snapshot.node_classes import NodeClasses, fact_class_of, node_class_of
 
 Rows: TypeAlias = NDArray[np.int32]
 
@@ -123,7 +123,7 @@ class LiveSnapshot(Snapshot):
     """The snapshot that a cache keeps up to date, row by row.
 
     Only the cache writes to it, between two cycles. `fact_changes` and `usage_changes` log the rows that were
-    written, `looks` tells which rows look alike, `fact_looks` which do with no pods on them.
+    written, `looks` tells which rows look alike, `fact_classes` which do with no pods on them.
     """
 
     is_overlay = False
@@ -155,7 +155,7 @@ class LiveSnapshot(Snapshot):
         self._versions = count(1)
         self._what_if_versions = count(-1, -1)
         self.fact_changes, self.usage_changes = Changes(), Changes()
-        self.looks, self.fact_looks = Looks(look_of), Looks(look_of_facts)
+        self.node_classes, self.fact_classes = NodeClasses(node_class_of), NodeClasses(fact_class_of)
         self.kept: dict[object, object] = {}
         """What readers keep with the snapshot, each under its own key; it goes when the snapshot does."""
 
@@ -245,8 +245,8 @@ class LiveSnapshot(Snapshot):
         self._allocatable.write(row, info.allocatable.amounts())
         self._resource_names = None
         self.fact_changes.note(row, len(self._infos))
-        self._look(self.looks, row, info)
-        self._look(self.fact_looks, row, info)
+        self._look(self.node_classes, row, info)
+        self._look(self.fact_classes, row, info)
         self.version = self._static_version[row] = next(self._versions)
 
     def set_usage(self, info: NodeInfo) -> None:
@@ -258,7 +258,7 @@ class LiveSnapshot(Snapshot):
         self._resource_names = None
         self._pod_counts[row] = len(info.pods)
         self.usage_changes.note(row, len(self._infos))
-        self._look(self.looks, row, info)
+        self._look(self.node_classes, row, info)
         self.version = self._usage_version[row] = next(self._versions)
 
     def set_images(self, infos: Iterable[NodeInfo]) -> None:
@@ -271,7 +271,7 @@ class LiveSnapshot(Snapshot):
         """Note that the catalog changed."""
         self.version = next(self._versions)
 
-    def _look(self, looks: Looks, row: int, info: NodeInfo) -> None:
+    def _look(self, looks: NodeClasses, row: int, info: NodeInfo) -> None:
         if looks.is_full:
             looks.renew()
             for other in self.order.tolist():
@@ -287,8 +287,8 @@ class LiveSnapshot(Snapshot):
         for columns in (self._allocatable, self._requested, self._scored):
             columns.clear(row)
         self._pod_counts[row] = 0
-        self.looks.clear(row)
-        self.fact_looks.clear(row)
+        self.node_classes.clear(row)
+        self.fact_classes.clear(row)
         self.fact_changes.note(row, len(self._infos))
         self.usage_changes.note(row, len(self._infos))
         self._static_version[row] = self._usage_version[row] = next(self._versions)
@@ -307,8 +307,8 @@ class LiveSnapshot(Snapshot):
         self._static_version = grown(self._static_version, rows)
         self._usage_version = grown(self._usage_version, rows)
         self._pod_counts = grown(self._pod_counts, rows)
-        self.looks.grow(rows)
-        self.fact_looks.grow(rows)
+        self.node_classes.grow(rows)
+        self.fact_classes.grow(rows)
         self._static_view = readable(self._static_version)
         self._usage_view = readable(self._usage_version)
         self._counts_view = readable(self._pod_counts)

@@ -12,10 +12,10 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.ir import free_slots, shape
 from kdsl.eval.nodelist import NodeList
-from kdsl.eval.scalar.alike import Fns, fields_of, look_of
 from kdsl.eval.scalar.frame import Closure, Compile, Frame, value_or_failure
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.scalar.over_nodes import AtOnce, Lower, Needs
+from kdsl.eval.scalar.pod_keys import Fns, fields_of, pod_key_of
 from kdsl.eval.scalar.selecting import selector_of
 from kdsl.eval.values import Value
 from kdsl.eval.views import attribute_of
@@ -43,7 +43,7 @@ class _Question:
     slot: int
     body: Closure
     at_once: AtOnce | None
-    look: Callable[[PodInfo], Hashable] | None
+    pod_key: Callable[[PodInfo], Hashable] | None
     selecting: Value
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterator[Value]:
@@ -75,7 +75,7 @@ class _Capture:
     slot: int
     read: Closure
     fields: tuple[str, ...] | None
-    has_name: bool
+    has_key: bool
 
     def name(self, value: Value) -> Hashable:
         if self.fields is None:
@@ -102,10 +102,10 @@ def compile_aggregate(
     captured = sorted(_captured(expr), key=lambda variable: places[variable.slot])
     captures = [_capture(variable, expr.body, compile, fns) for variable in captured]
     on_facts = "cluster.pods" not in expr.body.reads
-    has_name = all(each.has_name for each in captures)
+    has_key = all(each.has_key for each in captures)
     asks_nodes = lower is not None and expr.variable.type.name == "AnyNode"
     at_once: AtOnce | None = None
-    look = look_of(expr.body, slot, fns) if expr.variable.type.name == "PlacedPod" else None
+    pod_key = pod_key_of(expr.body, slot, fns) if expr.variable.type.name == "PlacedPod" else None
     selector = selector_of(expr.body, expr.variable, fns, compile)
 
     def ask(frame: Frame) -> Value:
@@ -117,13 +117,13 @@ def compile_aggregate(
         own = frame.copy()
         for each in captures:
             own[each.slot] = value_or_failure(each.read, frame)
-        names = tuple([each.name(own[each.slot]) for each in captures]) if has_name else None
+        names = tuple([each.name(own[each.slot]) for each in captures]) if has_key else None
         name = None if names is None or not _is_hashable(names) else (question, names)
         if asks_nodes and at_once is None:
             assert lower is not None
             at_once = lower(expr, compile, needs)
         selecting = None if selector is None else selector(own)
-        asking = _Question(name, on_facts, own, slot, body, at_once, look, selecting)
+        asking = _Question(name, on_facts, own, slot, body, at_once, pod_key, selecting)
         return getattr(counted, macro)(asking, frame[-1])
 
     return ask
@@ -137,7 +137,7 @@ def _capture(variable: Var, body: TypedExpr, compile: Compile, fns: Fns) -> _Cap
             # What variables stand for that the body reads is among these.
             words = sorted(word for word in body.reads if word.startswith(_POD))
             fields = tuple(attribute_of(word.removeprefix(_POD)) for word in words)
-    return _Capture(variable.slot, compile(variable), fields, _has_name(variable.type))
+    return _Capture(variable.slot, compile(variable), fields, _has_key(variable.type))
 
 
 def _captured(expr: Aggregate) -> list[Var]:
@@ -147,8 +147,8 @@ def _captured(expr: Aggregate) -> list[Var]:
     return [found[slot] for slot in free]
 
 
-def _has_name(type_: Type) -> bool:
-    return type_.name not in _UNNAMED and all(map(_has_name, type_.args))
+def _has_key(type_: Type) -> bool:
+    return type_.name not in _UNNAMED and all(map(_has_key, type_.args))
 
 
 def _is_hashable(names: Hashable) -> bool:

@@ -14,8 +14,8 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import Value
 from kdsl.plan.columns.column import Array, ColumnValue, Mask, OutOfSteps, rows_of, take
-from kdsl.plan.columns.traced import Place, cells_of
-from kdsl.plan.facts import Facts
+from kdsl.plan.columns.traced import ColumnKey, cells_of
+from kdsl.plan.fact_columns import FactColumns
 
 MIN_ROWS: Final = 12
 """For fewer nodes the scalar back end is faster than making columns."""
@@ -36,7 +36,7 @@ class Batch:
     snapshot: Snapshot
     rows: NDArray[np.int32]
     frame: Frame
-    facts: Facts
+    facts: FactColumns
     columns: dict[int, ColumnValue] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -49,7 +49,7 @@ class Batch:
         if meter.left < 0:
             raise OutOfSteps
 
-    def column(self, place: Place) -> NDArray[np.int64]:
+    def column(self, place: ColumnKey) -> NDArray[np.int64]:
         """Return what the rows have in a column of the snapshot."""
         return cells_of(self.snapshot, self.rows, place)
 
@@ -82,4 +82,4 @@ def is_worth_columns(nodes: NodeSet, has_tape: bool = False) -> bool:
 
 def batch_of(nodes: NodeSet, frame: Frame) -> Batch:
     """Return the batch of some nodes of a live snapshot. `frame` must not be in use elsewhere."""
-    return Batch(nodes.snapshot, nodes.rows, frame, Facts.of(nodes.snapshot.live))
+    return Batch(nodes.snapshot, nodes.rows, frame, FactColumns.of(nodes.snapshot.live))

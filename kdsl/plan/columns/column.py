@@ -109,7 +109,7 @@ class ResourceTable:
 
 
 class ItemLists(Protocol):
-    """The lists that a column holds, by their distinct items; see `kdsl.plan.columns.listed`."""
+    """The lists that a column holds, by their distinct items; see `kdsl.plan.columns.node_lists`."""
 
     items: list[Value]
     longest: int
@@ -120,7 +120,7 @@ class ItemLists(Protocol):
 
 
 @dataclass(slots=True)
-class Listed:
+class CodedLists:
     """A list of each row: list `codes[i]` of a column, of which only the `kept` items are there (None:
     all).
     """
@@ -134,7 +134,7 @@ class Listed:
         return self.lists.count(chosen if self.kept is None else chosen & self.kept).take(self.codes)
 
 
-ColumnValue: TypeAlias = Same | Column | Amounts | Coded | Items | ResourceTable | Listed
+ColumnValue: TypeAlias = Same | Column | Amounts | Coded | Items | ResourceTable | CodedLists
 
 
 def either(*masks: Bad) -> Bad:
@@ -153,14 +153,14 @@ def rows_of(mask: Mask) -> Array:
 
 def bad_of(value: ColumnValue) -> Bad:
     """Return the bad rows of a value."""
-    return None if isinstance(value, (Same, ResourceTable, Listed)) else value.bad
+    return None if isinstance(value, (Same, ResourceTable, CodedLists)) else value.bad
 
 
 def with_bad(value: ColumnValue, bad: Bad) -> ColumnValue:
     """Return a value that is bad in these rows as well; NotColumnar where it has no form for that."""
     if bad is None:
         return value
-    if isinstance(value, (Same, ResourceTable, Listed)):
+    if isinstance(value, (Same, ResourceTable, CodedLists)):
         raise NotColumnar
     return replace(value, bad=either(value.bad, bad))
 
@@ -253,6 +253,6 @@ def take(value: ColumnValue, index: Array) -> ColumnValue:
             return Items(tuple(taken), is_map, part(bad))
         case ResourceTable(read=read, names=names):
             return ResourceTable(lambda name: read(name)[index], names)
-        case Listed(codes=codes, lists=lists, kept=kept):
-            return Listed(codes[index], lists, kept)
+        case CodedLists(codes=codes, lists=lists, kept=kept):
+            return CodedLists(codes[index], lists, kept)
     return value

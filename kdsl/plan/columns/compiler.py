@@ -10,7 +10,7 @@ The one place that decides how an expression is evaluated for many nodes:
 4. The rest is evaluated by the scalar back end for every node that is still in question.
 
 3 and 4 are chosen for the smallest part that has no form of kind 2, so one odd call does not make a rule
-slow. `ColumnCompiler.notes` tells which parts those are.
+slow. `ColumnCompiler.scalar_parts` tells which parts those are.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ from kdsl.plan.columns.column import (
     either,
     with_bad,
 )
-from kdsl.plan.columns.distinct import Fallback, OfNodes
+from kdsl.plan.columns.distinct import Fallback, NodeMethod
 from kdsl.plan.columns.fields import keyed_fact, node_field, text_or
 from kdsl.plan.columns.kernels import KERNELS
-from kdsl.plan.columns.listed import TOLERATES, ItemCondition, list_field, over_items, tolerates
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.logic import choose, conjunction, disjunction
+from kdsl.plan.columns.node_lists import TOLERATES, ItemCondition, list_field, over_items, tolerates
 from kdsl.plan.columns.node_pods import count_selected
-from kdsl.plan.columns.rule import ColumnScope, Note, RuleColumns
+from kdsl.plan.columns.rule import ColumnScope, RuleColumns, ScalarPart
 from kdsl.plan.columns.tape import recorded
 
-__all__ = ["ColumnClosure", "ColumnCompiler", "Note"]
+__all__ = ["ColumnClosure", "ColumnCompiler", "ScalarPart"]
 
 Key = TypeVar("Key")
 
@@ -123,7 +123,7 @@ class Lowering:
             closure = self._rule.shared_closure(expr, self._shared)
             if closure is not None:
                 return _shared(closure)
-        notes = self._rule.notes
+        notes = self._rule.scalar_parts
         noted = len(notes)
         self._depth += 1
         try:
@@ -249,7 +249,7 @@ class Lowering:
                 if method_of(expr.function) is None or any(slot in needs(one) for one in (receiver, *others)):
                     raise NotColumnar
                 name = attribute_of(expr.function.rpartition(".")[2])
-                return OfNodes(self.lower(receiver), name, [self.lower(one) for one in others], expr.type)
+                return NodeMethod(self.lower(receiver), name, [self.lower(one) for one in others], expr.type)
         if expr.overload in ("equals", "not_equals"):
             return self._equality(expr)
         if expr.function in TOLERATES:

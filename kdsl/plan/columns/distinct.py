@@ -157,7 +157,7 @@ def show_node(batch: Batch, row: int, slots: NodeSlots) -> None:
         frame[slot] = UNSET
 
 
-class OfNodes:
+class NodeMethod:
     """Calls a method of a value that all rows share with each node, behind `others` that they share too.
 
     Where the value says which labels decide (`label_keys`; with `others` a method named as the first with

@@ -23,7 +23,7 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.traced import POD_COUNTS
-from kdsl.plan.facts import ABSENT
+from kdsl.plan.fact_columns import ABSENT
 
 _RESOURCES = {"allocatable": "allocatable", "requested": "requested", "scoredRequests": "scored_requests"}
 _PLAIN = (*DTYPES, STRING)

@@ -20,12 +20,12 @@ from kdsl.plan.columns.column import (
     AllBad,
     Bad,
     Coded,
+    CodedLists,
     Column,
     ColumnValue,
     Entry,
     Int64s,
     Items,
-    Listed,
     NotColumnar,
     Same,
     bad_of,
@@ -34,8 +34,8 @@ from kdsl.plan.columns.column import (
     spread,
 )
 from kdsl.plan.columns.kernels import KERNELS, Kernel, sum_overflows
-from kdsl.plan.columns.listed import ItemCodes
 from kdsl.plan.columns.logic import Operand, Tally, plain
+from kdsl.plan.columns.node_lists import ItemCodes
 from kdsl.plan.columns.traced import is_traced
 
 
@@ -232,7 +232,7 @@ def _kept(condition: ColumnValue, present: Bad, rows: int) -> tuple[Bad, Bad]:
 
 def _size(rows: int, args: list[ColumnValue]) -> ColumnValue:
     items = args[0]
-    if isinstance(items, Listed):
+    if isinstance(items, CodedLists):
         return Column(items.count(np.ones(len(items.lists.items), np.bool_)))
     if not isinstance(items, Items):
         raise NotColumnar

@@ -29,7 +29,7 @@ from kdsl.plan.columns.column import (
     operand,
     spread,
 )
-from kdsl.plan.columns.given import GivenQuantity
+from kdsl.plan.columns.pod_inputs import InputQuantity
 from kdsl.plan.columns.traced import is_exact, least_of, quotient
 
 Kernel = Callable[[int, list[ColumnValue]], ColumnValue]
@@ -209,7 +209,7 @@ def amount_of(value: ColumnValue, scale: int) -> tuple[Int64s, Bad]:
     """
     if isinstance(value, Amounts) and value.scale == scale:
         return value.values, value.bad
-    if isinstance(value, Same) and value.value.__class__ is GivenQuantity:
+    if isinstance(value, Same) and value.value.__class__ is InputQuantity:
         if scale != scale_of(value.value.source.resource):
             raise NotColumnar
         return cast(Int64s, value.value.traced()), None

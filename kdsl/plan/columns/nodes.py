@@ -40,7 +40,7 @@ from kdsl.plan.columns.compiler import Lowering
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.rule import ColumnScope
 from kdsl.plan.compile.scope import Functions
-from kdsl.plan.facts import Facts
+from kdsl.plan.fact_columns import FactColumns
 
 _NUMBERS: Final = (INT, UINT, DOUBLE, QUANTITY)
 
@@ -136,7 +136,7 @@ def _may_compute(expr: TypedExpr) -> bool:
 
 def _all_have(nodes: NodeSet, tested: Iterable[tuple[str, str]]) -> bool:
     """Tell whether every node of the snapshot has these keys, whichever are asked about."""
-    facts = Facts.of(nodes.snapshot.live)
+    facts = FactColumns.of(nodes.snapshot.live)
     return all(facts.key(*place).is_everywhere for place in tested)
 
 

@@ -15,18 +15,18 @@ from kdsl.check.model.rule_set import CheckedPredicate, CheckedStatement
 from kdsl.plan.columns.atoms import Atom
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Array, NotColumnar, rows_of, spread
-from kdsl.plan.columns.compiler import ColumnClosure, ColumnCompiler, Note
+from kdsl.plan.columns.compiler import ColumnClosure, ColumnCompiler, ScalarPart
 from kdsl.plan.columns.distinct import fact_digits
 from kdsl.plan.columns.groups import grouped
-from kdsl.plan.columns.kinds import Kinds
 from kdsl.plan.columns.logic import disjunction
-from kdsl.plan.columns.sights import Watcher
+from kdsl.plan.columns.node_groups import NodeGroups
+from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.statements import ColumnBlock, Step, expressions_of, holes_of, loop_slots, reject
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.verdicts import OnError, Verdicts
 
 Ids = NDArray[np.int32]
-ScalarJudge = Callable[[Batch], Ids]
+ScalarStatuses = Callable[[Batch], Ids]
 
 
 class DistinctPredicate:
@@ -35,7 +35,7 @@ class DistinctPredicate:
     def __init__(self, atoms: Sequence[Atom]) -> None:
         self._atoms = tuple(atoms)
 
-    def judge(self, batch: Batch, verdicts: Verdicts, scalar: ScalarJudge) -> Ids:
+    def statuses(self, batch: Batch, verdicts: Verdicts, scalar: ScalarStatuses) -> Ids:
         digits = fact_digits(self._atoms, batch)
         if digits is None:
             return scalar(batch)
@@ -46,13 +46,13 @@ class DistinctPredicate:
 class ColumnPredicate:
     """A predicate whose statements run over columns, unless there turn out to be few kinds of nodes."""
 
-    def __init__(self, steps: Sequence[Step], report_all: bool, kinds: Kinds | None) -> None:
+    def __init__(self, steps: Sequence[Step], report_all: bool, kinds: NodeGroups | None) -> None:
         self._steps = tuple(steps)
         self._report_all = report_all
-        self._kinds = kinds
+        self._groups = kinds
 
-    def judge(self, batch: Batch, verdicts: Verdicts, scalar: ScalarJudge) -> Ids:
-        by_kind = None if self._kinds is None else self._kinds.ask(batch, scalar)
+    def statuses(self, batch: Batch, verdicts: Verdicts, scalar: ScalarStatuses) -> Ids:
+        by_kind = None if self._groups is None else self._groups.ask(batch, scalar)
         if by_kind is not None:
             return by_kind
         try:
@@ -77,16 +77,16 @@ class ColumnScore:
         self._nothing = nothing
         self._dtype = np.dtype(np.float64 if isinstance(nothing, float) else np.int64)
 
-    def judge(self, batch: Batch, scalar: Callable[[Batch], Array]) -> Array:
+    def raw_scores(self, batch: Batch, scalar: Callable[[Batch], Array]) -> Array:
         """Return the raw score of each node."""
         # In visiting order: the first node that fails may end the attempt.
         try:
             with np.errstate(all="ignore"):
-                return self._judge(batch, scalar)
+                return self._raw_scores(batch, scalar)
         except (AllBad, NotColumnar):
             return scalar(batch)
 
-    def _judge(self, batch: Batch, scalar: Callable[[Batch], Array]) -> Array:
+    def _raw_scores(self, batch: Batch, scalar: Callable[[Batch], Array]) -> Array:
         raw = np.full(len(batch), self._nothing, dtype=self._dtype)
         part, among = batch, np.arange(len(batch))
         if self._has_ignores:
@@ -121,9 +121,9 @@ def column_predicate(
     facts = compiler.facts([*expressions_of(statements), *error_parts], loop_slots(statements))
     block = ColumnBlock(scope, compiler, rule.report_all, on_error, error_parts)
     if facts is not None and not any(map(block.is_over_items, statements)):
-        compiler.notes.append(Note(rule.span, facts))
+        compiler.scalar_parts.append(ScalarPart(rule.span, facts))
         return DistinctPredicate(compiler.atoms(facts))
     steps = block.steps(statements)
-    watcher = Watcher(compiler, compiler.slots.node)
-    kinds = watcher.of_rule(error_parts, statements, scope.optimised, scope.passing_slot)
+    reads_compiler = NodeReadsCompiler(compiler, compiler.slots.node)
+    kinds = reads_compiler.of_rule(error_parts, statements, scope.optimised, scope.transient_slot)
     return ColumnPredicate(steps, rule.report_all, kinds)

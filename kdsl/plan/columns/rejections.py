@@ -116,7 +116,7 @@ def _combinations(masks: Sequence[Mask]) -> tuple[list[list[int]], Array]:
     return [[one for one in order if code >> _BITS - 1 - one & 1] for code in used.tolist()], numbers[codes]
 
 
-class NotedRejections(Rejections):
+class TracedRejections(Rejections):
     """What is found of a batch while the evaluation is watched: nothing is decided by what is left of it."""
 
     @property

@@ -25,7 +25,7 @@ from kdsl.plan.compile.scope import Functions, RuleScope
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class ScalarPart:
     """A part of a rule that the scalar back end evaluates: once per distinct combination of `facts`, or for
     each node where they are None.
     """
@@ -44,7 +44,7 @@ class Lowered:
 
     lets: dict[tuple[int, frozenset[int]], tuple[ColumnClosure, int]] = field(default_factory=dict)
     bodies: dict[tuple[str, int | None], tuple[ColumnClosure, int]] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
+    scalar_parts: list[ScalarPart] = field(default_factory=list)
     deepest: int = 0
 
 
@@ -113,17 +113,17 @@ class ColumnScope(ABC):
         return Fallback(compiler.compile(expr), expr.type, sorted(needs & captured), slots, atoms)
 
     @property
-    def notes(self) -> list[Note]:
+    def scalar_parts(self) -> list[ScalarPart]:
         """What is left to the scalar back end."""
-        return self.lowered.notes
+        return self.lowered.scalar_parts
 
     def note(self, expr: TypedExpr, node: int | None, in_fn: bool) -> None:
         """Note that an expression is left to the scalar back end, if it reads the node."""
         if in_fn:
             if node is not None and node in free_slots(expr):
-                self.notes.append(Note(expr.span, _facts_in_fn(expr, node)))
+                self.scalar_parts.append(ScalarPart(expr.span, _facts_in_fn(expr, node)))
         elif self.reads_node(self.needs(expr)):
-            self.notes.append(Note(expr.span, self.facts([expr])))
+            self.scalar_parts.append(ScalarPart(expr.span, self.facts([expr])))
 
     def reads_node(self, slots: frozenset[int]) -> bool:
         """Tell whether some of these variables differ from node to node."""

@@ -24,12 +24,12 @@ from kdsl.eval.values import EvalError
 from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Bad, Mask, NotColumnar, OutOfSteps, Same, spread
-from kdsl.plan.columns.compiler import ColumnCompiler, Note
+from kdsl.plan.columns.compiler import ColumnCompiler, ScalarPart
 from kdsl.plan.columns.distinct import Spending, fact_digits, show_node
 from kdsl.plan.columns.groups import grouped
-from kdsl.plan.columns.listed import chosen_items, over_items
 from kdsl.plan.columns.logic import scattered
-from kdsl.plan.columns.rejections import NotedRejections, Rejections
+from kdsl.plan.columns.node_lists import chosen_items, over_items
+from kdsl.plan.columns.rejections import Rejections, TracedRejections
 from kdsl.plan.columns.tape import Tapes
 from kdsl.plan.compile.scope import RuleScope
 from kdsl.plan.compile.statements import CODES, Block
@@ -213,7 +213,7 @@ class ColumnBlock:
         if where is not None:
             lists = over_items(Macro.FILTER, lists, variable.slot, where)
         code, site, slot = CODES[require.code], require.span.site, variable.slot
-        notes = self._compiler.notes
+        notes = self._compiler.scalar_parts
         noted = len(notes)
         by_scalar = self._by_scalar(statement)
         # The scalar back end is for items that fail, which is rare.
@@ -241,7 +241,7 @@ class ColumnBlock:
         exprs = (*expressions_of([statement]), *self._error_parts)
         facts = self._compiler.facts(exprs, loop_slots([statement]))
         atoms = None if facts is None else self._compiler.atoms(facts)
-        self._compiler.notes.append(Note(statement.iterable.span, facts))
+        self._compiler.scalar_parts.append(ScalarPart(statement.iterable.span, facts))
         slots = self._compiler.slots
 
         def step(batch: Batch, found: Rejections) -> None:
@@ -304,7 +304,7 @@ class _Recorded:
 
     def evaluate(self, batch: Batch) -> tuple[list[Mask], list[Failure]]:
         """Return the rows that each failure closes, and the failures."""
-        found = NotedRejections(len(batch))
+        found = TracedRejections(len(batch))
         _run(self._steps, batch, found, self._report_all)
         return [rows for _, rows in found.failures], [failure for failure, _ in found.failures]
 

@@ -27,14 +27,14 @@ from kdsl.eval.values import Value
 from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Array, Column, ColumnValue, NotColumnar, Same
-from kdsl.plan.columns.given import Condition, watched_pod
 from kdsl.plan.columns.logic import Operand
+from kdsl.plan.columns.pod_inputs import Condition, pod_with_inputs
 from kdsl.plan.columns.traced import (
     UNSEEN,
     Applied,
+    ColumnKey,
     Input,
     Load,
-    Place,
     Trace,
     Traced,
     Untraceable,
@@ -42,12 +42,12 @@ from kdsl.plan.columns.traced import (
     bounds,
 )
 
-MAX_COURSES: Final = 128
+MAX_SIGNATURES: Final = 128
 """So many signatures of pods are known to a part of a rule; beyond that it begins anew."""
 MAX_TAPES: Final = 8
 """So many tapes are tried for one signature; where none will do, columns are evaluated."""
 
-STEADY: Final = frozenset({"node.static", "node.usage"})
+STABLE: Final = frozenset({"node.static", "node.usage"})
 """What a rule may read beside the pod for what it asks of nodes to follow from the pod."""
 
 M = TypeVar("M")
@@ -70,10 +70,10 @@ class RuleTapes:
         """Return the tapes of a part that reads this, None where not all it asks of nodes follows from the
         pod.
         """
-        is_steady = all(word in STEADY or word.startswith(_POD) for word in reads)
+        is_stable = all(word in STABLE or word.startswith(_POD) for word in reads)
         tapes = Tapes(self, sorted(word for word in reads if word.startswith(_POD)), evaluate)
-        self._parts.append(tapes if is_steady else None)
-        return tapes if is_steady else None
+        self._parts.append(tapes if is_stable else None)
+        return tapes if is_stable else None
 
     def are_known(self, frame: Frame) -> bool:
         """Tell whether all parts have tapes for the pod of a frame."""
@@ -91,7 +91,7 @@ class Tape(Generic[M]):
     """
 
     known: tuple[Load, ...]
-    loads: tuple[Place, ...]
+    loads: tuple[ColumnKey, ...]
     constants: tuple[Array, ...]
     inputs: tuple[tuple[Input, int], ...]
     conditions: tuple[Condition, ...]
@@ -177,7 +177,7 @@ _POD: Final = "pod."
 
 
 @dataclass(slots=True)
-class _Course:
+class _SignatureTapes:
     """The tapes for pods of one signature. `is_closed` where the evaluation cannot be done again."""
 
     tapes: list[Tape[Any]] = field(default_factory=list)
@@ -192,12 +192,12 @@ class Tapes(Generic[M]):
         self._evaluate = evaluate
         self._fields = tuple(attribute_of(word.removeprefix(_POD)) for word in words)
         self._read: Callable[[PodInfo], Any] = attrgetter(*self._fields) if words else lambda pod: None
-        self._courses: dict[Hashable, _Course] = {}
+        self._tapes: dict[Hashable, _SignatureTapes] = {}
 
     def are_known(self, pod: PodInfo) -> bool:
         """Tell whether there is a tape for the signature of a pod."""
-        course = self._courses.get(self._signature(pod))
-        return course is not None and bool(course.tapes)
+        known = self._tapes.get(self._signature(pod))
+        return known is not None and bool(known.tapes)
 
     def play(self, batch: Batch) -> tuple[list[Array], M] | None:
         """Return what the evaluation of a batch comes to; None where there is no tape of it."""
@@ -206,35 +206,35 @@ class Tapes(Generic[M]):
             return None
         pod = batch.frame[self._rule.pod]
         signature = self._signature(pod)
-        course = self._courses.get(signature)
-        if course is None:
-            if len(self._courses) >= MAX_COURSES:
-                self._courses.clear()
+        known = self._tapes.get(signature)
+        if known is None:
+            if len(self._tapes) >= MAX_SIGNATURES:
+                self._tapes.clear()
             # The first evaluation is not watched: no pod like it may come again.
-            self._courses[signature] = _Course()
+            self._tapes[signature] = _SignatureTapes()
             return None
-        if course.is_closed:
+        if known.is_closed:
             return None
-        for tape in course.tapes:
+        for tape in known.tapes:
             if tape.holds(snapshot):
                 found = tape.play(batch, pod)
                 if found is not None:
                     return found, tape.meaning
-        return self._play_new(course, batch, snapshot, pod)
+        return self._play_new(known, batch, snapshot, pod)
 
     def _play_new(
-        self, course: _Course, batch: Batch, snapshot: LiveSnapshot, pod: PodInfo
+        self, known: _SignatureTapes, batch: Batch, snapshot: LiveSnapshot, pod: PodInfo
     ) -> tuple[list[Array], M] | None:
         """Watch an evaluation, and play its tape."""
-        course.tapes = [each for each in course.tapes if each.holds(snapshot)]
-        if len(course.tapes) >= MAX_TAPES:
+        known.tapes = [each for each in known.tapes if each.holds(snapshot)]
+        if len(known.tapes) >= MAX_TAPES:
             return None
         tape = self._record(batch, snapshot, pod)
         found = None if tape is None else tape.play(batch, pod)
         if tape is None or found is None:
-            course.is_closed = True
+            known.is_closed = True
             return None
-        course.tapes.insert(0, tape)
+        known.tapes.insert(0, tape)
         return found, tape.meaning
 
     def _signature(self, pod: PodInfo) -> Hashable:
@@ -251,7 +251,7 @@ class Tapes(Generic[M]):
         frame = rule.new_frame()
         meter = frame[-1] = batch.frame[-1].full()
         try:
-            frame[rule.pod] = watched_pod(pod, trace, amounts_of)
+            frame[rule.pod] = pod_with_inputs(pod, trace, amounts_of)
             frame[rule.cluster] = batch.frame[rule.cluster]
             outputs, meaning = self._evaluate(Batch(UNSEEN, cast(Any, trace.rows), frame, UNSEEN))
             cost = meter.limit - meter.left

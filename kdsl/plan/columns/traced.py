@@ -50,7 +50,7 @@ class Untraceable(Exception):  # noqa: N818 - control flow, not an error
     """An evaluation does what cannot be done again for other rows."""
 
 
-Place = tuple[str, str]
+ColumnKey = tuple[str, str]
 """Where a snapshot holds a column: the family of amounts, and the resource. See `amounts`."""
 
 _INPUT_BITS: Final = 44
@@ -60,7 +60,7 @@ POD_COUNTS: Final = ("pod_counts", "")
 _COUNTS: Final[Range] = (0, 1 << 31)
 
 
-def amounts(snapshot: Snapshot, place: Place) -> NDArray[np.int64]:
+def amounts(snapshot: Snapshot, place: ColumnKey) -> NDArray[np.int64]:
     """Return a column of a snapshot."""
     family, resource = place
     found: NDArray[np.int64]
@@ -68,7 +68,7 @@ def amounts(snapshot: Snapshot, place: Place) -> NDArray[np.int64]:
     return found
 
 
-def bounds(snapshot: LiveSnapshot, place: Place) -> Range:
+def bounds(snapshot: LiveSnapshot, place: ColumnKey) -> Range:
     """Return what no amount of a column is beyond; the same object until that grows."""
     return _COUNTS if place is POD_COUNTS else snapshot.bounds(*place)
 
@@ -77,7 +77,7 @@ def bounds(snapshot: LiveSnapshot, place: Place) -> Range:
 class Load:
     """A column of the snapshot, with the range that was taken for granted."""
 
-    place: Place
+    place: ColumnKey
     range: Range
 
 
@@ -198,7 +198,7 @@ class Trace:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def load(self, place: Place) -> Traced:
+    def load(self, place: ColumnKey) -> Traced:
         """Note that a column is read."""
 
         def column() -> Traced:
@@ -306,7 +306,7 @@ class TracedRows:
     def __len__(self) -> int:
         return len(self._trace)
 
-    def load(self, place: Place) -> Traced:
+    def load(self, place: ColumnKey) -> Traced:
         """Note that a column is read."""
         return self._trace.load(place)
 
@@ -316,12 +316,12 @@ class TracedRows:
     __array__ = __bool__ = __getitem__ = __index__ = __iter__ = __getattr__ = _refuse
 
 
-def cells_of(snapshot: Snapshot, rows: Rows, place: Place) -> NDArray[np.int64]:
+def cells_of(snapshot: Snapshot, rows: Rows, place: ColumnKey) -> NDArray[np.int64]:
     """Return what some rows have in a column of a snapshot."""
     return _load(rows, place) if is_traced(rows) else amounts(snapshot, place).take(rows)
 
 
-def _load(rows: Any, place: Place) -> NDArray[np.int64]:
+def _load(rows: Any, place: ColumnKey) -> NDArray[np.int64]:
     found: NDArray[np.int64] = rows.load(place)
     return found
 

@@ -17,14 +17,14 @@ from kdsl.plan.compile.scope import RuleScope
 MAX_FRAMES: Final = 256
 """The most kinds of pods whose frames are kept for one rule; beyond that it starts anew."""
 
-KindOf = Callable[[PodInfo], Hashable]
+SignatureOf = Callable[[PodInfo], Hashable]
 """Tells pods apart of which a rule sees different things."""
 EpochOf = Callable[[Snapshot], Hashable]
 """Tells what a rule sees of the catalog."""
 
 
 @dataclass(slots=True)
-class _Kept:
+class _KeptFrame:
     """The frame of the latest attempt of a kind of pod, with what it was filled from."""
 
     snapshot: Snapshot
@@ -33,22 +33,22 @@ class _Kept:
 
 
 class Frames:
-    """The frames of one rule. `passing` are the slots whose values do not stay, `steps` what a value that is
+    """The frames of one rule. `transient` are the slots whose values do not stay, `steps` what a value that is
     computed once for a pod may take.
     """
 
-    def __init__(self, scope: RuleScope, passing: Sequence[int], steps: int) -> None:
+    def __init__(self, scope: RuleScope, transient: Sequence[int], steps: int) -> None:
         self._blank = scope.new_frame()
         self._pod, self._cluster = scope.slot_of("pod"), scope.slot_of("cluster")
-        self._passing = (*scope.passing, *passing)
+        self._transient = (*scope.transient, *transient)
         self._steps = steps
-        self._kept: dict[Hashable, _Kept] = {}
-        self._kind_of: KindOf | None = None
+        self._kept: dict[Hashable, _KeptFrame] = {}
+        self._signature_of: SignatureOf | None = None
         self._epoch_of: EpochOf = lambda snapshot: None
 
-    def keep(self, kind_of: KindOf, epoch_of: EpochOf) -> None:
+    def keep(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
         """Let the attempts of a kind of pod begin with what the one before found."""
-        self._kind_of, self._epoch_of = kind_of, epoch_of
+        self._signature_of, self._epoch_of = signature_of, epoch_of
 
     def begin(self, pod: Value, cluster: Value) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views.
@@ -57,10 +57,10 @@ class Frames:
         what is known by identity stays known.
         """
         # Who watches what is asked of the cluster is to see all of it.
-        if self._kind_of is None or cluster.__class__ is not ClusterView or cluster.snapshot.is_overlay:
+        if self._signature_of is None or cluster.__class__ is not ClusterView or cluster.snapshot.is_overlay:
             frame = self._of(pod)
         else:
-            frame = self._kept_of(self._kind_of(pod), pod, cluster.snapshot)
+            frame = self._kept_frame(self._signature_of(pod), pod, cluster.snapshot)
         frame[self._cluster], frame[-1] = cluster, Meter(self._steps)
         return frame
 
@@ -69,15 +69,15 @@ class Frames:
         frame[self._pod] = pod
         return frame
 
-    def _kept_of(self, kind: Hashable, pod: PodInfo, snapshot: Snapshot) -> Frame:
-        epoch, kept = self._epoch_of(snapshot), self._kept.get(kind)
+    def _kept_frame(self, signature: Hashable, pod: PodInfo, snapshot: Snapshot) -> Frame:
+        epoch, kept = self._epoch_of(snapshot), self._kept.get(signature)
         if kept is not None and kept.snapshot is snapshot and kept.epoch == epoch:
             frame = kept.frame = kept.frame.copy()
-            for slot in self._passing:
+            for slot in self._transient:
                 frame[slot] = UNSET
             return frame
         if len(self._kept) >= MAX_FRAMES:
             self._kept.clear()
         frame = self._of(pod)
-        self._kept[kind] = _Kept(snapshot, epoch, frame)
+        self._kept[signature] = _KeptFrame(snapshot, epoch, frame)
         return frame

@@ -26,12 +26,12 @@ from kdsl.eval.values import EvalError, Value
 from kdsl.plan.compile.budget import Budget
 from kdsl.plan.compile.passes import PASSES, Pass
 from kdsl.plan.compile.passes.hoist import hoist_lasting, is_cheap
-from kdsl.plan.compile.steady import is_count, is_steady
+from kdsl.plan.compile.stability import is_count, is_stable
 
 REWRITE_AFTER: Final = 32
 """So many attempts of a kind of pod are made by the rule as written: rewriting takes as long as they save."""
 
-Note = Callable[[EvalError, Span], None]
+NoteError = Callable[[EvalError, Span], None]
 """Is told of an error that was passed over, and of its expression."""
 
 
@@ -98,7 +98,7 @@ class RuleScope:
 
     `known` maps slots to constants; `lasting` are the slots that keep their value for all nodes of a pod,
     `items` those of variables that range over the same items for each node and what follows from them;
-    `definitions` are the optimised values of the `let`s that do not. `passing` are lasting slots that hold
+    `definitions` are the optimised values of the `let`s that do not. `transient` are lasting slots that hold
     something else in the next attempt of a pod of the same kind. `rule` tells rules of a profile apart that
     share a budget.
     """
@@ -125,7 +125,7 @@ class RuleScope:
         self.items: set[int] = set()
         self._sources: dict[int, _Source] = {}
         self._lists: dict[int, TypedExpr] = {}
-        self.passing: list[int] = []
+        self.transient: list[int] = []
         # What counts the same is one variable, however often it is written.
         self._counts: dict[Hashable, Var] = {}
         # By identity: of two equal expressions one may stand where more is known.
@@ -175,7 +175,7 @@ class RuleScope:
         variable = self.variable(expr)
         self._compiler.lazy[variable.slot] = self._lasting(expr)
         self.lasting.add(variable.slot)
-        self._note_passing(variable.slot, expr)
+        self._mark_transient(variable.slot, expr)
         return variable
 
     def hoist_by_item(self, expr: TypedExpr) -> Var:
@@ -186,12 +186,12 @@ class RuleScope:
         self._compiler.follows[slot] = self.needs(expr) & self.items
         items = [self._compiler.compile(found[each]) for each in sorted(free_slots(expr) & self.items)]
         self._compiler.by_item[slot] = item_reader(slot, items, self._lasting(expr, self._combinations(expr)))
-        self._note_passing(slot, expr)
+        self._mark_transient(slot, expr)
         return variable
 
     def _lasting(self, expr: TypedExpr, parts: Closure | None = None) -> Closure:
         """Compile what is computed once for a pod, or for a pod and each combination of loop items."""
-        expr = expr if is_steady(expr) else self._with_standing(expr)
+        expr = expr if is_stable(expr) else self._with_kept(expr)
         compute = self._compiler.compile(expr)
         # Reading a variable takes no steps, and one that lasts is computed with steps of its own.
         return compute if isinstance(expr, Var) else self._measured(compute, parts)
@@ -216,7 +216,7 @@ class RuleScope:
                 continue
             pending += free_slots(source.expr) & self.items
             if source.is_ranged:
-                lists.setdefault(id(source.expr), self._compiler.compile(self._listed(source.expr)))
+                lists.setdefault(id(source.expr), self._compiler.compile(self._list_once(source.expr)))
         match list(lists.values()):
             case []:
                 return None
@@ -225,7 +225,7 @@ class RuleScope:
             case found:
                 return lambda frame: prod([len(each(frame)) for each in found])
 
-    def _listed(self, iterable: TypedExpr) -> TypedExpr:
+    def _list_once(self, iterable: TypedExpr) -> TypedExpr:
         """Return a list that loops range over as it is computed once for a pod, where it is."""
         known = self._lists.get(id(iterable))
         if known is None:
@@ -233,7 +233,7 @@ class RuleScope:
             known = self._lists[id(iterable)] = iterable if is_same else self.hoist(iterable)
         return known
 
-    def _with_standing(self, expr: TypedExpr) -> TypedExpr:
+    def _with_kept(self, expr: TypedExpr) -> TypedExpr:
         """Replace counts in an expression by variables that later attempts bring up to date, and parts that
         are the same for all of them by variables that stay.
         """
@@ -250,23 +250,23 @@ class RuleScope:
             count = renewing(variable.slot, items, self._compiler.compile(expr))
             self._compiler.by_item[variable.slot] = self._measured(count, self._combinations(expr))
             return variable
-        if is_steady(expr) and not is_cheap(expr) and free_slots(expr) <= self.lasting:
+        if is_stable(expr) and not is_cheap(expr) and free_slots(expr) <= self.lasting:
             return self.hoist(expr)
-        return map_children(expr, self._with_standing)
+        return map_children(expr, self._with_kept)
 
-    def _note_passing(self, slot: int, *exprs: TypedExpr | None) -> None:
-        if not is_steady(*exprs):
-            self.passing.append(slot)
+    def _mark_transient(self, slot: int, *exprs: TypedExpr | None) -> None:
+        if not is_stable(*exprs):
+            self.transient.append(slot)
 
     def variable(self, expr: TypedExpr) -> Var:
         """Return a new variable that stands for an expression."""
         slot = self._new_slot()
         return Var(type=expr.type, time=expr.time, reads=expr.reads, span=expr.span, name="", slot=slot)
 
-    def passing_slot(self) -> int:
+    def transient_slot(self) -> int:
         """Return a new slot, which is `UNSET` in each attempt."""
         slot = self._new_slot()
-        self.passing.append(slot)
+        self.transient.append(slot)
         return slot
 
     def _new_slot(self) -> int:
@@ -276,7 +276,7 @@ class RuleScope:
     def once(self, compute: Closure, *exprs: TypedExpr | None) -> Closure:
         """Return a closure that computes at its first use in an attempt only, from the expressions given."""
         slot = self._new_slot()
-        self._note_passing(slot, *exprs)
+        self._mark_transient(slot, *exprs)
         return lazy_reader(slot, self._measured(compute))
 
     def is_lasting(self, *exprs: TypedExpr | None, bound: Iterable[int] = ()) -> bool:
@@ -321,7 +321,7 @@ class RuleScope:
             self._compiler.lazy[slot] = self._lasting(value) if is_lasting else self._compiler.compile(value)
         if is_lasting:
             self.lasting.add(slot)
-            self._note_passing(slot, let.value)
+            self._mark_transient(slot, let.value)
             return None
         return slot
 
@@ -351,7 +351,7 @@ class Conditions:
     def __bool__(self) -> bool:
         return bool(self._conditions)
 
-    def hold(self, frame: Frame, note: Note | None = None) -> bool:
+    def hold(self, frame: Frame, note: NoteError | None = None) -> bool:
         """Tell whether all hold; `note` is told of those that fail."""
         for condition, span in self._conditions:
             try:

@@ -10,7 +10,7 @@ from kdsl.check.model.rule_set import CheckedSortKey
 from kdsl.check.model.types import DURATION, INT, TIMESTAMP, Type
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.compile.scope import Note, RuleScope
+from kdsl.plan.compile.scope import NoteError, RuleScope
 
 _TIMES: Final = (TIMESTAMP, DURATION)
 
@@ -53,7 +53,7 @@ class SortKeys:
             for key in keys
         ]
 
-    def values(self, frame: Frame, note: Note) -> tuple[Value, ...]:
+    def values(self, frame: Frame, note: NoteError) -> tuple[Value, ...]:
         """Return what to sort by; a key that fails is `LAST`, and `note` is told why."""
         found: list[Value] = []
         for key, reverse, span in self._keys:

@@ -31,7 +31,7 @@ class Arrivals:
         self._nodes: list[NodeInfo | None] = []
 
     def refresh(self, live: LiveSnapshot) -> Sequence[Arrival] | None:
-        """Look at the rows that changed. Return what has come since the last call, no row twice; None where
+        """PodKey at the rows that changed. Return what has come since the last call, no row twice; None where
         all rows have to be looked at.
         """
         rows = self._changed.take(live.fact_changes, live.usage_changes)

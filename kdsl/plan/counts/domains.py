@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kdsl.cluster.snapshot.snapshot import LiveSnapshot
-from kdsl.plan.facts import ABSENT, FactColumn, Facts
+from kdsl.plan.fact_columns import ABSENT, FactColumn, FactColumns
 
 NO_DOMAIN: Final = ABSENT
 """The number of the domain of a row whose node lacks the label."""
@@ -13,4 +13,4 @@ NO_DOMAIN: Final = ABSENT
 
 def domains_of(live: LiveSnapshot, topology_key: str) -> FactColumn:
     """Return the column of a label, up to date: its codes are the numbers of the domains."""
-    return Facts.of(live).key("labels", topology_key)
+    return FactColumns.of(live).key("labels", topology_key)

@@ -14,10 +14,10 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
 from kdsl.plan.counts.pod_index import PodIndex
 
-Look: TypeAlias = Callable[[PodInfo], Hashable]
+PodKey: TypeAlias = Callable[[PodInfo], Hashable]
 Selecting: TypeAlias = PodAffinityTerm | SpreadConstraint | PodInfo
 
-MAX_LOOKS: Final = 1024
+MAX_POD_KEYS: Final = 1024
 """The most looks of pods for which a tally keeps answers; beyond that it asks anew."""
 
 
@@ -68,18 +68,18 @@ class Question(Protocol):
         ...
 
     @property
-    def look(self) -> Look | None:
+    def pod_key(self) -> PodKey | None:
         """Returns what is equal for pods about which the answer, and what it costs, is the same; None where
         that is not known, or where no two pods are alike.
         """
         ...
 
 
-Known: TypeAlias = dict[Hashable, tuple[int, int]]
-"""What pods count, and the steps that it took to find out, by their look."""
+PodAnswers: TypeAlias = dict[Hashable, tuple[int, int]]
+"""What pods count, and the steps that it took to find out, by their pod_key."""
 
 
-class Counted(NamedTuple):
+class NodeCount(NamedTuple):
     """What counting one node gave: whether it takes part, its number, the steps it took, and its error."""
 
     takes_part: bool
@@ -88,7 +88,7 @@ class Counted(NamedTuple):
     error: str = ""
 
 
-NOT_COUNTED: Final = Counted(False, 0, 0)
+NOT_COUNTED: Final = NodeCount(False, 0, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,13 +104,13 @@ class Measure:
     question: Question
     on_facts: bool = field(init=False)
     """Whether placements leave it as it is which nodes take part."""
-    look: Look | None = field(init=False)
+    pod_key: PodKey | None = field(init=False)
     limit: int = field(init=False)
     """The steps that a node has."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "on_facts", all(each.on_facts for each in self.filters))
-        object.__setattr__(self, "look", self.question.look)
+        object.__setattr__(self, "pod_key", self.question.pod_key)
         object.__setattr__(self, "limit", self.question.meter().limit)
 
     def screen(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
@@ -137,7 +137,7 @@ class Measure:
             return None
         return () if selecting.selector is None else index.matching(selecting.selector)
 
-    def whole(self, node: NodeInfo, known: Known) -> Counted:
+    def whole(self, node: NodeInfo, known: PodAnswers) -> NodeCount:
         """Count a node with all its pods."""
         if self.key not in node.labels:
             return NOT_COUNTED
@@ -145,33 +145,33 @@ class Measure:
         meter = self.question.meter()
         try:
             if not all(all(each.answers((node,), meter)) for each in self.filters):
-                return Counted(False, 0, meter.limit - meter.left)
+                return NodeCount(False, 0, meter.limit - meter.left)
             found = self.further(node.pods, meter.limit - meter.left, known)
             if found is not None:
-                return Counted(True, *found)
+                return NodeCount(True, *found)
             amount = total(self.question.answers(node.pods, meter))
         except EvalError as error:
-            return Counted(True, 0, min(meter.limit, meter.limit - meter.left), error.message)
-        return Counted(True, amount, meter.limit - meter.left)
+            return NodeCount(True, 0, min(meter.limit, meter.limit - meter.left), error.message)
+        return NodeCount(True, amount, meter.limit - meter.left)
 
-    def further(self, pods: Sequence[PodInfo], steps: int, known: Known) -> tuple[int, int] | None:
+    def further(self, pods: Sequence[PodInfo], steps: int, known: PodAnswers) -> tuple[int, int] | None:
         """Return what pods count that came to a node which takes part, and all steps that the node has taken,
         from those before. None where that does not work: by itself the whole node may have steps enough.
 
-        Pods that look like one in `known` are not asked about.
+        Pods that pod_key like one in `known` are not asked about.
         """
-        look = self.look
-        if look is None:
+        pod_key = self.pod_key
+        if pod_key is None:
             return self.ask(pods, steps)
         amount = 0
         for pod in pods:
-            like = look(pod)
+            like = pod_key(pod)
             answer = known.get(like)
             if answer is None:
                 answer = self.ask((pod,), 0)
                 if answer is None:
                     return None
-                if len(known) >= MAX_LOOKS:
+                if len(known) >= MAX_POD_KEYS:
                     known.clear()
                 known[like] = answer
             more, taken = answer

@@ -1,6 +1,6 @@
 """The pods on nodes by label: a selector finds its pods at a cost that grows with their number.
 
-A key is indexed when a selector first asks for it, by one look at all pods, and followed from then on.
+A key is indexed when a selector first asks for it, by one pod_key at all pods, and followed from then on.
 """
 
 from __future__ import annotations

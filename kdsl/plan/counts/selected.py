@@ -16,7 +16,7 @@ from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
 from kdsl.plan.counts.measures import Measure
 from kdsl.plan.counts.pod_index import PodIndex
 from kdsl.plan.counts.sums import Sums
-from kdsl.plan.facts import FactColumn
+from kdsl.plan.fact_columns import FactColumn
 
 
 def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> Sums | None:

@@ -10,14 +10,14 @@ from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Snapshot
 from kdsl.plan.counts.arrivals import Arrival, Arrivals
-from kdsl.plan.counts.kept import Handle, Kept, KeptT, Name
+from kdsl.plan.counts.handles import Handle, StoredTally, TallyKey, TallyT
 from kdsl.plan.counts.measures import Measure
 from kdsl.plan.counts.pod_index import PodIndex
 from kdsl.plan.counts.selected import sums_of_selected
 from kdsl.plan.counts.sums import Sums
 from kdsl.plan.counts.tally import Tally
+from kdsl.plan.counts.term_tally import CountTerm, TermSums, TermTally
 from kdsl.plan.counts.terms import TermIndex, TermKind
-from kdsl.plan.counts.worths import Appraisal, TermSums, TermTally
 
 MAX_BYTES: Final = 64 << 20
 """What the tallies of a cluster may take; those used longest ago go first. A tally of 5,000 rows takes 100 to
@@ -40,13 +40,13 @@ class TallyStore:
 
     def __init__(self, live: LiveSnapshot) -> None:
         self._live = live
-        self._tallies: dict[Name, Kept] = {}
+        self._tallies: dict[TallyKey, StoredTally] = {}
         self._bytes = 0
         self._terms = {kind: TermIndex(kind, live) for kind in TermKind}
         self._arrivals = Arrivals()
         self._pods = PodIndex(live)
         # Sums for questions that were asked at one version only, with that.
-        self._first: dict[Name, tuple[int, Sums]] = {}
+        self._first: dict[TallyKey, tuple[int, Sums]] = {}
         self._version = -1
         # Counting may ask for another count.
         self._lock = RLock()
@@ -83,7 +83,7 @@ class TallyStore:
             finally:
                 self._keep(handle, tally)
 
-    def _first_sums(self, name: Name | None, measure: Measure) -> Sums | None:
+    def _first_sums(self, name: TallyKey | None, measure: Measure) -> Sums | None:
         """Return the sums for a question that was not asked before at another version; None for others."""
         known = None if name is None else self._first.get(name)
         if known is not None:
@@ -114,7 +114,7 @@ class TallyStore:
         return not self._terms[kind].is_empty
 
     def term_sums(
-        self, snapshot: Snapshot, kind: TermKind, handle: Handle[TermTally], appraise: Appraisal
+        self, snapshot: Snapshot, kind: TermKind, handle: Handle[TermTally], count_term: CountTerm
     ) -> TermSums:
         """Add up what the terms of a kind are worth, by domain; EvalError where a term could not be asked.
 
@@ -127,7 +127,7 @@ class TallyStore:
             self._catch_up()
             tally = tally or self._find(handle, TermTally) or TermTally()
             try:
-                return tally.sums(index, snapshot, appraise)
+                return tally.sums(index, snapshot, count_term)
             finally:
                 self._keep(handle, tally)
 
@@ -155,7 +155,7 @@ class TallyStore:
                         if terms:
                             index.put(row, terms)
 
-    def _find(self, handle: Handle[KeptT], kind: type[KeptT]) -> KeptT | None:
+    def _find(self, handle: Handle[TallyT], kind: type[TallyT]) -> TallyT | None:
         """Return the tally that is kept under the name of a handle."""
         tally = None if handle.name is None else self._tallies.get(handle.name)
         if tally is None:
@@ -164,7 +164,7 @@ class TallyStore:
         handle.note(tally)
         return tally
 
-    def _keep(self, handle: Handle[KeptT], tally: KeptT) -> None:
+    def _keep(self, handle: Handle[TallyT], tally: TallyT) -> None:
         """Keep a tally, which may have become larger."""
         size, name = tally.nbytes + _OVERHEAD, handle.name
         if name is None:
@@ -179,7 +179,7 @@ class TallyStore:
         while self._bytes > MAX_BYTES and len(self._tallies) > MIN_TALLIES:
             self._drop(next(iter(self._tallies)))
 
-    def _drop(self, name: Name) -> None:
+    def _drop(self, name: TallyKey) -> None:
         tally = self._tallies.pop(name)
         self._bytes -= tally.booked
         tally.booked = 0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kdsl.cluster.snapshot.snapshot import Rows
 from kdsl.plan.counts.domains import NO_DOMAIN
-from kdsl.plan.facts import FactColumn
+from kdsl.plan.fact_columns import FactColumn
 
 _FEW: Final = 4096
 """Of so few different amounts each is counted in a cell."""

@@ -17,19 +17,19 @@ from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows, Snapshot
 from kdsl.eval.values import INT_MAX, INT_MIN, EvalError
 from kdsl.plan.counts.arrivals import Arrival, Arrivals
 from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
-from kdsl.plan.counts.kept import Kept
-from kdsl.plan.counts.measures import NOT_COUNTED, Counted, Known, Measure
+from kdsl.plan.counts.handles import StoredTally
+from kdsl.plan.counts.measures import NOT_COUNTED, Measure, NodeCount, PodAnswers
 from kdsl.plan.counts.sums import Sums
 
 _PER_ROW: Final = 20
 """What a tally takes for a row, in bytes, beside the sums."""
-_PER_LOOK: Final = 256
-"""About what it takes to know a look of pods, in bytes."""
+_PER_POD_KEY: Final = 256
+"""About what it takes to know a pod_key of pods, in bytes."""
 _REBUILD: Final = 8
 """Sums are made anew where more than one row in this many changed."""
 
 
-class Tally(Kept):
+class Tally(StoredTally):
     """Counts over the rows of a live snapshot. `amounts` has one int64 per row, 0 for rows that do not take
     part.
     """
@@ -39,7 +39,7 @@ class Tally(Kept):
         self._key = topology_key
         self._column = domains_of(live, topology_key)
         self._position = -1
-        self._known: Known = {}
+        self._known: PodAnswers = {}
         self._clear(0)
 
     def _clear(self, rows: int) -> None:
@@ -155,7 +155,7 @@ class Tally(Kept):
 
     def _note_size(self) -> None:
         columns = _PER_ROW * len(self.amounts) + self._sums.nbytes
-        self.nbytes = columns + _PER_LOOK * len(self._known)
+        self.nbytes = columns + _PER_POD_KEY * len(self._known)
 
     def _count(self, live: LiveSnapshot, rows: Iterable[int], measure: Measure) -> None:
         """Count all that rows have."""
@@ -181,7 +181,7 @@ class Tally(Kept):
             if not self._fits:
                 self._is_stale = True
 
-    def _put(self, row: int, counted: Counted) -> None:
+    def _put(self, row: int, counted: NodeCount) -> None:
         """Take in what counting a whole row gave."""
         takes_part, amount, steps, error = counted
         before, was, took = self._domains.item(row), self.amounts.item(row), self._steps.item(row)

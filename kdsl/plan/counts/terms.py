@@ -18,7 +18,7 @@ from kdsl.cluster.snapshot.snapshot import LiveSnapshot
 from kdsl.plan.counts.arrivals import Arrival
 from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
 from kdsl.plan.counts.term_labels import TermLabels
-from kdsl.plan.facts import FactColumn
+from kdsl.plan.fact_columns import FactColumn
 
 _SPARE: Final = 1024
 """So many moves are kept however few terms there are; else as many as there are terms of pods."""
@@ -136,7 +136,7 @@ class TermIndex:
         return any(columns[key].numbers is not numbers for key, (_, numbers) in self._columns.items())
 
     def _begin(self) -> None:
-        """Look at all rows."""
+        """PodKey at all rows."""
         self.count = 0
         for known in (self._rows, self.domains, self._columns, self._moves):
             known.clear()

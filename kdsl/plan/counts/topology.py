@@ -15,13 +15,13 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 from kdsl.eval.values import EvalError
-from kdsl.plan.counts.kept import Handle, Name
+from kdsl.plan.counts.handles import Handle, TallyKey
 from kdsl.plan.counts.measures import Measure, Meter, Question, total
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.sums import Sums
 from kdsl.plan.counts.tally import Tally
+from kdsl.plan.counts.term_tally import CountTerm, TermCount, TermSums, TermTally
 from kdsl.plan.counts.terms import TermKind
-from kdsl.plan.counts.worths import Appraisal, TermSums, TermTally, Worth
 
 NO_DOMAINS: Final = 2147483647
 """The least count where there is no domain at all: kube-scheduler's MaxInt32."""
@@ -55,14 +55,14 @@ class Topology:
 
     def _summed(self, question: Question, meter: Meter) -> TopologyCount:
         names = (*[each.name for each in self.filters], question.name)
-        handle = Handle[Tally](None if None in names else Name((self.key, names)))
+        handle = Handle[Tally](None if None in names else TallyKey((self.key, names)))
         measure = Measure(self.key, self.filters, question)
-        counting = _Counting(self.snapshot, TallyStore.of(self.snapshot), handle, measure)
-        return TopologyCount(self.key, counting.sums(meter), counting)
+        counter = _TopologyCounter(self.snapshot, TallyStore.of(self.snapshot), handle, measure)
+        return TopologyCount(self.key, counter.sums(meter), counter)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Counting:
+class _TopologyCounter:
     """Counts again and again."""
 
     snapshot: Snapshot
@@ -83,12 +83,12 @@ class TopologyCount:
 
     key: str
     sums: Sums
-    counting: _Counting
+    counter: _TopologyCounter
 
     def renewed(self, meter: Meter) -> TopologyCount:
         """Return the count as it is now."""
-        sums = self.counting.sums(meter)
-        return self if sums is self.sums else TopologyCount(self.key, sums, self.counting)
+        sums = self.counter.sums(meter)
+        return self if sums is self.sums else TopologyCount(self.key, sums, self.counter)
 
     def here(self, node: NodeInfo) -> int:
         domain = node.labels.get(self.key)
@@ -124,11 +124,11 @@ class TopologyCount:
 
 @dataclass(frozen=True, eq=False)
 class PodTerms:
-    """The affinity terms of one kind that the pods of a snapshot have. `watch` is shown what is counted."""
+    """The affinity terms of one kind that the pods of a snapshot have. `on_count` is shown what is counted."""
 
     snapshot: Snapshot
     kind: TermKind
-    watch: Callable[[PodTermCount], None] | None = None
+    on_count: Callable[[PodTermCount], None] | None = None
 
     @cached_property
     def store(self) -> TallyStore:
@@ -137,9 +137,9 @@ class PodTerms:
     @property
     def nothing(self) -> PodTermCount | None:
         """What any question comes to where no pod has such terms; else None."""
-        return None if self.are_there() else PodTermCount(_NO_SUMS, self)
+        return None if self.exist() else PodTermCount(_NO_SUMS, self)
 
-    def are_there(self) -> bool:
+    def exist(self) -> bool:
         """Tell whether a pod has such terms."""
         return self.store.has_terms(self.snapshot, self.kind)
 
@@ -150,17 +150,17 @@ class PodTerms:
         return self._summed(question, meter)
 
     def _summed(self, question: Question, meter: Meter) -> PodTermCount:
-        appraise = _Appraise(question)
-        handle = Handle[TermTally](None if question.name is None else Name((self.kind, question.name)))
-        asking = _Asking(self, handle, appraise)
-        count = PodTermCount(asking.sums(meter), self, asking)
-        if self.watch is not None:
-            self.watch(count)
+        count_term = _CountTerm(question)
+        handle = Handle[TermTally](None if question.name is None else TallyKey((self.kind, question.name)))
+        counter = _TermCounter(self, handle, count_term)
+        count = PodTermCount(counter.sums(meter), self, counter)
+        if self.on_count is not None:
+            self.on_count(count)
         return count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Appraise:
+class _CountTerm:
     """Asks a question about one term."""
 
     question: Question
@@ -170,27 +170,27 @@ class _Appraise:
         pod = self.question.selecting
         return pod if isinstance(pod, PodInfo) else None
 
-    def __call__(self, term: PodAffinityTerm, /) -> Worth:
+    def __call__(self, term: PodAffinityTerm, /) -> TermCount:
         # Each term has steps of its own, as each node has.
         own = self.question.meter()
         try:
             amount = total(self.question.answers((term,), own))
         except EvalError as error:
-            return Worth(0, min(own.limit, own.limit - own.left), error.message)
-        return Worth(amount, own.limit - own.left)
+            return TermCount(0, min(own.limit, own.limit - own.left), error.message)
+        return TermCount(amount, own.limit - own.left)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asking:
+class _TermCounter:
     """Asks terms again and again."""
 
     terms: PodTerms
     handle: Handle[TermTally]
-    appraise: Appraisal
+    count_term: CountTerm
 
     def counted(self) -> TermSums:
         terms = self.terms
-        return terms.store.term_sums(terms.snapshot, terms.kind, self.handle, self.appraise)
+        return terms.store.term_sums(terms.snapshot, terms.kind, self.handle, self.count_term)
 
     def sums(self, meter: Meter) -> TermSums:
         sums = self.counted()
@@ -205,24 +205,24 @@ class PodTermCount:
 
     sums: TermSums
     terms: PodTerms
-    asking: _Asking | None = None
+    counter: _TermCounter | None = None
     """None where there was nothing to ask."""
 
     def renewed(self, meter: Meter) -> PodTermCount | None:
         """Return the count as it is now; None where it has to be asked for the first time."""
-        if not self.terms.are_there():
-            return self if self.asking is None else PodTermCount(_NO_SUMS, self.terms)
-        if self.asking is None:
+        if not self.terms.exist():
+            return self if self.counter is None else PodTermCount(_NO_SUMS, self.terms)
+        if self.counter is None:
             return None
-        sums = self.asking.sums(meter)
-        return self if sums is self.sums else PodTermCount(sums, self.terms, self.asking)
+        sums = self.counter.sums(meter)
+        return self if sums is self.sums else PodTermCount(sums, self.terms, self.counter)
 
-    def is_still(self, mark: object) -> bool:
+    def has_mark(self, mark: object) -> bool:
         """Tell whether the sums are those that had the mark."""
-        if self.asking is None:
+        if self.counter is None:
             return False
         try:
-            return self.asking.counted().mark is mark
+            return self.counter.counted().mark is mark
         except EvalError:
             return False
 

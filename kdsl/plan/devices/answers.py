@@ -27,7 +27,7 @@ from kdsl.plan.devices.looks import LookKey, NodeLooks
 from kdsl.plan.devices.naming import OwnAnswers
 from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
 from kdsl.plan.devices.stock import Inventory, Stock, device_node
-from kdsl.plan.memo.answers import ByRow, Kinds
+from kdsl.plan.memo.answers import ByRow, Memo
 
 UNREGISTERED: Final = "node unregistered"
 """What HAMi says of a node that has no cards at all."""
@@ -103,8 +103,8 @@ class Answers:
     def __init__(self, stock: Stock) -> None:
         self._stock = stock
         self._looks = NodeLooks(stock)
-        self._kinds: Kinds[_Kind] = Kinds()
-        self._cards: Kinds[KnownCards] = Kinds()
+        self._kinds: Memo[_Kind] = Memo()
+        self._cards: Memo[KnownCards] = Memo()
         self._lock = Lock()
 
     def column(self, demand: Demand, snapshot: Snapshot, rows: Rows) -> StatusColumn:

@@ -14,7 +14,7 @@ from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.naming import OwnAnswer, OwnAnswers
 from kdsl.plan.devices.placing import NodeCards, is_of
 from kdsl.plan.devices.stock import Stock
-from kdsl.plan.memo.answers import ByRow, Kinds
+from kdsl.plan.memo.answers import ByRow, Memo
 
 ALONE: Final = 0
 """The number of what looks like nothing else."""
@@ -53,7 +53,7 @@ class NodeLooks:
         self._cards, self._answers = _Numbers(), _Numbers()
         self._answered: list[Answered] = []
         self._rows: ByRow | None = None
-        self._own: Kinds[ByRow] = Kinds()
+        self._own: Memo[ByRow] = Memo()
 
     def refresh(self, live: LiveSnapshot) -> None:
         """Take in what changed since the last time."""

@@ -6,10 +6,10 @@ from typing import Final, TypeVar
 
 from kdsl.plan.compile.frames import EpochOf
 from kdsl.plan.reads.dependencies import Dependencies
-from kdsl.plan.reads.signatures import Likenesses, Signature
+from kdsl.plan.reads.signatures import Signature, Signatures
 from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
 
-_PASSING: Final = frozenset(
+_TRANSIENT: Final = frozenset(
     {
         *("cluster.pods", "cluster.static", "cluster.images", "cluster.nodes"),
         *("node.static", "node.usage", "feasible"),
@@ -20,16 +20,16 @@ _PASSING: Final = frozenset(
 Rule = TypeVar("Rule", bound=PredicatePlugin | ScorePlugin)
 
 
-def with_residuals(plugin: Rule, likenesses: Likenesses) -> Rule:
+def with_residuals(plugin: Rule, signatures: Signatures) -> Rule:
     """Return the plugin, which has programs of its own for kinds of pods as well."""
-    kinds = _kinds(plugin, likenesses)
+    kinds = _kinds(plugin, signatures)
     if kinds is not None:
         plugin.keep_frames(*kinds)
         plugin.keep_residuals(*kinds)
     return plugin
 
 
-def _kinds(plugin: PredicatePlugin | ScorePlugin, likenesses: Likenesses) -> tuple[Signature, EpochOf] | None:
+def _kinds(plugin: PredicatePlugin | ScorePlugin, signatures: Signatures) -> tuple[Signature, EpochOf] | None:
     """Return what tells kinds of pods apart, and states of the catalog; None where no two pods look alike."""
-    dependencies = Dependencies.of(plugin.rule.reads - _PASSING)
-    return None if dependencies is None else (likenesses.signature(dependencies), dependencies.epoch)
+    dependencies = Dependencies.of(plugin.rule.reads - _TRANSIENT)
+    return None if dependencies is None else (signatures.signature(dependencies), dependencies.epoch)

@@ -19,17 +19,17 @@ from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.counts.terms import TermKind
 from kdsl.plan.counts.topology import PodTermCount, PodTerms, Topology
-from kdsl.plan.memo.met import Met
+from kdsl.plan.memo.seen_signatures import SeenSignatures
 from kdsl.plan.reads.dependencies import Dependencies
-from kdsl.plan.reads.signatures import Likenesses
+from kdsl.plan.reads.signatures import Signatures
 
-MAX_KINDS: Final = 1024
+MAX_SIGNATURES: Final = 1024
 """The most kinds of pods that opinions are kept of; beyond that they are formed anew."""
 _PODS: Final = frozenset({"cluster.pods", "cluster.static"})
 
 
 @dataclass(frozen=True, eq=False)
-class WatchedView(ClusterView):
+class RecordingView(ClusterView):
     """A view of the cluster that notes what is asked of its pods: `absent` are the kinds of terms that no pod
     was found to have, `counts` what terms came to, each with its mark; `asked` is not empty where anything
     else was.
@@ -56,7 +56,7 @@ class WatchedView(ClusterView):
     def terms(self, kind: TermKind) -> PodTerms:
         terms = super().terms(kind)
         if terms.nothing is None:
-            return replace(terms, watch=lambda count: self.counts.append((count, count.sums.mark)))
+            return replace(terms, on_count=lambda count: self.counts.append((count, count.sums.mark)))
         self.absent.add(kind)
         return terms
 
@@ -68,7 +68,7 @@ class Applies(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Opinion:
+class _KnownSkips:
     """Who skips a kind of pod on a snapshot, as long as what was asked of the cluster is as it was.
 
     No pod has terms of the kinds `absent`, as `store` tells, and `counts` have their marks.
@@ -88,7 +88,7 @@ class _Opinion:
             if self.store.has_terms(snapshot, kind):
                 return False
         for count, mark in self.counts:  # noqa: SIM110 - the hot path
-            if not count.is_still(mark):
+            if not count.has_mark(mark):
                 return False
         return True
 
@@ -96,7 +96,7 @@ class _Opinion:
 class Skips:
     """Which of some rules skip a pod: by name, what their conditions read, and the conditions."""
 
-    def __init__(self, rules: Mapping[str, tuple[frozenset[str], Applies]], likenesses: Likenesses) -> None:
+    def __init__(self, rules: Mapping[str, tuple[frozenset[str], Applies]], signatures: Signatures) -> None:
         each = {name: (Dependencies.of(reads - _PODS), applies) for name, (reads, applies) in rules.items()}
         # Of others nothing can be known.
         self._rules = {name: applies for name, (depends, applies) in each.items() if depends is not None}
@@ -104,37 +104,37 @@ class Skips:
         dependencies = Dependencies.of(frozenset().union(*words))
         assert dependencies is not None
         self._dependencies = dependencies
-        self.signature = likenesses.signature(dependencies)
+        self.signature = signatures.signature(dependencies)
         """Returns a number that pods share of which the conditions see the same."""
-        self._known: dict[int, _Opinion] = {}
-        self._met = Met()
+        self._known: dict[int, _KnownSkips] = {}
+        self._seen = SeenSignatures()
         self._lock = Lock()
 
     def __call__(self, pod: PodInfo, snapshot: Snapshot) -> frozenset[str]:
         """Return the rules that are known to skip a pod: none before its kind comes again."""
         if not self._rules or snapshot.is_overlay:
             return frozenset()
-        kind, epoch = self.signature(pod), self._dependencies.epoch(snapshot)
-        opinion = self._known.get(kind)
-        if opinion is None and not self._met.meet(kind):
+        signature, epoch = self.signature(pod), self._dependencies.epoch(snapshot)
+        known = self._known.get(signature)
+        if known is None and not self._seen.add(signature):
             return frozenset()
-        if opinion is None or not opinion.holds(snapshot, epoch):
-            opinion = self._ask(pod, snapshot, epoch)
+        if known is None or not known.holds(snapshot, epoch):
+            known = self._ask(pod, snapshot, epoch)
             with self._lock:
-                if len(self._known) >= MAX_KINDS:
+                if len(self._known) >= MAX_SIGNATURES:
                     self._known.clear()
-                self._known[kind] = opinion
-        return opinion.skipping
+                self._known[signature] = known
+        return known.skipping
 
-    def _ask(self, pod: PodInfo, snapshot: Snapshot, epoch: tuple[int, ...]) -> _Opinion:
+    def _ask(self, pod: PodInfo, snapshot: Snapshot, epoch: tuple[int, ...]) -> _KnownSkips:
         skipping: set[str] = set()
         absent: set[TermKind] = set()
         counts: list[tuple[PodTermCount, object]] = []
         for name, applies in self._rules.items():
-            view = WatchedView(snapshot)
+            view = RecordingView(snapshot)
             if not applies(pod, view) and not view.asked:
                 skipping.add(name)
                 absent |= view.absent
                 counts += view.counts
         store = TallyStore.of(snapshot)
-        return _Opinion(snapshot, epoch, frozenset(skipping), store, tuple(absent), tuple(counts))
+        return _KnownSkips(snapshot, epoch, frozenset(skipping), store, tuple(absent), tuple(counts))

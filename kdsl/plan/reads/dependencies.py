@@ -26,7 +26,7 @@ from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import FieldOf, HasField, TypedExpr, Var
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.catalog import CatalogWord
-from kdsl.cluster.snapshot.looks import LOOK_FIELDS
+from kdsl.cluster.snapshot.node_classes import NODE_CLASS_FIELDS
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.views import attribute_of
 
@@ -112,20 +112,20 @@ def _epoch(
     return lambda snapshot: (*versions(snapshot), *map(snapshot.catalog.version, catalog))
 
 
-def tells_by_look(rule: CheckedPredicate | CheckedScore) -> bool:
+def reads_node_class_only(rule: CheckedPredicate | CheckedScore) -> bool:
     """Tell whether a rule reads nothing of a node but what nodes that look alike share."""
     node = rule.scope["node"].slot
-    return all(_reads_looks(expr, node) for expr in _expressions(rule))
+    return all(_reads_class_fields(expr, node) for expr in _expressions(rule))
 
 
-def _reads_looks(expr: TypedExpr, node: int) -> bool:
+def _reads_class_fields(expr: TypedExpr, node: int) -> bool:
     match expr:
         case Var(slot=slot):
             return slot != node
         case FieldOf(operand=Var(slot=slot), field=name) | HasField(operand=Var(slot=slot), field=name):
             if slot == node:
-                return attribute_of(name) in LOOK_FIELDS
-    return all(_reads_looks(child, node) for child in children(expr))
+                return attribute_of(name) in NODE_CLASS_FIELDS
+    return all(_reads_class_fields(child, node) for child in children(expr))
 
 
 def _expressions(rule: CheckedPredicate | CheckedScore) -> Iterable[TypedExpr]:

@@ -13,7 +13,7 @@ from typing import Final
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.reads.dependencies import Dependencies
 
-MAX_SIGHTS: Final = 8192
+MAX_SIGNATURES: Final = 8192
 """The most different sights of pods that are known by number; beyond that they are numbered anew."""
 
 Signature = Callable[[PodInfo], int]
@@ -29,13 +29,13 @@ class _Numbers:
     def of(self, value: Hashable) -> int:
         number = self._known.get(value)
         if number is None:
-            if len(self._known) >= MAX_SIGHTS:
+            if len(self._known) >= MAX_SIGNATURES:
                 self._known.clear()
             number = self._known[value] = next(self._next)
         return number
 
 
-class Likenesses:
+class Signatures:
     """The signatures of pods for several rules."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Likenesses:
         whole = self._whole.signature(pod)
         found = self._known.get(whole)
         if found is None:
-            if len(self._known) >= MAX_SIGHTS:
+            if len(self._known) >= MAX_SIGNATURES:
                 self._known.clear()
             found = tuple([numbers.of(each.signature(pod)) for each, numbers in self._rules])
             self._known[whole] = found

@@ -31,7 +31,7 @@ from kdsl.plan.compile.passes.capture import capture
 from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.passes.inline import is_plain, substitute
 from kdsl.plan.compile.scope import Functions, RuleScope
-from kdsl.plan.compile.steady import is_steady
+from kdsl.plan.compile.stability import is_stable
 from kdsl.plan.residual.lists import bound, known_items, list_of
 from kdsl.plan.residual.order import asks_first, fails_only_with
 
@@ -147,7 +147,7 @@ class Folder:
 
     def _is_fixed(self, expr: TypedExpr) -> bool:
         """Tell whether an expression depends on nothing but the pod, the catalog and constants."""
-        if not is_steady(expr) or not _is_closed(expr.type):
+        if not is_stable(expr) or not _is_closed(expr.type):
             return False
         return all(
             slot in self._filled or isinstance(self.known.get(slot), Const) for slot in free_slots(expr)

@@ -22,7 +22,7 @@ from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import Aggregate, Comprehension, Const, ListOf, TypedExpr, TypedItem, Var
 from kdsl.check.model.types import BOOL, BindingTime
 from kdsl.eval.values import Value
-from kdsl.plan.compile.early import split_body
+from kdsl.plan.compile.pre_filter import split_body
 from kdsl.plan.compile.scope import Functions, RuleScope
 from kdsl.plan.residual.folder import MAX_ITEMS, Folder, prepared
 from kdsl.plan.residual.lists import bound, items_of

@@ -54,4 +54,4 @@ class RuleFaults:
 
     def of_preemption(self) -> tuple[Fault, ...]:
         preemption = self._rules.preemption
-        return () if preemption is None else preemption.noted.take()
+        return () if preemption is None else preemption.log.take()

@@ -21,12 +21,12 @@ from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate, column_predicate
-from kdsl.plan.columns.rule import Note
+from kdsl.plan.columns.rule import ScalarPart
 from kdsl.plan.columns.tape import RuleTapes
-from kdsl.plan.compile.early import narrows_early, split_body
+from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames
-from kdsl.plan.compile.noting import Noted
 from kdsl.plan.compile.passes import PASSES, Pass
+from kdsl.plan.compile.pre_filter import narrows_in_pre_filter, split_body
 from kdsl.plan.compile.scope import Conditions, Functions, RuleScope
 from kdsl.plan.compile.statements import CODES, Block, Step
 from kdsl.plan.compile.template import compile_template, text_in
@@ -66,15 +66,15 @@ class PredicateProgram:
         )
         self._on_error = compile_on_error(rule.name, rule.on_error, scope)
         self._narrow = None if rule.narrow is None else _Narrow(rule.narrow, scope)
-        self._narrows_early = narrows_early(rule)
-        if self._narrow is not None and not self._narrows_early:
+        self._narrows_in_pre_filter = narrows_in_pre_filter(rule)
+        if self._narrow is not None and not self._narrows_in_pre_filter:
             self._block.steps.append(self._stay_narrow(self._narrow))
         early, late = split_body(rule)
         self._early = [self._block.require(statement, self._on_error) for statement in early]
         for statement in late:
             self._block.add(statement, self._on_error)
         self._late = late
-        self.notes: list[Note] = []
+        self.scalar_parts: list[ScalarPart] = []
         self._tapes: RuleTapes | None = None
         self.columns = self._over_columns(scope, functions)
         self.frames = Frames(scope, self._block.resets, functions.steps.pod)
@@ -83,11 +83,11 @@ class PredicateProgram:
         self, scope: RuleScope, functions: Functions
     ) -> DistinctPredicate | ColumnPredicate | None:
         """Compile what is decided node by node for many nodes at once, where that has a form."""
-        stays_narrow = self._narrow is not None and not self._narrows_early
+        stays_narrow = self._narrow is not None and not self._narrows_in_pre_filter
         if functions.probe is not None or self._node_applies or stays_narrow:
             return None
         compiler = ColumnCompiler(scope, functions, self._node, self._block.resets)
-        self.notes, self._tapes = compiler.notes, compiler.tapes
+        self.scalar_parts, self._tapes = compiler.scalar_parts, compiler.tapes
         return column_predicate(self.rule, self._late, scope, compiler, self._on_error)
 
     @property
@@ -111,7 +111,7 @@ class PredicateProgram:
         failures: list[Failure] = []
         if any(step(frame, failures) for step in self._early):
             return status_of(tuple(failures))
-        if self._narrow is None or not self._narrows_early:
+        if self._narrow is None or not self._narrows_in_pre_filter:
             return None
         try:
             names = self._narrow.names(frame)
@@ -121,45 +121,45 @@ class PredicateProgram:
             return None
         return Narrowed(names) if names else status_of((self._narrow.failure(frame),))
 
-    def is_for(self, frame: Frame, noted: Noted | None = None) -> bool:
+    def is_for(self, frame: Frame, log: FaultLog | None = None) -> bool:
         """Tell whether all conditions of `applies when` hold that do not depend on nodes."""
-        return self._applies.hold(frame, None if noted is None else noted.add)
+        return self._applies.hold(frame, None if log is None else log.add)
 
     def faults_of_pod(self, frame: Frame) -> tuple[Fault, ...]:
         """Return which conditions of `applies when` fail that do not depend on nodes."""
-        noted = Noted(self.rule.name)
-        self.is_for(frame, noted)
-        return noted.take()
+        log = FaultLog(self.rule.name)
+        self.is_for(frame, log)
+        return log.take()
 
     def faults_at(self, frame: Frame, nodes: Iterable[Value]) -> tuple[Fault, ...]:
         """Return which conditions of `applies when` fail that depend on nodes; the answers tell the rest."""
-        noted = Noted(self.rule.name)
+        log = FaultLog(self.rule.name)
         if self._node_applies and self.is_for(frame):
             meter = frame[-1] = self._node_meter(frame)
             for node in nodes:
                 frame[self._node], meter.left = node, meter.limit
                 self._block.reset(frame)
-                self._node_applies.hold(frame, partial(noted.add, node=node.name))
-        return noted.take()
+                self._node_applies.hold(frame, partial(log.add, node=node.name))
+        return log.take()
 
     def outside(self, frame: Frame) -> Status:
         """Return the status of nodes that `narrow to` does not name; the rule must have one."""
         assert self._narrow is not None
         return status_of((self._narrow.failure(frame),))
 
-    def judge_nodes(self, frame: Frame, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
+    def statuses(self, frame: Frame, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
         """Return the number in `verdicts` of the status of each node, over columns where that pays."""
 
         def scalar(batch: Batch) -> NDArray[np.int32]:
-            return np.fromiter(self.judge(frame, batch.nodes(), verdicts), np.int32, len(batch))
+            return np.fromiter(self.scalar_statuses(frame, batch.nodes(), verdicts), np.int32, len(batch))
 
         has_tapes = len(nodes) < MIN_ROWS and self._tapes is not None and self._tapes.are_known(frame)
         if self.columns is None or not is_worth_columns(nodes, has_tapes):
-            return np.fromiter(self.judge(frame, nodes.nodes(), verdicts), np.int32, len(nodes))
+            return np.fromiter(self.scalar_statuses(frame, nodes.nodes(), verdicts), np.int32, len(nodes))
         frame[-1] = self._node_meter(frame)
-        return self.columns.judge(batch_of(nodes, frame), verdicts, scalar)
+        return self.columns.statuses(batch_of(nodes, frame), verdicts, scalar)
 
-    def judge(self, frame: Frame, nodes: Iterable[Value], verdicts: Verdicts) -> Iterator[int]:
+    def scalar_statuses(self, frame: Frame, nodes: Iterable[Value], verdicts: Verdicts) -> Iterator[int]:
         """Yield the number in `verdicts` of the status of each node. `frame` must not be in use elsewhere."""
         failures: list[Failure] = []
         block, node_slot = self._block, self._node

@@ -17,7 +17,7 @@ from kdsl.eval.values import EvalError, Value
 from kdsl.eval.views import attribute_of
 from kdsl.hooks.specs import Candidate, hookimpl
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.compile.noting import Noted
+from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.scope import Functions, RuleScope
 from kdsl.plan.compile.sort_keys import SortKeys
 from kdsl.plan.compile.template import compile_template, text_in
@@ -31,9 +31,9 @@ _NOT_PLAIN: Final = ""
 class PreemptionPlugin:
     """A preemption. `key` is unique among the plugins of all profiles, `name` what decisions show.
 
-    `looks_at` are the attributes of pods in which those are equal that `victim when` cannot tell apart.
+    `victim_fields` are the attributes of pods in which those are equal that `victim when` cannot tell apart.
 
-    Where the rule fails it removes nobody: an error makes a pod not eligible, or no victim. `noted` has the
+    Where the rule fails it removes nobody: an error makes a pod not eligible, or no victim. `log` has the
     errors until a decision takes them.
     """
 
@@ -42,7 +42,7 @@ class PreemptionPlugin:
         self.name = rule.name
         self.site = rule.span.site
         scope = RuleScope(rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified))
-        self.noted = Noted(rule.name)
+        self.log = FaultLog(rule.name)
         self._qualified, self._erred = rule.qualified, functions.erred
         self._steps = functions.steps
         self._slots = {name: scope.slot_of(name) for name in rule.scope}
@@ -52,9 +52,9 @@ class PreemptionPlugin:
             for each in rule.eligible
         ]
         self._victim, self._victim_span = scope.compile(rule.victim), rule.victim.span
-        self.looks_at = _fields_of_victims(rule)
+        self.victim_fields = _fields_of_victims(rule)
         self._look: Callable[[PodInfo], Hashable] | None = (
-            attrgetter(*self.looks_at) if self.looks_at else None
+            attrgetter(*self.victim_fields) if self.victim_fields else None
         )
         # Of the pod asked about last: which looks of pods may be removed for it.
         self._known: tuple[PodInfo | None, dict[Hashable, bool]] = (None, {})
@@ -89,13 +89,13 @@ class PreemptionPlugin:
         look, found = self._look, []
         for victim in pods:
             seen = None if look is None else look(victim)
-            goes = None if seen is None else known.get(seen)
-            if goes is None:
-                goes = self._goes(pod, victim)
+            is_victim = None if seen is None else known.get(seen)
+            if is_victim is None:
+                is_victim = self._is_victim(pod, victim)
                 # What failed is asked again: the next attempt has to tell of it as well.
-                if seen is not None and goes is not None:
-                    known[seen] = goes
-            if goes:
+                if seen is not None and is_victim is not None:
+                    known[seen] = is_victim
+            if is_victim:
                 found.append(victim)
         if len(found) > 1:
             keys = [self._importance.values(self._frame(pod, victim=victim), self._note) for victim in found]
@@ -120,9 +120,9 @@ class PreemptionPlugin:
 
     def _note(self, error: EvalError, span: Span) -> None:
         self._erred.add(self._qualified)
-        self.noted.add(error, span)
+        self.log.add(error, span)
 
-    def _goes(self, pod: PodInfo, victim: PodInfo) -> bool | None:
+    def _is_victim(self, pod: PodInfo, victim: PodInfo) -> bool | None:
         """Tell whether a pod may be removed; None where that fails, so that it may not."""
         try:
             return bool(self._victim(self._frame(pod, victim=victim)))

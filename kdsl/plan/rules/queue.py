@@ -19,7 +19,7 @@ from kdsl.eval.views import attribute_of
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Backoff, QueuedPod
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.compile.noting import Noted
+from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.scope import Functions, RuleScope
 from kdsl.plan.compile.sort_keys import SortKeys
 from kdsl.plan.compile.template import compile_template, text_in
@@ -85,15 +85,15 @@ class QueueProgram:
         A pod that is not in the queue yet has the epoch as `queuedAt`.
         """
         if self._admission is None:
-            return self._judge(pod)
+            return self._decide(pod)
         kind = self._admission.signature(pod)
         if kind not in self._admitted:
             if len(self._admitted) >= MAX_ADMITTED:
                 self._admitted.clear()
-            self._admitted[kind] = self._judge(pod)
+            self._admitted[kind] = self._decide(pod)
         return self._admitted[kind]
 
-    def _judge(self, pod: Value) -> Status | None:
+    def _decide(self, pod: Value) -> Status | None:
         frame = self._frame(pod, 0)
         for condition, reason, admit in self._admit:
             try:
@@ -141,9 +141,9 @@ class QueueProgram:
 
     def faults_of(self, pod: Value) -> tuple[Fault, ...]:
         """Return which sort keys of a pod go beyond what rules may cost."""
-        noted = Noted(self.rule.name)
-        self._keys.values(self._frame(pod, 0), noted.add)
-        return noted.take()
+        log = FaultLog(self.rule.name)
+        self._keys.values(self._frame(pod, 0), log.add)
+        return log.take()
 
     def _note(self, error: EvalError, span: Span) -> None:
         self._erred.add(self.rule.qualified)

@@ -25,13 +25,13 @@ from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.column import Column, encoded
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.groups import Grouped
-from kdsl.plan.columns.kinds import Kinds
+from kdsl.plan.columns.node_groups import NodeGroups
+from kdsl.plan.columns.node_reads import NodeReadsCompiler
 from kdsl.plan.columns.programs import ColumnScore
-from kdsl.plan.columns.rule import Note
-from kdsl.plan.columns.sights import Watcher
+from kdsl.plan.columns.rule import ScalarPart
 from kdsl.plan.columns.tape import RuleTapes
+from kdsl.plan.compile.fault_log import FaultLog
 from kdsl.plan.compile.frames import Frames
-from kdsl.plan.compile.noting import Noted
 from kdsl.plan.compile.passes import PASSES, Pass
 from kdsl.plan.compile.scope import Conditions, Functions, RuleScope
 from kdsl.plan.compile.verdicts import error_text, fault_of
@@ -76,18 +76,18 @@ class ScoreProgram:
         self._ignores = [(scope.compile(condition), condition.span) for condition in rule.ignores]
         self._value = scope.compile(rule.value)
         self._by = None if rule.normalize.by is None else scope.compile(rule.normalize.by)
-        self.notes: list[Note] = []
+        self.scalar_parts: list[ScalarPart] = []
         self._tapes: RuleTapes | None = None
-        self._kinds: Kinds | None = None
+        self._groups: NodeGroups | None = None
         self._columns = None if functions.probe is not None else self._over_columns(scope, functions)
         self.frames = Frames(scope, (*self._resets, self._feasible), functions.steps.pod)
 
     def _over_columns(self, scope: RuleScope, functions: Functions) -> ColumnScore:
         compiler = ColumnCompiler(scope, functions, self._node, self._resets)
-        self.notes, self._tapes = compiler.notes, compiler.tapes
+        self.scalar_parts, self._tapes = compiler.scalar_parts, compiler.tapes
         value, *ignores = map(scope.optimised, (self.rule.value, *self.rule.ignores))
-        watcher = Watcher(compiler, self._node)
-        self._kinds = watcher.of_rule((*ignores, value), (), lambda expr: expr, scope.passing_slot)
+        reads_compiler = NodeReadsCompiler(compiler, self._node)
+        self._groups = reads_compiler.of_rule((*ignores, value), (), lambda expr: expr, scope.transient_slot)
         return ColumnScore(compiler.compile(value), list(map(compiler.compile, ignores)), self._nothing)
 
     def _node_meter(self, frame: Frame) -> Meter:
@@ -102,9 +102,9 @@ class ScoreProgram:
             self.fill(frame, feasible)
         return frame
 
-    def is_for(self, frame: Frame, noted: Noted | None = None) -> bool:
+    def is_for(self, frame: Frame, log: FaultLog | None = None) -> bool:
         """Tell whether all conditions of `applies when` hold that do not depend on nodes."""
-        return self._applies.hold(frame, None if noted is None else noted.add)
+        return self._applies.hold(frame, None if log is None else log.add)
 
     def fill(self, frame: Frame, feasible: NodeSet) -> None:
         """Let the frame know the feasible nodes, if the score reads them."""
@@ -118,63 +118,63 @@ class ScoreProgram:
         self.fill(frame, feasible)
         return True
 
-    def judge_nodes(self, frame: Frame, nodes: NodeSet) -> Scores:
-        """Return the raw score of each node, as `judge` gives it."""
-        raw = self._judged(frame, nodes)
+    def raw_scores(self, frame: Frame, nodes: NodeSet) -> Scores:
+        """Return the raw score of each node, as `scalar_scores` gives it."""
+        raw = self._grouped_scores(frame, nodes)
         return raw.column(self.dtype) if isinstance(raw, Grouped) else raw
 
     def points(self, frame: Frame, nodes: NodeSet) -> NDArray[np.int64] | Grouped[int]:
         """Return the normalised scores of nodes; those without a score get 0 and do not count for others."""
-        raw = self._judged(frame, nodes)
+        raw = self._grouped_scores(frame, nodes)
         if isinstance(raw, Grouped):
             # Normalising looks at the least, the largest and the score itself: one stands for its group.
             return Grouped(self._few_normalized(frame, raw.values), raw.groups)
         return self.normalized(frame, raw, self.missing(raw))
 
-    def _judged(self, frame: Frame, nodes: NodeSet) -> Scores | Grouped[Value]:
+    def _grouped_scores(self, frame: Frame, nodes: NodeSet) -> Scores | Grouped[Value]:
         """Return raw scores, by group where there are few kinds of nodes, over columns where that pays."""
 
         def scalar(batch: Batch) -> Scores:
-            return np.fromiter(self.judge(frame, batch.nodes()), self.dtype, len(batch))
+            return np.fromiter(self.scalar_scores(frame, batch.nodes()), self.dtype, len(batch))
 
         has_tapes = len(nodes) < MIN_ROWS and self._tapes is not None and self._tapes.are_known(frame)
         if self._columns is None or not is_worth_columns(nodes, has_tapes):
-            return np.fromiter(self.judge(frame, nodes.nodes()), self.dtype, len(nodes))
+            return np.fromiter(self.scalar_scores(frame, nodes.nodes()), self.dtype, len(nodes))
         frame[-1] = self._node_meter(frame)
         batch = batch_of(nodes, frame)
-        groups = None if self._kinds is None else self._kinds.groups(batch)
+        groups = None if self._groups is None else self._groups.groups(batch)
         if groups is None:
-            return self._columns.judge(batch, scalar)
-        return Grouped(list(self.judge(frame, batch.nodes_at(groups.firsts))), groups)
+            return self._columns.raw_scores(batch, scalar)
+        return Grouped(list(self.scalar_scores(frame, batch.nodes_at(groups.firsts))), groups)
 
     def faults(self, frame: Frame, nodes: NodeSet) -> tuple[Fault, ...]:
         """Return what goes wrong where these nodes are scored. `nodes` is what the frame was begun with."""
-        noted = Noted(self.rule.name)
-        if not self.is_for(frame, noted):
-            return noted.take()
+        log = FaultLog(self.rule.name)
+        if not self.is_for(frame, log):
+            return log.take()
         self.fill(frame, nodes)
         if self._ignores:
-            raw = np.fromiter(self.judge(frame, nodes.nodes(), noted), self.dtype, len(nodes))
+            raw = np.fromiter(self.scalar_scores(frame, nodes.nodes(), log), self.dtype, len(nodes))
             missing = self.missing(raw)
         else:
             # One expression fails on all nodes without a score: the first of them tells why.
-            raw = self.judge_nodes(frame, nodes)
+            raw = self.raw_scores(frame, nodes)
             missing = self.missing(raw)
             failed = missing.nonzero()[0]
             for at in failed[:MOST_NAMED].tolist():
                 more = len(failed) - MOST_NAMED if at == failed[0] and len(failed) > MOST_NAMED else 0
-                list(self.judge(frame, nodes.take(np.array([at])).nodes(), noted, 1 + more))
+                list(self.scalar_scores(frame, nodes.take(np.array([at])).nodes(), log, 1 + more))
         if self._by is not None and not missing.all():
             left = nodes.take(~missing)
             values = raw[~missing].tolist()
-            self._normalized_by(frame, values, min(values), max(values), noted, left.names())
-        return noted.take()
+            self._normalized_by(frame, values, min(values), max(values), log, left.names())
+        return log.take()
 
-    def judge(
-        self, frame: Frame, nodes: Iterable[Value], noted: Noted | None = None, count: int = 1
+    def scalar_scores(
+        self, frame: Frame, nodes: Iterable[Value], log: FaultLog | None = None, count: int = 1
     ) -> Iterator[int | float]:
         """Yield the raw score of each node, `NO_SCORE_INT` or NaN where it failed or the node is ignored.
-        ScoreError under `on error abort`. `noted` is told of errors, each of which counts for `count` nodes.
+        ScoreError under `on error abort`. `log` is told of errors, each of which counts for `count` nodes.
         """
         value, resets, node_slot = self._value, self._resets, self._node
         meter = frame[-1] = self._node_meter(frame)
@@ -182,7 +182,7 @@ class ScoreProgram:
             frame[node_slot], meter.left = node, meter.limit
             for slot in resets:
                 frame[slot] = UNSET
-            if self._ignores and self._is_ignored(frame, noted):
+            if self._ignores and self._is_ignored(frame, log):
                 yield self._nothing
                 continue
             try:
@@ -191,20 +191,20 @@ class ScoreProgram:
                     raise EvalError(f"the score is {raw}")
                 yield raw
             except EvalError as error:
-                yield self._failed(error, self.rule.value.span, noted, node.name, count)
+                yield self._failed(error, self.rule.value.span, log, node.name, count)
 
-    def _is_ignored(self, frame: Frame, noted: Noted | None) -> bool:
+    def _is_ignored(self, frame: Frame, log: FaultLog | None) -> bool:
         """Tell whether some `ignore when` holds; one that fails does not."""
         for condition, span in self._ignores:
             try:
                 if condition(frame):
                     return True
             except BudgetError as error:
-                self._failed(error, span, noted, "")
+                self._failed(error, span, log, "")
             except EvalError as error:
                 self._erred.add(self.rule.qualified)
-                if noted is not None:
-                    noted.add(error, span, frame[self._node].name)
+                if log is not None:
+                    log.add(error, span, frame[self._node].name)
         return False
 
     def missing(self, raw: Scores) -> NDArray[np.bool_]:
@@ -249,12 +249,12 @@ class ScoreProgram:
         values: Sequence[Value],
         least: Value,
         largest: Value,
-        noted: Noted | None = None,
+        log: FaultLog | None = None,
         names: Sequence[str] = (),
     ) -> list[int]:
         """Normalise scores by the rule's own formula; they lie between `least` and `largest`.
 
-        `noted` is told of errors, and on which of the nodes `names` they happen.
+        `log` is told of errors, and on which of the nodes `names` they happen.
         """
         assert self._by is not None and self.rule.normalize.by is not None
         by_span = self.rule.normalize.by.span
@@ -270,21 +270,21 @@ class ScoreProgram:
                     raise EvalError(f"the normalised score is {result}")
                 found.append(whole(float(result)))
             except EvalError as error:
-                self._failed(error, by_span, noted, names[at] if names else "")
+                self._failed(error, by_span, log, names[at] if names else "")
                 found.append(0)
         return found
 
     def _failed(
-        self, error: EvalError, span: Span, noted: Noted | None, node: str, count: int = 1
+        self, error: EvalError, span: Span, log: FaultLog | None, node: str, count: int = 1
     ) -> int | float:
-        """Return what stands for no score; tell `noted` of the error, and remember that there was one."""
+        """Return what stands for no score; tell `log` of the error, and remember that there was one."""
         if self._aborts or isinstance(error, BudgetError):
             rule = self.rule.name
             fault = fault_of(rule, error, span)
             raise ScoreError(error_text(rule, error, span), fault.on([node]) if node else fault)
         self._erred.add(self.rule.qualified)
-        if noted is not None:
-            noted.add(error, span, node, count)
+        if log is not None:
+            log.add(error, span, node, count)
         return self._nothing
 
 

@@ -20,7 +20,7 @@ from kdsl.hooks.specs import Narrowed, hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.verdicts import Verdicts
-from kdsl.plan.rules.waking import Waking, WakingRule
+from kdsl.plan.rules.queueing_hints import HintRule, QueueingHints
 
 
 class Part(Protocol):
@@ -29,11 +29,11 @@ class Part(Protocol):
     key: str
     name: str
     site: str
-    waking_rule: WakingRule
+    hint_rule: HintRule
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None: ...
 
-    def judge(
+    def statuses(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts
     ) -> NDArray[np.int32] | None: ...
 
@@ -55,7 +55,7 @@ class TightenedPlugin(Generic[P]):
         self.parts = parts
         self.key, self.name, self.site = parts[0].key, parts[0].name, parts[0].site
         self._skips = f"{self.key}/skipped"
-        self._waking = Waking(part.waking_rule for part in parts)
+        self._hints = QueueingHints(part.hint_rule for part in parts)
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
@@ -82,25 +82,27 @@ class TightenedPlugin(Generic[P]):
 
     @hookimpl
     def events(self) -> tuple[EventPattern, ...]:
-        return self._waking.events()
+        return self._hints.events()
 
     @hookimpl
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        return self._waking.is_cured(pod, event)
+        return self._hints.is_cured(pod, event)
 
     @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
         verdicts = Verdicts()
-        return StatusColumn(self.judge(state, pod, nodes, verdicts), verdicts.table)
+        return StatusColumn(self.statuses(state, pod, nodes, verdicts), verdicts.table)
 
-    def judge(self, state: CycleState, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
+    def statuses(
+        self, state: CycleState, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts
+    ) -> NDArray[np.int32]:
         """Return what `filter` answers for each node, as a number in `verdicts`: every part that applies is
         asked about the nodes that those before it let pass.
         """
         ids = np.zeros(len(nodes), np.int32)
         for part in self.applying(state):
             left = (ids == 0).nonzero()[0]
-            found = part.judge(state, pod, nodes.take(left), verdicts) if len(left) else None
+            found = part.statuses(state, pod, nodes.take(left), verdicts) if len(left) else None
             if found is not None:
                 ids[left] = found
         return ids

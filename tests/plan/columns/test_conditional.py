@@ -69,22 +69,22 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     leave to it.
     """
     found: list[int] = []
-    judge, judge_score = PredicateProgram.judge, ScoreProgram.judge
+    evaluate, evaluate_score = PredicateProgram.scalar_statuses, ScoreProgram.scalar_scores
 
     def watched(
         program: PredicateProgram, frame: Frame, nodes: Iterable[Value], verdicts: Verdicts
     ) -> Iterator[int]:
         given = list(nodes)
         found.append(len(given))
-        return judge(program, frame, given, verdicts)
+        return evaluate(program, frame, given, verdicts)
 
     def watched_score(program: ScoreProgram, frame: Frame, nodes: Iterable[Value]) -> Iterator[int | float]:
         given = list(nodes)
         found.append(len(given))
-        return judge_score(program, frame, given)
+        return evaluate_score(program, frame, given)
 
-    monkeypatch.setattr(PredicateProgram, "judge", watched)
-    monkeypatch.setattr(ScoreProgram, "judge", watched_score)
+    monkeypatch.setattr(PredicateProgram, "scalar_statuses", watched)
+    monkeypatch.setattr(ScoreProgram, "scalar_scores", watched_score)
     yield found
 
 

@@ -93,7 +93,7 @@ def scores(
     program = ScoreProgram(rule, Functions.of(found.fns, None, steps, lower_macro if at_once else None))
     frame = program.begin(pod, ClusterView(nodes.snapshot), nodes)
     program.applies(frame, nodes)
-    return list(program.judge(frame, nodes.nodes()))
+    return list(program.scalar_scores(frame, nodes.nodes()))
 
 
 @settings(deadline=None, max_examples=60)

@@ -114,18 +114,18 @@ def _answers(program: Program, frame: Frame, nodes: NodeSet, over_columns: bool)
     """Return what a rule says of every node; scores exact in every bit."""
     if isinstance(program, ScoreProgram):
         raw = (
-            program.judge_nodes(frame, nodes).tolist()
+            program.raw_scores(frame, nodes).tolist()
             if over_columns
-            else program.judge(frame, nodes.nodes())
+            else program.scalar_scores(frame, nodes.nodes())
         )
         return list(map(repr, raw))
     if (decided := program.decide(frame)) is not None:
         return [decided]
     found = Verdicts()
     ids = (
-        program.judge_nodes(frame, nodes, found)
+        program.statuses(frame, nodes, found)
         if over_columns
-        else program.judge(frame, nodes.nodes(), found)
+        else program.scalar_statuses(frame, nodes.nodes(), found)
     )
     return [found.table[one] for one in ids]
 

@@ -118,9 +118,9 @@ def test_a_rule_that_is_compiled_again_keeps_its_share() -> None:
     compiled = compile_profile(found, found.profiles["t.p"], rewrite_after=0)
     (plugin,) = compiled.predicates
     assert isinstance(plugin, PredicatePlugin) and isinstance(plugin.rule, CheckedPredicate)
-    functions = plugin._residuals._functions
+    functions = plugin._residual_programs._functions
     before = functions.budget.values
     plugin.keep_residuals(lambda pod: None, lambda snapshot: None)
     assert said(plugin, 2) == [Status(Code.SUCCESS)]
-    assert plugin._residuals._programs
+    assert plugin._residual_programs._programs
     assert functions.budget.values == before > 0

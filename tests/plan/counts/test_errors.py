@@ -74,7 +74,7 @@ def test_the_error_is_that_of_the_first_node(names: tuple[str, str], first: str,
     pods = {names[0]: first, names[1]: second}
     for order in (names, names[::-1]):
         assert first in reason(predicate(BODY), cluster({name: pods[name] for name in order}).snapshot())
-        # Known before the pods came: they are counted one after the other.
+        # PodAnswers before the pods came: they are counted one after the other.
         plugin, cache = predicate(BODY), cluster({})
         assert reason(plugin, cache.snapshot()) == ""
         for name in order:
@@ -163,7 +163,7 @@ def test_the_error_of_a_term_is_that_of_the_first_node_and_its_first_pod(
         for pod in order:
             cache.add_pod(pod)
             assert reason(known, cache.snapshot())
-        # Known before the pods came, and asked for the first time.
+        # PodAnswers before the pods came, and asked for the first time.
         assert first in reason(known, cache.snapshot())
         assert first in reason(predicate(TERMS), cache.snapshot())
         cache.remove_pod(pods[0].key)

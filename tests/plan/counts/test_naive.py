@@ -21,10 +21,10 @@ from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan import facts
+from kdsl.plan import fact_columns
 from kdsl.plan.counts import measures, store, tally
 from kdsl.plan.counts.arrivals import Arrivals
-from kdsl.plan.counts.measures import Known, Look, Measure, Selecting
+from kdsl.plan.counts.measures import Measure, PodAnswers, PodKey, Selecting
 from kdsl.plan.counts.terms import TermIndex, TermKind
 from kdsl.plan.counts.topology import FEW_DOMAINS, PodTerms, Topology
 
@@ -53,7 +53,7 @@ LABELS: Final = st.builds(
     st.sampled_from(("", "a", "b", "c")),
     st.sampled_from(("", "1", "2")),
 )
-ASKING: Final = PodInfo("asking", labels=FrozenMap({"app": "a", "run": "1"}))
+ASKING: Final = PodInfo("counter", labels=FrozenMap({"app": "a", "run": "1"}))
 NODES: Final = st.builds(
     lambda name, zone, cordoned: NodeFacts(
         f"n{name}",
@@ -131,7 +131,7 @@ class Question:
         return Meter(1000)
 
     @property
-    def look(self) -> Look | None:
+    def pod_key(self) -> PodKey | None:
         return attrgetter("priority") if self.name == "priority" else None
 
 
@@ -196,8 +196,8 @@ def naive(snapshot: Snapshot, key: str, filter_: str, question: str) -> dict[str
     for row in snapshot.order.tolist():
         info = snapshot.info(row)
         if key in info.labels and is_eligible(info, filter_):
-            worth = (pod.priority if question == "priority" else pod.priority > 0 for pod in info.pods)
-            sums[info.labels[key]] = sums.get(info.labels[key], 0) + sum(worth)
+            count = (pod.priority if question == "priority" else pod.priority > 0 for pod in info.pods)
+            sums[info.labels[key]] = sums.get(info.labels[key], 0) + sum(count)
     return sums
 
 
@@ -287,7 +287,7 @@ def check_terms(snapshot: Snapshot, question: Question, matches: Callable[[PodAf
 def happen(cache: ClusterCache, events: list[tuple[str, Value]]) -> None:
     for kind, what in events:
         # Somebody asks, but not for counts: those take in several versions at once.
-        PodTerms(cache.snapshot(), TermKind.PREFERRED_AFFINITY).are_there()
+        PodTerms(cache.snapshot(), TermKind.PREFERRED_AFFINITY).exist()
         match kind:
             case "node":
                 cache.add_node(what)
@@ -339,11 +339,11 @@ def short(since: Callable[[Any, int], Sequence[Any] | None]) -> Callable[[Any, i
 
 
 def few_values(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(facts, "_SPARE", -8)
+    patch.setattr(fact_columns, "_SPARE", -8)
 
 
 def few_columns(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(facts, "MAX_KEYS", 1)
+    patch.setattr(fact_columns, "MAX_KEYS", 1)
 
 
 def few_tallies(patch: pytest.MonkeyPatch) -> None:
@@ -416,9 +416,9 @@ def test_pods_that_look_alike_are_asked_about_once() -> None:
 
 
 def test_answers_about_few_looks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measures, "MAX_LOOKS", 2)
+    monkeypatch.setattr(measures, "MAX_POD_KEYS", 2)
     measure = Measure("zone", (), Question("priority"))
-    known: Known = {}
+    known: PodAnswers = {}
     for number in range(9):
         assert measure.further((PodInfo("p", priority=number),), 0, known) == (number, 1)
         assert len(known) <= 2
@@ -512,7 +512,7 @@ def test_terms_that_are_worth_nothing_leave_the_sums_as_they_are() -> None:
     for name, node, term, total, distinct in happenings:
         cache.add_pod(PodInfo(name, node_name=node, required_anti_affinity=(term,)))
         cache.snapshot()
-        assert count.is_still(mark) is (name in ("p2", "p4"))
+        assert count.has_mark(mark) is (name in ("p2", "p4"))
         found = count.renewed(Meter(100)) or terms.count(Question("bare weight"), Meter(100))
         count, mark = found, found.sums.mark
         assert (count.total(), count.sums.steps) == (total, distinct)

@@ -37,7 +37,7 @@ def test_who_asks_the_same_shares_a_tally() -> None:
     cache = _cluster()
     first, second = _count(cache, 0), _count(cache, 0)
     assert first.sums is second.sums
-    assert first.counting.handle.tally() is second.counting.handle.tally() is not None
+    assert first.counter.handle.tally() is second.counter.handle.tally() is not None
 
 
 def test_those_asked_least_lately_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +51,7 @@ def test_those_asked_least_lately_go_first(monkeypatch: pytest.MonkeyPatch) -> N
             count.renewed(Meter(100))
     _count(cache, 8)
     assert _kept(cache) == [0, 1, 3, 8]
-    assert counts[2].counting.handle.tally() is None
+    assert counts[2].counter.handle.tally() is None
     found = counts[2].renewed(Meter(100))
     assert found is not counts[2]
     assert (found.domains(), found.total()) == (1, 0)
@@ -82,7 +82,7 @@ def test_what_has_no_name_is_counted_every_time() -> None:
 
     cache = _cluster()
     count = Topology(cache.snapshot(), "k0").count(Unnamed(), Meter(100))
-    assert count.counting.handle.tally() is None
+    assert count.counter.handle.tally() is None
     assert count.renewed(Meter(100)) is not count
     assert not TallyStore.of(cache.snapshot())._tallies
 

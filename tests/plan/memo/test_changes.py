@@ -14,7 +14,7 @@ from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
-from kdsl.cluster.snapshot import looks
+from kdsl.cluster.snapshot import node_classes
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
@@ -96,7 +96,7 @@ def test_a_node_of_an_overlay_of_many_is_judged_as_it_is_there() -> None:
 @pytest.fixture
 def few_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let looks be numbered anew as soon as there are more than nodes could have."""
-    monkeypatch.setattr(looks, "_SPARE", -1)
+    monkeypatch.setattr(node_classes, "_SPARE", -1)
 
 
 LOADS = [
@@ -143,7 +143,7 @@ def test_predicates_say_of_a_look_what_it_is_after_looks_were_numbered_anew() ->
         _, statuses = joined_answers(joined, PodInfo("p"), nodes)
         expected = [(str(count),) if count >= 2 else () for count in counts]
         assert [status[2] if status else () for status in statuses] == expected
-        generations.add(nodes.snapshot.live.looks.generation)
+        generations.add(nodes.snapshot.live.node_classes.generation)
     assert len(generations) > 3
 
 
@@ -301,7 +301,7 @@ def test_what_is_known_of_the_live_cluster_is_not_said_of_an_overlay() -> None:
 
 
 def test_opinions_on_few_kinds_of_pods_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing_skips, "MAX_KINDS", 3)
+    monkeypatch.setattr(standing_skips, "MAX_SIGNATURES", 3)
     joined, cache = JoinedPredicates([predicate(REPELLED)]), ClusterCache()
     cache.add_node(NodeFacts("n1", labels=ZONE))
     for number in range(10):

@@ -27,7 +27,7 @@ from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.columns import batch
 from kdsl.plan.memo import answers as standing_answers
 from kdsl.plan.memo import predicates as standing_predicates
-from kdsl.plan.memo.answers import ByLook
+from kdsl.plan.memo.answers import ByNodeClass
 from kdsl.plan.memo.predicates import JoinedPredicates
 from kdsl.plan.memo.scores import JoinedScores
 from kdsl.plan.rules.plugins import PredicatePlugin, ScorePlugin
@@ -235,8 +235,8 @@ def test_joined_predicates_answer_as_they_do_alone(
     for change, pod in steps:
         change(cache)
         nodes = NodeSet.all(cache.snapshot())
-        fresh = [each for each in compiled().predicates if isinstance(each, PredicatePlugin)]
-        expected = one_by_one(fresh, pod, nodes)
+        uncached = [each for each in compiled().predicates if isinstance(each, PredicatePlugin)]
+        expected = one_by_one(uncached, pod, nodes)
         assert joined_answers(warm, pod, nodes) == expected
         assert joined_answers(warm, pod, nodes) == expected
 
@@ -255,8 +255,8 @@ def test_statuses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = NodeSet.all(cache.snapshot())
     for priority in (0, 1, 2, 3, 0, 1, 2, 3):
         pod, state = PodInfo("p", priority=priority), CycleState()
-        fresh = [each for each in compile_rules(text).predicates if isinstance(each, PredicatePlugin)]
-        assert joined_answers(joined, pod, nodes) == one_by_one(fresh, pod, nodes)
+        uncached = [each for each in compile_rules(text).predicates if isinstance(each, PredicatePlugin)]
+        assert joined_answers(joined, pod, nodes) == one_by_one(uncached, pod, nodes)
         joined.pre_filter(state, pod, nodes)
         # Two predicates say three things at most of each pod, and room is made before they are asked.
         assert len(column_of(joined, state, pod, nodes).table) <= 4 + 3
@@ -291,8 +291,8 @@ def test_joined_rules_answer_for_one_node_after_the_other_as_they_do_alone(
         nodes = NodeSet.all(cache.snapshot())
         for at in range(len(nodes)):
             one = nodes.take(np.array([at]))
-            fresh = [each for each in compiled().predicates if isinstance(each, PredicatePlugin)]
-            assert joined_answers(warm, pod, one) == one_by_one(fresh, pod, one)
+            uncached = [each for each in compiled().predicates if isinstance(each, PredicatePlugin)]
+            assert joined_answers(warm, pod, one) == one_by_one(uncached, pod, one)
             state = CycleState()
             warm_scores.pre_score(state, pod, one)
             totals = warm_scores.totals(state, pod, one)
@@ -373,11 +373,11 @@ def test_a_what_if_is_judged_once_for_all_nodes_that_would_look_alike(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     judged: list[str] = []
-    verdicts_of = PredicatePlugin.verdicts_of
+    statuses_of = PredicatePlugin.statuses_of
 
     def watched(plugin: PredicatePlugin, pod: PodInfo, nodes: NodeSet, *rest: Any) -> NDArray[np.int32]:
         judged.extend(nodes.names())
-        return verdicts_of(plugin, pod, nodes, *rest)
+        return statuses_of(plugin, pod, nodes, *rest)
 
     joined = JoinedPredicates([predicate('require node.podCount < 2 else "full"')])
     cache, pod, state = ClusterCache(), PodInfo("p"), CycleState()
@@ -385,7 +385,7 @@ def test_a_what_if_is_judged_once_for_all_nodes_that_would_look_alike(
         cache.add_node(NodeFacts(name))
     nodes = NodeSet.all(cache.snapshot())
     joined.pre_filter(state, pod, nodes)
-    monkeypatch.setattr(PredicatePlugin, "verdicts_of", watched)
+    monkeypatch.setattr(PredicatePlugin, "statuses_of", watched)
     for row in nodes.rows.tolist():
         for count, is_full in ((1, False), (2, True)):
             node = nodes.snapshot.info(row)
@@ -425,13 +425,13 @@ def test_a_look_is_imagined_once() -> None:
     for name in ("n1", "n2"):
         cache.add_node(NodeFacts(name))
     snapshot = cache.snapshot()
-    kept = ByLook(snapshot.live, np.dtype(np.int32))
+    kept = ByNodeClass(snapshot.live, np.dtype(np.int32))
     for row in (0, 1):
         for count in (1, 2, 1):
             node = snapshot.info(row)
             for number in range(count):
                 node = node.with_pod(PodInfo(f"p{number}", node_name=node.name))
-            assert kept.imagine(row, node, compute) == 7
+            assert kept.what_if(row, node, compute) == 7
     assert asked == [0, 0]
     assert kept.nbytes > 0
 

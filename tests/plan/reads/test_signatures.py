@@ -9,7 +9,7 @@ from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.reads import signatures as module
 from kdsl.plan.reads.dependencies import Dependencies
-from kdsl.plan.reads.signatures import Likenesses
+from kdsl.plan.reads.signatures import Signatures
 
 PRIORITY = Dependencies.on_pods(("priority",))
 LABELS = Dependencies.on_pods(("labels", "namespace"))
@@ -29,9 +29,9 @@ PODS = st.builds(
 def test_pods_have_equal_numbers_where_they_have_equal_signatures(most: int, pods: list[PodInfo]) -> None:
     rules = (PRIORITY, LABELS, NOTHING)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MAX_SIGHTS", most)
-        likenesses = Likenesses()
-        signatures = [likenesses.signature(rule) for rule in rules]
+        patch.setattr(module, "MAX_SIGNATURES", most)
+        signatures = Signatures()
+        signatures = [signatures.signature(rule) for rule in rules]
         found = [(pod, [signature(pod) for signature in signatures]) for pod in pods]
     for one, numbers in found:
         for other, others in found:
@@ -43,16 +43,16 @@ def test_pods_have_equal_numbers_where_they_have_equal_signatures(most: int, pod
 
 
 def test_rules_that_see_the_same_fields_share_a_signature() -> None:
-    likenesses = Likenesses()
-    first, second = likenesses.signature(PRIORITY), likenesses.signature(Dependencies.on_pods(("priority",)))
+    signatures = Signatures()
+    first, second = signatures.signature(PRIORITY), signatures.signature(Dependencies.on_pods(("priority",)))
     pods = [PodInfo("a"), PodInfo("b", priority=1)]
     assert [first(pod) for pod in pods] == [second(pod) for pod in reversed(pods)][::-1]
 
 
 def test_a_rule_that_comes_later_is_looked_at_as_well() -> None:
-    likenesses, pod = Likenesses(), PodInfo("a", priority=1)
-    before = likenesses.signature(LABELS)
+    signatures, pod = Signatures(), PodInfo("a", priority=1)
+    before = signatures.signature(LABELS)
     known = before(pod)
-    signature = likenesses.signature(PRIORITY)
+    signature = signatures.signature(PRIORITY)
     assert signature(pod) == signature(PodInfo("b", "other", priority=1)) != signature(PodInfo("a"))
     assert before(pod) == known

@@ -21,7 +21,7 @@ from kdsl.plan.rules.predicate import PredicateProgram
 from kdsl.plan.rules.score import ScoreProgram
 
 from tests.plan.columns import test_any_rule as any_rule
-from tests.plan.columns import test_sights as sights
+from tests.plan.columns import test_node_reads
 from tests.plan.columns.both import cluster
 from tests.plan.residual.left import checked_predicate, checked_score, left_of_predicate, left_of_score
 
@@ -39,9 +39,9 @@ def verdicts(program: PredicateProgram, pod: PodInfo, nodes: NodeSet) -> list[li
         if decided is not None:
             return [[decided.code, decided.reasons, decided.sites]]
         ids = (
-            program.judge_nodes(frame, nodes, table)
+            program.statuses(frame, nodes, table)
             if is_columns
-            else program.judge(frame, nodes.nodes(), table)
+            else program.scalar_statuses(frame, nodes.nodes(), table)
         )
         statuses = [table.table[one] for one in ids]
         answers.append([(status.code, status.reasons, status.sites) for status in statuses])
@@ -56,7 +56,7 @@ def raw_scores(program: ScoreProgram, pod: PodInfo, nodes: NodeSet) -> list[list
         if not program.applies(frame, nodes):
             return []
         raw = (
-            program.judge_nodes(frame, nodes).tolist() if is_columns else program.judge(frame, nodes.nodes())
+            program.raw_scores(frame, nodes).tolist() if is_columns else program.scalar_scores(frame, nodes.nodes())
         )
         answers.append([repr(one) for one in raw])
     return answers
@@ -102,7 +102,7 @@ def test_scores_stay(body: str, found: Found, pods: list[PodInfo]) -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(sights.VALUES, sights.VALUES, sights.NODES, sights.PODS, sights.POD)
+@given(test_node_reads.VALUES, test_node_reads.VALUES, test_node_reads.NODES, test_node_reads.PODS, test_node_reads.POD)
 def test_rules_that_count_stay(
     first: str,
     second: str,
@@ -110,11 +110,11 @@ def test_rules_that_count_stay(
     pods: list[tuple[int, int]],
     pod: PodInfo,
 ) -> None:
-    candidates = NodeSet.all(cluster(list(sights.nodes(kinds)), sights.bound(pods)).snapshot())
-    body = sights.counting_predicate(first, second)
-    assert_same_verdicts(*checked_predicate(body, sights.FNS), pod, candidates)
+    candidates = NodeSet.all(cluster(list(test_node_reads.nodes(kinds)), test_node_reads.bound(pods)).snapshot())
+    body = test_node_reads.counting_predicate(first, second)
+    assert_same_verdicts(*checked_predicate(body, test_node_reads.FNS), pod, candidates)
     score = f"let found = {first}\nignore when found == 2\nvalue found - {second}"
-    assert_same_scores(*checked_score(score, sights.FNS), pod, candidates)
+    assert_same_scores(*checked_score(score, test_node_reads.FNS), pod, candidates)
 
 
 PARTS = st.sampled_from(

@@ -97,7 +97,7 @@ def test_what_is_known_from_the_pod_is_computed_once_for_all_nodes() -> None:
         FUNCTIONS,
     )
     pod, nodes = Counting(), nodes_of(*(node(f"n{at}") for at in range(20)))
-    ids = program.judge(program.begin(pod, None), nodes.nodes(), Verdicts())
+    ids = program.scalar_statuses(program.begin(pod, None), nodes.nodes(), Verdicts())
     assert list(ids) == [0] * 20
     # Once for `twice`, once for `pod.priority + 10`.
     assert pod.reads == 2
@@ -108,7 +108,7 @@ def test_a_hoisted_part_that_is_not_reached_does_not_fail() -> None:
         rule('require node.podCount == 0 || 1 / (pod.priority - pod.priority) > 0 else ""'), FUNCTIONS
     )
     nodes = nodes_of(node("a"))
-    assert list(program.judge(program.begin(PodInfo("p"), None), nodes.nodes(), Verdicts())) == [0]
+    assert list(program.scalar_statuses(program.begin(PodInfo("p"), None), nodes.nodes(), Verdicts())) == [0]
 
 
 def test_an_error_of_a_parameter_is_an_error_of_its_users() -> None:

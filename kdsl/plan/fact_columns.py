@@ -55,7 +55,7 @@ class FactColumn:
         self._is_everywhere: bool | None = None
         self._nodes: NDArray[np.int64] | None = None
         self.items: object = None
-        """What is known of the items where the column holds lists; see `kdsl.plan.columns.listed`."""
+        """What is known of the items where the column holds lists; see `kdsl.plan.columns.node_lists`."""
         self._forget()
 
     def _forget(self) -> None:
@@ -126,7 +126,7 @@ class FactColumn:
         self.codes[rows] = np.fromiter(map(codes.__getitem__, map(id, values)), np.int32, len(rows))
 
 
-class Facts:
+class FactColumns:
     """The fact columns of one live snapshot, shared by all rules. Thread-safe."""
 
     def __init__(self, snapshot: LiveSnapshot) -> None:
@@ -136,12 +136,12 @@ class Facts:
         self._keys: dict[tuple[str, str], FactColumn] = {}
 
     @staticmethod
-    def of(snapshot: LiveSnapshot) -> Facts:
+    def of(snapshot: LiveSnapshot) -> FactColumns:
         """Return the columns that are kept with a snapshot."""
-        facts = snapshot.kept.get(Facts)
+        facts = snapshot.kept.get(FactColumns)
         if facts is None:
-            facts = snapshot.kept.setdefault(Facts, Facts(snapshot))
-        assert isinstance(facts, Facts)
+            facts = snapshot.kept.setdefault(FactColumns, FactColumns(snapshot))
+        assert isinstance(facts, FactColumns)
         return facts
 
     def field(self, attribute: str) -> FactColumn:

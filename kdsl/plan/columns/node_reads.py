@@ -34,14 +34,14 @@ from kdsl.eval.values import EvalError, Value
 from kdsl.eval.views import attribute_of, method_of
 from kdsl.plan.columns.atoms import is_fact, keyed
 from kdsl.plan.columns.column import NotColumnar
-from kdsl.plan.columns.kinds import Kinds, Look, Sight
+from kdsl.plan.columns.node_groups import Collect, NodeGroups, NodeReads
 from kdsl.plan.columns.rule import ColumnScope
 
 _MAX_DEPTH: Final = 64
 
 
-class Watcher:
-    """Compiles expressions to looks. `known` are variables that hold the same for all nodes once the frame
+class NodeReadsCompiler:
+    """Compiles expressions to collectors. `known` are variables that hold the same for all nodes once the frame
     has them; `node` is the slot of the node, None where there is none.
     """
 
@@ -51,28 +51,28 @@ class Watcher:
         self._known = known
         self._depth = 0
         # What was compiled for `let`s by slot, and for functions by name; both with what is known there.
-        self._lets: dict[tuple[int, frozenset[int]], Look | None] = {}
-        self._bodies: dict[tuple[str, int, frozenset[int]], Look | None] = {}
+        self._lets: dict[tuple[int, frozenset[int]], Collect | None] = {}
+        self._bodies: dict[tuple[str, int, frozenset[int]], Collect | None] = {}
 
-    def look(self, expr: TypedExpr) -> Look | None:
-        """Return what looks at an expression, None where it reads nothing of the node."""
+    def compile(self, expr: TypedExpr) -> Collect | None:
+        """Return what collectors at an expression, None where it reads nothing of the node."""
         if isinstance(expr, Const) or self._closure(expr) is not None:
             return None
         self._depth += 1
         try:
             if self._depth > _MAX_DEPTH:
                 raise NotColumnar
-            return self._look(expr)
+            return self._compile(expr)
         except NotColumnar:
             return _unclear
         finally:
             self._depth -= 1
 
-    def looks(self, exprs: Iterable[TypedExpr]) -> Look | None:
-        """Return what looks at several expressions."""
-        return _together(map(self.look, exprs))
+    def compile_all(self, exprs: Iterable[TypedExpr]) -> Collect | None:
+        """Return what collectors at several expressions."""
+        return _together(map(self.compile, exprs))
 
-    def _look(self, expr: TypedExpr) -> Look | None:
+    def _compile(self, expr: TypedExpr) -> Collect | None:
         match expr:
             case Var(slot=slot):
                 return self._variable(slot)
@@ -94,7 +94,7 @@ class Watcher:
                 return self._comprehension(expr)
             case Bind(macro=macro) if macro in ("bind", EAGER):
                 return self._bind(expr)
-        return self.looks(children(expr))
+        return self.compile_all(children(expr))
 
     def _closure(self, expr: TypedExpr) -> Closure | None:
         """Return what computes an expression that all nodes share; None where it is not known to be one."""
@@ -106,60 +106,60 @@ class Watcher:
             raise NotColumnar
         return closure
 
-    def _knowing(self, slots: Iterable[int]) -> Watcher:
-        """Return what looks at expressions in which these variables are known as well."""
-        return self._inside(Watcher(self._rule, self._node, self._known.union(slots)))
+    def _knowing(self, slots: Iterable[int]) -> NodeReadsCompiler:
+        """Return what collectors at expressions in which these variables are known as well."""
+        return self._inside(NodeReadsCompiler(self._rule, self._node, self._known.union(slots)))
 
-    def _inside(self, inner: Watcher) -> Watcher:
+    def _inside(self, inner: NodeReadsCompiler) -> NodeReadsCompiler:
         inner._depth, inner._lets, inner._bodies = self._depth, self._lets, self._bodies
         return inner
 
-    def _variable(self, slot: int) -> Look | None:
+    def _variable(self, slot: int) -> Collect | None:
         if slot == self._node:
             raise NotColumnar
         definition, place = self._rule.definition(slot), (slot, self._known)
         if place not in self._lets:
-            self._lets[place] = None if definition is None else self.look(definition)
-        look = self._lets[place]
-        if look is None or look is _unclear:
-            return look
-        found = look
+            self._lets[place] = None if definition is None else self.compile(definition)
+        collect = self._lets[place]
+        if collect is None or collect is _unclear:
+            return collect
+        found = collect
 
-        def once(frame: Frame, sight: Sight) -> None:
-            if slot not in sight.lets:
-                sight.lets.add(slot)
-                found(frame, sight)
+        def once(frame: Frame, reads: NodeReads) -> None:
+            if slot not in reads.lets:
+                reads.lets.add(slot)
+                found(frame, reads)
 
         return once
 
-    def _connective(self, expr: CallOf) -> Look | None:
-        """Look at operands up to the first that decides for all nodes."""
+    def _connective(self, expr: CallOf) -> Collect | None:
+        """Collect at operands up to the first that decides for all nodes."""
         decider = expr.function == "_||_"
-        steps = [(self._closure(each), self.look(each)) for each in operands(expr)]
-        if all(look is None for _, look in steps):
+        steps = [(self._closure(each), self.compile(each)) for each in operands(expr)]
+        if all(collect is None for _, collect in steps):
             return None
 
-        def evaluate(frame: Frame, sight: Sight) -> None:
-            for closure, look in steps:
-                if look is not None:
-                    look(frame, sight)
+        def evaluate(frame: Frame, reads: NodeReads) -> None:
+            for closure, collect in steps:
+                if collect is not None:
+                    collect(frame, reads)
                 elif closure is not None and _is(closure, frame, decider):
                     return
 
         return evaluate
 
-    def _choice(self, expr: CallOf) -> Look | None:
-        """Look at the branch that all nodes take, or at all parts."""
+    def _choice(self, expr: CallOf) -> Collect | None:
+        """Collect at the branch that all nodes take, or at all parts."""
         condition = self._closure(expr.args[0])
         if condition is None or expr.args[0].type != BOOL:
-            return self.looks(expr.args)
-        yes, no = (self.look(each) or _nothing for each in expr.args[1:])
+            return self.compile_all(expr.args)
+        yes, no = (self.compile(each) or _nothing for each in expr.args[1:])
         if yes is _nothing and no is _nothing:
             return None
-        return lambda frame, sight: (yes if condition(frame) else no)(frame, sight)
+        return lambda frame, reads: (yes if condition(frame) else no)(frame, reads)
 
-    def _method(self, expr: CallOf, receiver: TypedExpr, others: list[TypedExpr]) -> Look:
-        """Look at what decides a method that is given the node; see `OfNodes`."""
+    def _method(self, expr: CallOf, receiver: TypedExpr, others: list[TypedExpr]) -> Collect:
+        """Collect at what decides a method that is given the node; see `NodeMethod`."""
         if method_of(expr.function) is None:
             raise NotColumnar
         target, given = self._shared(receiver), [self._shared(each) for each in others]
@@ -168,34 +168,34 @@ class Watcher:
         if given:
             keys_of = f"{name}_keys"
 
-            def look_at_keys(frame: Frame, sight: Sight) -> None:
+            def collect_keys(frame: Frame, reads: NodeReads) -> None:
                 find = getattr(target(frame), keys_of, None)
                 keys = None if find is None else find(*[each(frame) for each in given])
                 if keys is None:
                     raise NotColumnar
-                _add_labels(sight, keys)
+                _add_labels(reads, keys)
 
-            return look_at_keys
+            return collect_keys
         column_of, range_of = f"{name}_column", f"{name}_range"
 
-        def look(frame: Frame, sight: Sight) -> None:
+        def collect(frame: Frame, reads: NodeReads) -> None:
             value = target(frame)
             keys = getattr(value, "label_keys", None)
             if keys is not None:
-                _add_labels(sight, keys)
+                _add_labels(reads, keys)
                 return
             column = getattr(value, column_of, None)
             if column is None:
                 raise NotColumnar
             # The value is held, so that no other one gets its id.
-            sight.columns[id(value)] = value, column, getattr(value, range_of)
+            reads.columns[id(value)] = value, column, getattr(value, range_of)
 
-        return look
+        return collect
 
-    def _function(self, expr: CallFn) -> Look | None:
+    def _function(self, expr: CallFn) -> Collect | None:
         given = [isinstance(arg, Var) and arg.slot == self._node for arg in expr.args]
         if True not in given:
-            return self.looks(expr.args)
+            return self.compile_all(expr.args)
         fn = self._rule.fn(expr.fn)
         if given.count(True) > 1:
             raise NotColumnar
@@ -204,47 +204,49 @@ class Watcher:
         known = [(param.slot, closure) for param, arg in pairs if (closure := self._closure(arg)) is not None]
         place = (expr.fn, node, frozenset(slot for slot, _ in known))
         if place not in self._bodies:
-            inner = self._inside(_FnWatcher(self._rule, *place[1:]))
-            self._bodies[place] = inner.look(fn.body)
-        look = self._bodies[place]
-        outer = self.looks(arg for param, arg in pairs if param.slot != node)
-        if look is None or look is _unclear:
-            return look or outer
-        body, blank = look, [UNSET] * (fn.slots + 1)
+            inner = self._inside(_FnReadsCompiler(self._rule, *place[1:]))
+            self._bodies[place] = inner.compile(fn.body)
+        collect = self._bodies[place]
+        outer = self.compile_all(arg for param, arg in pairs if param.slot != node)
+        if collect is None or collect is _unclear:
+            return collect or outer
+        body, blank = collect, [UNSET] * (fn.slots + 1)
 
-        def call(frame: Frame, sight: Sight) -> None:
+        def call(frame: Frame, reads: NodeReads) -> None:
             spend(frame, 1)
             if outer is not None:
-                outer(frame, sight)
+                outer(frame, reads)
             own = blank.copy()
             own[-1] = frame[-1]
             for slot, closure in known:
                 own[slot] = closure(frame)
-            body(own, sight)
+            body(own, reads)
 
         return call
 
-    def _comprehension(self, expr: Comprehension) -> Look | None:
+    def _comprehension(self, expr: Comprehension) -> Collect | None:
         iterable = self._closure(expr.iterable)
         if iterable is None:
-            return self.looks(children(expr))
+            return self.compile_all(children(expr))
         slots = tuple(variable.slot for variable in expr.variables)
         inner = self._knowing(slots)
-        look = _together([None if expr.where is None else inner.look(expr.where), inner.look(expr.body)])
-        return None if look is None else _each(each_of(expr.iterable.type, iterable, slots), look)
+        collect = _together(
+            [None if expr.where is None else inner.compile(expr.where), inner.compile(expr.body)]
+        )
+        return None if collect is None else _each(each_of(expr.iterable.type, iterable, slots), collect)
 
-    def _bind(self, expr: Bind) -> Look | None:
+    def _bind(self, expr: Bind) -> Collect | None:
         slot, value = expr.variable.slot, self._closure(expr.value)
         if value is None:
-            return self.looks((expr.value, expr.body))
-        look = self._knowing([slot]).look(expr.body)
-        if look is None:
+            return self.compile_all((expr.value, expr.body))
+        collect = self._knowing([slot]).compile(expr.body)
+        if collect is None:
             return None
-        body, bound = look, value
+        body, bound = collect, value
 
-        def bind(frame: Frame, sight: Sight) -> None:
+        def bind(frame: Frame, reads: NodeReads) -> None:
             frame[slot] = bound(frame)
-            body(frame, sight)
+            body(frame, reads)
 
         return bind
 
@@ -254,31 +256,31 @@ class Watcher:
         statements: Iterable[CheckedStatement],
         optimised: Callable[[TypedExpr], TypedExpr],
         slot: Callable[[], int],
-    ) -> Kinds | None:
-        """Return what looks at all that a rule asks of nodes; None where a few facts are never all of it.
+    ) -> NodeGroups | None:
+        """Return what collectors at all that a rule asks of nodes; None where a few facts are never all of it.
 
         `optimised` makes its expressions ready, `slot` gives a slot that is `UNSET` in each attempt.
         """
-        looks = self.looks(map(optimised, exprs)), self._statements(statements, optimised)
-        look = _together(looks) or _nothing
-        return None if look is _unclear else Kinds(look, slot())
+        collectors = self.compile_all(map(optimised, exprs)), self._statements(statements, optimised)
+        collect = _together(collectors) or _nothing
+        return None if collect is _unclear else NodeGroups(collect, slot())
 
     def _statements(
         self, statements: Iterable[CheckedStatement], optimised: Callable[[TypedExpr], TypedExpr]
-    ) -> Look | None:
-        found: list[Look | None] = []
+    ) -> Collect | None:
+        found: list[Collect | None] = []
         for statement in statements:
             match statement:
                 case CheckedRequire(condition=condition, reason=reason):
                     holes = [part for part in reason.parts if not isinstance(part, str)]
-                    found.append(self.looks(map(optimised, (condition, *holes))))
+                    found.append(self.compile_all(map(optimised, (condition, *holes))))
                 case CheckedForEach():
                     found.append(self._loop(statement, optimised))
                 case CheckedLet():
                     pass
         return _together(found)
 
-    def _loop(self, statement: CheckedForEach, optimised: Callable[[TypedExpr], TypedExpr]) -> Look | None:
+    def _loop(self, statement: CheckedForEach, optimised: Callable[[TypedExpr], TypedExpr]) -> Collect | None:
         slots = tuple(variable.slot for variable in statement.variables)
         iterable = self._closure(optimised(statement.iterable))
         if iterable is None:
@@ -289,22 +291,22 @@ class Watcher:
                 lets.append(each.variable.slot)
                 if inner._closure(each.value) is not None:
                     inner = inner._knowing(lets[-1:])
-        where = None if statement.where is None else inner.look(optimised(statement.where))
-        look = _together([where, inner._statements(statement.body, optimised)])
-        if look is None:
+        where = None if statement.where is None else inner.compile(optimised(statement.where))
+        collect = _together([where, inner._statements(statement.body, optimised)])
+        if collect is None:
             return None
-        body = look
+        body = collect
 
-        def of_item(frame: Frame, sight: Sight) -> None:
+        def of_item(frame: Frame, reads: NodeReads) -> None:
             for slot in lets:
                 frame[slot] = UNSET
-            sight.lets.difference_update(lets)
-            body(frame, sight)
+            reads.lets.difference_update(lets)
+            body(frame, reads)
 
         return _each(each_of(statement.iterable.type, iterable, slots), of_item)
 
 
-class _FnWatcher(Watcher):
+class _FnReadsCompiler(NodeReadsCompiler):
     """Compiles parts of the body of a function, whose variables are `known` where its arguments are."""
 
     def __init__(self, rule: ColumnScope, node: int | None, known: frozenset[int]) -> None:
@@ -314,40 +316,40 @@ class _FnWatcher(Watcher):
     def _closure(self, expr: TypedExpr) -> Closure | None:
         return self._compiler.compile(expr) if free_slots(expr) <= self._known else None
 
-    def _knowing(self, slots: Iterable[int]) -> Watcher:
-        return self._inside(_FnWatcher(self._rule, self._node, self._known.union(slots)))
+    def _knowing(self, slots: Iterable[int]) -> NodeReadsCompiler:
+        return self._inside(_FnReadsCompiler(self._rule, self._node, self._known.union(slots)))
 
-    def _variable(self, slot: int) -> Look | None:
+    def _variable(self, slot: int) -> Collect | None:
         if slot == self._node:
             raise NotColumnar
         return None
 
 
-def _field(expr: FieldOf | HasField) -> Look:
+def _field(expr: FieldOf | HasField) -> Collect:
     if not is_fact(expr):
         raise NotColumnar
     attribute = attribute_of(expr.field)
-    return lambda frame, sight: sight.fields.add(attribute)
+    return lambda frame, reads: reads.fields.add(attribute)
 
 
-def _key(attribute: str, key: Closure, is_test: bool) -> Look:
-    def look(frame: Frame, sight: Sight) -> None:
-        (sight.tests if is_test else sight.keys).add((attribute, key(frame)))
+def _key(attribute: str, key: Closure, is_test: bool) -> Collect:
+    def collect(frame: Frame, reads: NodeReads) -> None:
+        (reads.tests if is_test else reads.keys).add((attribute, key(frame)))
 
-    return look
+    return collect
 
 
-def _add_labels(sight: Sight, keys: Iterable[str]) -> None:
+def _add_labels(reads: NodeReads, keys: Iterable[str]) -> None:
     for key in keys:
-        sight.keys.add(("labels", key))
+        reads.keys.add(("labels", key))
 
 
-def _nothing(frame: Frame, sight: Sight) -> None:
-    """Look at nothing."""
+def _nothing(frame: Frame, reads: NodeReads) -> None:
+    """Collect at nothing."""
 
 
-def _unclear(frame: Frame, sight: Sight) -> None:
-    """Look at more than a few facts."""
+def _unclear(frame: Frame, reads: NodeReads) -> None:
+    """Collect at more than a few facts."""
     raise NotColumnar
 
 
@@ -359,23 +361,23 @@ def _is(closure: Closure, frame: Frame, wanted: bool) -> bool:
     return value is wanted
 
 
-def _each(each: Each, look: Look) -> Look:
-    def evaluate(frame: Frame, sight: Sight) -> None:
+def _each(each: Each, collect: Collect) -> Collect:
+    def evaluate(frame: Frame, reads: NodeReads) -> None:
         for _ in each(frame):
-            look(frame, sight)
+            collect(frame, reads)
 
     return evaluate
 
 
-def _together(looks: Iterable[Look | None]) -> Look | None:
-    found = [look for look in looks if look is not None]
+def _together(collectors: Iterable[Collect | None]) -> Collect | None:
+    found = [collect for collect in collectors if collect is not None]
     if _unclear in found:
         return _unclear
     if len(found) < 2:
         return found[0] if found else None
 
-    def evaluate(frame: Frame, sight: Sight) -> None:
-        for look in found:
-            look(frame, sight)
+    def evaluate(frame: Frame, reads: NodeReads) -> None:
+        for collect in found:
+            collect(frame, reads)
 
     return evaluate

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from weakref import ref
 
 
-class Name:
+class TallyKey:
     """What is counted, as a key: names are large, so the hash is computed once."""
 
     __slots__ = ("_hash", "_value")
@@ -20,10 +20,10 @@ class Name:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Name) and self._value == other._value
+        return isinstance(other, TallyKey) and self._value == other._value
 
 
-class Kept:
+class StoredTally:
     """The base of tallies.
 
     `nbytes` is about what the tally takes, `booked` what its store counts for it: 0 where it is in none.
@@ -36,10 +36,10 @@ class Kept:
         self.version = -1
 
 
-KeptT = TypeVar("KeptT", bound=Kept)
+TallyT = TypeVar("TallyT", bound=StoredTally)
 
 
-class Handle(Generic[KeptT]):
+class Handle(Generic[TallyT]):
     """One who asks a store again and again. `name` is the same for all who ask the same; without one nothing
     is kept.
 
@@ -48,12 +48,12 @@ class Handle(Generic[KeptT]):
 
     __slots__ = ("name", "tally")
 
-    def __init__(self, name: Name | None) -> None:
+    def __init__(self, name: TallyKey | None) -> None:
         self.name = name
-        self.tally: Callable[[], KeptT | None] = _nothing
+        self.tally: Callable[[], TallyT | None] = _nothing
         """Returns the tally that answered the last time; None where it is not kept any more."""
 
-    def note(self, tally: KeptT) -> None:
+    def note(self, tally: TallyT) -> None:
         """Note that a tally answers."""
         self.tally = ref(tally)
 

@@ -8,7 +8,7 @@ from kdsl.hooks.faults import MOST_NAMED, Fault
 from kdsl.plan.compile.verdicts import fault_of
 
 
-class Noted:
+class FaultLog:
     """What went wrong in a rule: one fault for each expression, with the nodes on which it failed."""
 
     def __init__(self, rule: str) -> None:

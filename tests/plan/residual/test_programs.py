@@ -13,13 +13,13 @@ from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.scalar import Closure
 from kdsl.eval.scalar.meter import Steps
 from kdsl.plan.columns.nodes import lower_macro
-from kdsl.plan.compile.frames import EpochOf, KindOf
+from kdsl.plan.compile.frames import EpochOf, SignatureOf
 from kdsl.plan.compile.scope import REWRITE_AFTER, Functions
 from kdsl.plan.memo.frames import with_residuals
-from kdsl.plan.reads.signatures import Likenesses
-from kdsl.plan.residual import kinds
+from kdsl.plan.reads.signatures import Signatures
+from kdsl.plan.residual import programs as module
 from kdsl.plan.residual.folder import MAX_ITEMS, TooMuch
-from kdsl.plan.residual.kinds import Residuals
+from kdsl.plan.residual.programs import ResidualPrograms
 from kdsl.plan.residual.rules import prepared_predicate, residual_predicate
 from kdsl.plan.rules.predicate import PredicateProgram
 
@@ -30,8 +30,8 @@ from tests.plan.residual.left import checked_predicate, left_of_predicate
 class Kept:
     """Stands for the frames of a program."""
 
-    def keep(self, kind_of: KindOf, epoch_of: EpochOf) -> None:
-        self.kind_of = kind_of
+    def keep(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
+        self.signature_of = signature_of
 
 
 @dataclass
@@ -54,9 +54,9 @@ def residuals(
     epoch_of: EpochOf = lambda snapshot: 0,
     probe: Any = None,
     rewrite: Callable[..., str] | None = None,
-) -> Residuals[str, Made]:
+) -> ResidualPrograms[str, Made]:
     """Return the residual programs of a rule that is a text; kinds of pods are their namespaces."""
-    made: Residuals[str, Made] = Residuals(
+    made: ResidualPrograms[str, Made] = ResidualPrograms(
         "rule",
         lambda rule, functions: f"prepared {rule}",
         rewrite or (lambda rule, filled, functions: f"{rule} for {filled['pod'].name}"),
@@ -67,7 +67,7 @@ def residuals(
     return made
 
 
-def asked(programs: Residuals[str, Made], snapshot: Snapshot, *pods: str) -> list[str]:
+def asked(programs: ResidualPrograms[str, Made], snapshot: Snapshot, *pods: str) -> list[str]:
     """Ask for pods `namespace/name` in a row; return what they get."""
     found = [
         programs.of(PodInfo(name, namespace), snapshot)
@@ -86,7 +86,7 @@ def test_each_kind_is_counted_for_itself() -> None:
 
 
 def test_without_kinds_there_are_none() -> None:
-    programs: Residuals[str, Made] = Residuals(
+    programs: ResidualPrograms[str, Made] = ResidualPrograms(
         "rule",
         lambda rule, _: rule,
         lambda rule, *_: rule,
@@ -127,12 +127,12 @@ def test_what_is_too_much_is_tried_once() -> None:
 
 
 def test_there_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kinds, "MAX_KINDS", 2)
+    monkeypatch.setattr(module, "MAX_PROGRAMS", 2)
     programs = residuals(0)
     assert asked(programs, snapshot(), "a/1", "b/2", "c/3", "c/4", "a/5") == [
         f"prepared rule for {name}" for name in "12335"
     ]
-    monkeypatch.setattr(kinds, "MAX_MET", 2)
+    monkeypatch.setattr(module, "MAX_COUNTED", 2)
     counting = residuals(1)
     # With the third kind counting begins anew.
     assert asked(counting, snapshot(), "a/1", "b/2", "c/3", "a/4", "a/5")[-2:] == ["", "prepared rule for 5"]
@@ -168,7 +168,7 @@ def test_long_lists_stay_lists() -> None:
 def test_a_program_keeps_frames() -> None:
     rule, _ = checked_predicate('require pod.priority * 2 > node.podCount else "no"')
     functions = Functions.of({}, lower=lower_macro, rewrite_after=0)
-    programs = Residuals(rule, prepared_predicate, residual_predicate, PredicateProgram, functions)
+    programs = ResidualPrograms(rule, prepared_predicate, residual_predicate, PredicateProgram, functions)
     programs.keep(lambda pod: pod.priority, lambda snapshot: ())
     nodes: NodeSet = nodes_of(node("n"))
     first, second = (programs.of(PodInfo(name, priority=1), nodes.snapshot) for name in ("a", "b"))
@@ -182,7 +182,7 @@ def test_rules_that_see_what_no_two_pods_share_stay() -> None:
         ("pod.name.size() > node.podCount", False),
     ):
         plugin = with_residuals(
-            predicate(f'require {body} || cluster.pods.size() > 0 else "no"'), Likenesses()
+            predicate(f'require {body} || cluster.pods.size() > 0 else "no"'), Signatures()
         )
         programs = [
             plugin._program_for(PodInfo(name), nodes.snapshot) for name in "ab" for _ in range(REWRITE_AFTER)

@@ -1,4 +1,4 @@
-"""Kinds of nodes: those of which a rule reads the same for one pod, so that it has one answer for them."""
+"""NodeGroups of nodes: those of which a rule reads the same for one pod, so that it has one answer for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kdsl.eval.values import EvalError, Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Array, NotColumnar
 from kdsl.plan.columns.groups import Digit, Groups, few_groups
-from kdsl.plan.facts import ABSENT
+from kdsl.plan.fact_columns import ABSENT
 
 _STEPS: Final = 512
 """The steps that finding out may take; where it takes more, columns are as fast."""
@@ -26,7 +26,7 @@ Numbers = tuple[Value, Callable[[Array], Array | int], tuple[int, int]]
 
 
 @dataclass(slots=True)
-class Sight:
+class NodeReads:
     """What is read of nodes: attributes, what maps hold at keys or only whether they hold it, and numbers
     that a column has by row. `lets` are those that were gone through.
     """
@@ -53,17 +53,17 @@ class Sight:
         return digits
 
 
-Look = Callable[[Frame, Sight], None]
-"""Adds to a sight what an expression may read of a node; EvalError, NotColumnar where that is not known."""
+Collect = Callable[[Frame, NodeReads], None]
+"""Adds to a reads what an expression may read of a node; EvalError, NotColumnar where that is not known."""
 
 
-class Kinds:
+class NodeGroups:
     """Tells which rows of a batch have one answer. `slot` is where a frame holds what is read of nodes for
     the attempt: all that it follows from stays as it is.
     """
 
-    def __init__(self, look: Look, slot: int) -> None:
-        self._look = look
+    def __init__(self, collect: Collect, slot: int) -> None:
+        self._compile = collect
         self._slot = slot
 
     def ask(self, batch: Batch, question: Callable[[Batch], NDArray[Scalar]]) -> NDArray[Scalar] | None:
@@ -82,18 +82,18 @@ class Kinds:
     def groups(self, batch: Batch) -> Groups | None:
         """Return the rows of each kind; None where `ask` does."""
         frame = batch.frame
-        sight = frame[self._slot]
-        if sight is UNSET:
-            sight = frame[self._slot] = self._sight(frame)
-        return None if sight is None else few_groups(sight.digits(batch), len(batch))
+        reads = frame[self._slot]
+        if reads is UNSET:
+            reads = frame[self._slot] = self._reads_of(frame)
+        return None if reads is None else few_groups(reads.digits(batch), len(batch))
 
-    def _sight(self, frame: Frame) -> Sight | None:
-        sight, meter = Sight(), frame[-1]
+    def _reads_of(self, frame: Frame) -> NodeReads | None:
+        reads, meter = NodeReads(), frame[-1]
         frame[-1] = Meter(_STEPS)
         try:
-            self._look(frame, sight)
+            self._compile(frame, reads)
         except (EvalError, NotColumnar):
             return None
         finally:
             frame[-1] = meter
-        return sight
+        return reads

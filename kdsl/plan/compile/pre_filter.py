@@ -12,7 +12,7 @@ from kdsl.check.model.rule_set import (
 from kdsl.lang.tree import Code
 
 
-def narrows_early(rule: CheckedPredicate) -> bool:
+def narrows_in_pre_filter(rule: CheckedPredicate) -> bool:
     """Tell whether `narrow to` is decided early: the rule is for all nodes or for none, and what is said of
     an error does not depend on the node.
     """
@@ -27,11 +27,11 @@ def split_body(
     """Return the statements that are decided early, which are the first ones, and the others; no `let`s."""
     early: list[CheckedRequire] = []
     late: list[CheckedRequire | CheckedForEach] = []
-    is_early = narrows_early(rule) and not rule.report_all
+    is_early = narrows_in_pre_filter(rule) and not rule.report_all
     for statement in rule.body:
         if isinstance(statement, CheckedLet):
             continue
-        if is_early and isinstance(statement, CheckedRequire) and _is_early(statement):
+        if is_early and isinstance(statement, CheckedRequire) and _is_in_pre_filter(statement):
             early.append(statement)
         else:
             is_early = False
@@ -39,7 +39,7 @@ def split_body(
     return early, late
 
 
-def _is_early(statement: CheckedRequire) -> bool:
+def _is_in_pre_filter(statement: CheckedRequire) -> bool:
     # What makes a pod pending must wait for its nodes: PreFilter has no such answer.
     is_known = statement.condition.time.is_lasting and _is_known(statement.reason)
     return is_known and statement.code is not Code.PENDING

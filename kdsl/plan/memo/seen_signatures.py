@@ -6,23 +6,23 @@ from collections.abc import Hashable
 from threading import Lock
 from typing import Final
 
-MAX_MET: Final = 65536
+MAX_SEEN: Final = 65536
 """The most kinds that are known to have been met; beyond that they are met anew."""
 
 
-class Met:
+class SeenSignatures:
     """The kinds that were met, by signature. Thread-safe."""
 
     def __init__(self) -> None:
         self._known: set[Hashable] = set()
         self._lock = Lock()
 
-    def meet(self, signature: Hashable) -> bool:
+    def add(self, signature: Hashable) -> bool:
         """Tell whether a kind was met before, and remember it."""
         if signature in self._known:
             return True
         with self._lock:
-            if len(self._known) >= MAX_MET:
+            if len(self._known) >= MAX_SEEN:
                 self._known.clear()
             self._known.add(signature)
         return False

@@ -21,7 +21,7 @@ from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.rules.predicate import SKIP, PredicateProgram
 
 
-class WakingRule:
+class HintRule:
     """One predicate, without its tightenings."""
 
     def __init__(self, rule: CheckedPredicate, program: PredicateProgram, fns: Fns) -> None:
@@ -38,13 +38,13 @@ class WakingRule:
                 return False
         elif decided is not None:
             return decided == SKIP
-        return next(self._program.judge(frame, (node,), Verdicts())) == 0
+        return next(self._program.scalar_statuses(frame, (node,), Verdicts())) == 0
 
 
-class Waking:
+class QueueingHints:
     """A predicate with its tightenings: it is cured where all of them pass and did not before."""
 
-    def __init__(self, rules: Iterable[WakingRule]) -> None:
+    def __init__(self, rules: Iterable[HintRule]) -> None:
         self._rules = tuple(rules)
         self._is_local = all(rule.cures.is_local for rule in self._rules)
         self._event: ClusterEvent | None = None

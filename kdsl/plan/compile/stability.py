@@ -16,13 +16,13 @@ _CATALOG: Final = frozenset(CatalogWord)
 _COUNTS: Final = ("TopologyCount", "PodTermCount")
 
 
-def is_steady(*exprs: TypedExpr | None) -> bool:
+def is_stable(*exprs: TypedExpr | None) -> bool:
     """Tell whether expressions read nothing but the pod and the catalog."""
-    return all(expr is None or _are_steady(expr.reads) for expr in exprs)
+    return all(expr is None or _are_stable(expr.reads) for expr in exprs)
 
 
 @lru_cache(maxsize=4096)
-def _are_steady(reads: frozenset[str]) -> bool:
+def _are_stable(reads: frozenset[str]) -> bool:
     return all(word.startswith("pod.") or word in _CATALOG for word in reads)
 
 
@@ -32,9 +32,9 @@ def is_count(expr: TypedExpr) -> bool:
     """
     match expr:
         case Bind(value=value, body=body):
-            return is_steady(value) and is_count(body)
+            return is_stable(value) and is_count(body)
         case Comprehension(macro=Macro.MAP, iterable=iterable, where=None, body=body):
-            return is_steady(iterable) and is_count(body)
+            return is_stable(iterable) and is_count(body)
         case Aggregate(target=target) if expr.type.name in _COUNTS:
             return _is_counted(target)
     return False
@@ -43,11 +43,11 @@ def is_count(expr: TypedExpr) -> bool:
 def _is_counted(expr: TypedExpr) -> bool:
     match expr:
         case Bind(value=value, body=body):
-            return is_steady(value) and _is_counted(body)
+            return is_stable(value) and _is_counted(body)
         case Aggregate(target=target):
             return _is_counted(target)
         case CallOf(function="Cluster.topology", args=(Var(), key)):
-            return is_steady(key)
+            return is_stable(key)
         case FieldOf(operand=Var()):
             return expr.type.name == "PodTerms"
     return False

@@ -19,16 +19,16 @@ from kdsl.plan.columns.column import (
     AllBad,
     Bad,
     Coded,
+    CodedLists,
     Column,
     ColumnValue,
-    Listed,
     Mask,
     NotColumnar,
     Same,
     spread,
 )
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.facts import FactColumn
+from kdsl.plan.fact_columns import FactColumn
 
 MAX_CONDITIONS: Final = 64
 """The most conditions that read nothing but an item of which the answers are kept."""
@@ -207,18 +207,18 @@ def list_field(attribute: str) -> Operand:
 
     def read(batch: Batch) -> ColumnValue:
         column = batch.facts.field(attribute)
-        return Listed(column.codes.take(batch.rows), lists_of(column))
+        return CodedLists(column.codes.take(batch.rows), lists_of(column))
 
     return read
 
 
 def chosen_items(
     batch: Batch, listed: ColumnValue, slot: int, condition: ItemCondition
-) -> tuple[Listed, Mask]:
+) -> tuple[CodedLists, Mask]:
     """Return lists, and for which of their distinct items a condition holds that reads the item in `slot`,
     and nothing of the node. NotColumnar where it fails for an item that is there.
     """
-    if not isinstance(listed, Listed):
+    if not isinstance(listed, CodedLists):
         raise NotColumnar
     lists, kept = listed.lists, listed.kept
     size = len(lists.items)
@@ -245,7 +245,7 @@ def over_items(macro: Macro, iterable: Operand, slot: int, condition: ItemCondit
         listed, found = chosen_items(batch, iterable(batch), slot, condition)
         if macro is Macro.FILTER:
             kept = found if listed.kept is None else found & listed.kept
-            return Listed(listed.codes, listed.lists, kept)
+            return CodedLists(listed.codes, listed.lists, kept)
         if macro is Macro.EXISTS:
             return Column(listed.count(found) > 0)
         return Column(listed.count(~found) == 0)

@@ -21,14 +21,14 @@ Fns: TypeAlias = Mapping[str, CheckedFn | ExternalFn]
 _UNIQUE: Final = frozenset(("name", "uid"))
 
 
-def look_of(body: TypedExpr, slot: int, fns: Fns) -> Callable[[PodInfo], Hashable] | None:
+def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> Callable[[PodInfo], Hashable] | None:
     """Return what is equal for pods that are alike to a body, which has the pod in `slot`; None where that is
     not known, or where no two pods are alike.
     """
     reads = _Reads(fns)
     try:
         reads.note(body, slot)
-    except _UntoldError:
+    except _UnknownReadError:
         return None
     if _UNIQUE & (reads.shown | reads.used):
         return None
@@ -43,18 +43,18 @@ def fields_of(body: TypedExpr, slot: int, fns: Fns) -> tuple[str, ...] | None:
     reads = _Reads(fns)
     try:
         reads.note(body, slot)
-    except _UntoldError:
+    except _UnknownReadError:
         return None
     return tuple(sorted(reads.shown | reads.used))
 
 
-class _UntoldError(Exception):
+class _UnknownReadError(Exception):
     """More is done with a pod than to read what can be told beforehand."""
 
 
 class _Reads:
     """The attributes of a pod that expressions read: `shown` are those that rules get to see, `used` what the
-    methods of views look at.
+    methods of views pod_key at.
     """
 
     def __init__(self, fns: Fns) -> None:
@@ -68,7 +68,7 @@ class _Reads:
         match expr:
             case Var():
                 if expr.slot == slot:
-                    raise _UntoldError
+                    raise _UnknownReadError
             case FieldOf(operand=Var() as pod) | HasField(operand=Var() as pod) if pod.slot == slot:
                 self.shown.add(attribute_of(expr.field))
             case CallOf(args=(receiver, Var() as pod, *others)) if (
@@ -86,7 +86,7 @@ class _Reads:
     def _follow(self, call: CallFn, slot: int | None) -> None:
         fn = self._fns[call.fn]
         if isinstance(fn, ExternalFn):
-            raise _UntoldError  # a plugin may answer anything
+            raise _UnknownReadError  # a plugin may answer anything
         inside: list[int | None] = [None]
         for param, arg in zip(fn.params, call.args, strict=True):
             if isinstance(arg, Var) and arg.slot == slot:

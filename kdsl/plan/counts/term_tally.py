@@ -13,7 +13,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.values import INT_MAX, EvalError
-from kdsl.plan.counts.kept import Kept
+from kdsl.plan.counts.handles import StoredTally
 from kdsl.plan.counts.sums import Amounts
 from kdsl.plan.counts.terms import Move, TermIndex, placed_terms
 
@@ -21,7 +21,7 @@ _PER_TERM: Final = 128
 """About what a tally takes to know a term, in bytes."""
 
 
-class Worth(NamedTuple):
+class TermCount(NamedTuple):
     """What a term is worth to a question, the steps that it took to find out, and why it could not be."""
 
     amount: int
@@ -29,11 +29,11 @@ class Worth(NamedTuple):
     error: str = ""
 
 
-_NOTHING: Final = Worth(0, 0)
+_NOTHING: Final = TermCount(0, 0)
 """What a term is worth that was not asked about; the steps of all of them are counted together."""
 
 
-class Appraisal(Protocol):
+class CountTerm(Protocol):
     """Asks a question about a term: the same term is always worth the same. It must not raise.
 
     `selecting` is the pod that decides first: terms that do not match it are worth nothing, and it takes the
@@ -43,7 +43,7 @@ class Appraisal(Protocol):
     @property
     def selecting(self) -> PodInfo | None: ...
 
-    def __call__(self, term: PodAffinityTerm, /) -> Worth: ...
+    def __call__(self, term: PodAffinityTerm, /) -> TermCount: ...
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class TermSums:
     mark: object
 
 
-class TermTally(Kept):
+class TermTally(StoredTally):
     """What the terms of one kind are worth to one question.
 
     Of a question that a pod decides only the terms are known that may match it: the others are worth nothing.
@@ -69,7 +69,7 @@ class TermTally(Kept):
         super().__init__()
         # What of the index was seen.
         self._position = self._growth = -1
-        self._worths: dict[PodAffinityTerm, Worth] = {}
+        self._counts: dict[PodAffinityTerm, TermCount] = {}
         self.latest = TermSums({}, 0, 0, object())
         """The sums over the live snapshot, as they were at the last call."""
         # A number that no worth is beyond, and how many terms could not be asked.
@@ -81,86 +81,86 @@ class TermTally(Kept):
         # Where terms are makes no difference if none of them is worth anything.
         return self.version >= (index.moved_at if self._largest else index.edged_at)
 
-    def sums(self, index: TermIndex, snapshot: Snapshot, appraise: Appraisal) -> TermSums:
+    def sums(self, index: TermIndex, snapshot: Snapshot, count_term: CountTerm) -> TermSums:
         """Return the sums over a snapshot, live or an overlay; EvalError where a term could not be asked.
 
         Those of the live snapshot are good until the next call.
 
-        INVARIANT: every `appraise` that a tally is given finds the same.
+        INVARIANT: every `count_term` that a tally is given finds the same.
         """
         if not self.is_good(index):
-            self._refresh(index, appraise)
+            self._refresh(index, count_term)
         if snapshot.is_overlay:
-            return self._corrected(index, snapshot, appraise)
+            return self._corrected(index, snapshot, count_term)
         if self._errors:
-            _complain(self._worths, map(index.placed_on, snapshot.order.tolist()))
+            _complain(self._counts, map(index.placed_on, snapshot.order.tolist()))
         _check(self._largest, index.count)
         self.version = snapshot.version
         return self.latest
 
-    def _refresh(self, index: TermIndex, appraise: Appraisal) -> None:
+    def _refresh(self, index: TermIndex, count_term: CountTerm) -> None:
         moves = index.since(self._position)
         self._position = index.position
         if moves is not None and self._growth != index.growth:
             for key, amounts in self.latest.by_key.items():
                 amounts.refresh(index.column(key))
         self._growth = index.growth
-        if moves is None or not self._follow(index, moves, appraise):
-            self._rebuild(index, appraise)
+        if moves is None or not self._follow(index, moves, count_term):
+            self._rebuild(index, count_term)
         self.nbytes = sum([each.nbytes for each in self.latest.by_key.values()])
-        self.nbytes += _PER_TERM * len(self._worths)
+        self.nbytes += _PER_TERM * len(self._counts)
 
-    def _learn(self, term: PodAffinityTerm, appraise: Appraisal) -> Worth:
-        worth = self._worths.get(term)
-        if worth is None:
-            worth = self._worths[term] = appraise(term)
-            self._largest = max(self._largest, abs(worth.amount))
-        return worth
+    def _count_of(self, term: PodAffinityTerm, count_term: CountTerm) -> TermCount:
+        count = self._counts.get(term)
+        if count is None:
+            count = self._counts[term] = count_term(term)
+            self._largest = max(self._largest, abs(count.amount))
+        return count
 
-    def _follow(self, index: TermIndex, moves: Sequence[Move], appraise: Appraisal) -> bool:
+    def _follow(self, index: TermIndex, moves: Sequence[Move], count_term: CountTerm) -> bool:
         """Do to the sums what terms did. Return whether that worked: not where they may be out of range."""
         sums, terms = self.latest, index.count + len(moves)
         for term, number, pods, is_edge in moves:
-            worth = self._learn(term, appraise)
+            count = self._count_of(term, count_term)
             if is_edge:
-                sums.steps += pods * worth.steps
-                self._errors += pods * bool(worth.error)
+                sums.steps += pods * count.steps
+                self._errors += pods * bool(count.error)
                 if pods < 0:
-                    self._worths.pop(term, None)
-            if worth.amount:
+                    self._counts.pop(term, None)
+            if count.amount:
                 if self._largest * terms > INT_MAX:
                     return False
-                self._amounts(index, term.topology_key).add(number, pods * worth.amount)
-                sums.total += pods * worth.amount
+                self._amounts(index, term.topology_key).add(number, pods * count.amount)
+                sums.total += pods * count.amount
                 sums.mark = object()
         return True
 
-    def _rebuild(self, index: TermIndex, appraise: Appraisal) -> None:
+    def _rebuild(self, index: TermIndex, count_term: CountTerm) -> None:
         """Add up anew."""
-        known, self._worths, self._largest = self._worths, {}, 0
-        pod = appraise.selecting
+        known, self._counts, self._largest = self._counts, {}, 0
+        pod = count_term.selecting
         asked = list(index.domains if pod is None else index.labels.matching(pod.labels))
         for term in asked:
-            worth = self._worths[term] = known.get(term) or appraise(term)
-            self._largest = max(self._largest, abs(worth.amount))
-        worths = [self._worths[term] for term in asked]
-        self._errors = sum([bool(worth.error) for worth in worths])
-        steps = sum([worth.steps for worth in worths])
+            count = self._counts[term] = known.get(term) or count_term(term)
+            self._largest = max(self._largest, abs(count.amount))
+        counts = [self._counts[term] for term in asked]
+        self._errors = sum([bool(count.error) for count in counts])
+        steps = sum([count.steps for count in counts])
         others = len(index.domains) - len(asked)
         if others:
-            other = next(term for term in index.domains if term not in self._worths)
-            steps += others * appraise(other).steps
+            other = next(term for term in index.domains if term not in self._counts)
+            steps += others * count_term(other).steps
         self.latest = TermSums({}, 0, steps, object())
         if self._largest * index.count > INT_MAX:
             # Nobody gets to see the sums, and moves that follow have nothing to go by.
             self._position = -1
             return
-        for term, worth in zip(asked, worths, strict=True):
-            if worth.amount:
+        for term, count in zip(asked, counts, strict=True):
+            if count.amount:
                 amounts, domains = self._amounts(index, term.topology_key), index.domains[term]
                 for number, pods in domains.items():
-                    amounts.add(number, pods * worth.amount)
-                self.latest.total += worth.amount * sum(domains.values())
+                    amounts.add(number, pods * count.amount)
+                self.latest.total += count.amount * sum(domains.values())
 
     def _amounts(self, index: TermIndex, key: str) -> Amounts:
         by_key = self.latest.by_key
@@ -168,34 +168,34 @@ class TermTally(Kept):
             by_key[key] = Amounts(index.column(key))
         return by_key[key]
 
-    def _corrected(self, index: TermIndex, overlay: Snapshot, appraise: Appraisal) -> TermSums:
+    def _corrected(self, index: TermIndex, overlay: Snapshot, count_term: CountTerm) -> TermSums:
         """Return the sums with the changed rows of an overlay in place of the live ones."""
         infos = {row: overlay.info(row) for row in overlay.changed_rows}
         placed = {row: tuple(placed_terms(index.kind, info, info.pods)) for row, info in infos.items()}
-        worths = dict(self._worths)
+        counts = dict(self._counts)
         for term in (term for each in placed.values() for term, _ in each):
-            if term not in worths:
-                worths[term] = appraise(term)
-        new = [worths[term] for term in worths if term not in self._worths and term not in index.domains]
-        if self._errors or any(worth.error for worth in new):
+            if term not in counts:
+                counts[term] = count_term(term)
+        new = [counts[term] for term in counts if term not in self._counts and term not in index.domains]
+        if self._errors or any(count.error for count in new):
             rows = overlay.order.tolist()
-            _complain(worths, (placed.get(row, index.placed_on(row)) for row in rows))
-        largest = max([self._largest, *(abs(worth.amount) for worth in new)])
+            _complain(counts, (placed.get(row, index.placed_on(row)) for row in rows))
+        largest = max([self._largest, *(abs(count.amount) for count in new)])
         _check(largest, index.count + sum(map(len, placed.values())))
         sums = TermSums(
             {key: amounts.of_overlay() for key, amounts in self.latest.by_key.items()},
             self.latest.total,
-            self.latest.steps + sum(worth.steps for worth in new),
+            self.latest.steps + sum(count.steps for count in new),
             object(),
         )
         for row, terms in placed.items():
             for term, number in index.placed_on(row):
-                amount = worths.get(term, _NOTHING).amount
+                amount = counts.get(term, _NOTHING).amount
                 if amount:
                     sums.by_key[term.topology_key].add(number, -amount)
                     sums.total -= amount
             for term, domain in terms:
-                amount = worths[term].amount
+                amount = counts[term].amount
                 if amount:
                     key = term.topology_key
                     amounts = sums.by_key.get(key)
@@ -207,12 +207,12 @@ class TermTally(Kept):
 
 
 def _complain(
-    worths: Mapping[PodAffinityTerm, Worth], rows: Iterable[Iterable[tuple[PodAffinityTerm, object]]]
+    counts: Mapping[PodAffinityTerm, TermCount], rows: Iterable[Iterable[tuple[PodAffinityTerm, object]]]
 ) -> None:
     """Raise the error of the first term that has one, in visiting order."""
     for terms in rows:
         for term, _ in terms:
-            error = worths.get(term, _NOTHING).error
+            error = counts.get(term, _NOTHING).error
             if error:
                 raise EvalError(error)
 

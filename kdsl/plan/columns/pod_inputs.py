@@ -1,6 +1,6 @@
 """Amounts of the pod that a tape takes as inputs: what pods ask for differs, what is done with it does not.
 
-While an evaluation is watched, its pod asks for `GivenQuantity`s. What they are compared with, and how that
+While an evaluation is watched, its pod asks for `InputQuantity`s. What they are compared with, and how that
 came out, is noted as a condition; as operands of columns they are inputs. Whatever else is done with them
 cannot be done again for another pod, and raises Untraceable.
 """
@@ -38,11 +38,11 @@ def _refuse(*args: object) -> Any:
     raise Untraceable
 
 
-def _comparison(compare: _Compare) -> Callable[[Given, object], bool]:
+def _comparison(compare: _Compare) -> Callable[[InputAmount, object], bool]:
     return lambda self, other: self._compared(compare, other)
 
 
-class Given:
+class InputAmount:
     """A multiple of an amount that a pod asks for."""
 
     __slots__ = ("_factor", "_input", "_trace", "_value")
@@ -53,10 +53,10 @@ class Given:
         self._value = value
         self._factor = factor
 
-    def __mul__(self, factor: object) -> Given:
+    def __mul__(self, factor: object) -> InputAmount:
         if not isinstance(factor, int):
             raise Untraceable
-        return Given(self._trace, self._input, self._value, self._factor * factor)
+        return InputAmount(self._trace, self._input, self._value, self._factor * factor)
 
     __rmul__ = __mul__
 
@@ -77,7 +77,7 @@ class Given:
     )
 
 
-class GivenQuantity(Quantity):
+class InputQuantity(Quantity):
     """A quantity that a pod asks for."""
 
     __slots__ = ("amount", "source", "trace")
@@ -95,7 +95,7 @@ class GivenQuantity(Quantity):
     @property
     def nanos(self) -> Any:
         unit = NANOS_PER_MILLI if self.source.resource == CPU else NANOS_PER_UNIT
-        return Given(self.trace, self.source, self.amount, unit)
+        return InputAmount(self.trace, self.source, self.amount, unit)
 
     @property
     def format(self) -> Any:
@@ -136,14 +136,14 @@ def _nanos(value: object) -> object:
     return value.nanos if isinstance(value, Quantity) else value
 
 
-class GivenResources(Resources):
+class InputResources(Resources):
     """What a pod asks for; which resources those are is no input."""
 
     __slots__ = ("_given",)
 
     def __init__(self, trace: Trace, attribute: str, resources: Resources) -> None:
-        self._given: Mapping[str, GivenQuantity] = {
-            name: GivenQuantity(trace, Input(attribute, name), resources.amount(name)) for name in resources
+        self._given: Mapping[str, InputQuantity] = {
+            name: InputQuantity(trace, Input(attribute, name), resources.amount(name)) for name in resources
         }
         self._amounts = dict.fromkeys(self._given, 0)
         self._quantities = dict(self._given)
@@ -152,19 +152,19 @@ class GivenResources(Resources):
     def amount(self, name: str) -> Any:
         """Return the amount of a resource in its canonical unit."""
         given = self._given.get(name)
-        return 0 if given is None else Given(given.trace, given.source, given.amount, 1)
+        return 0 if given is None else InputAmount(given.trace, given.source, given.amount, 1)
 
     __hash__ = __repr__ = _refuse
 
 
 for _name in ("amounts", "max", "plus", "minus", "__add__", "__sub__", "_combine", "__eq__"):
     # Amounts that are not known have no sums, and are equal to nothing.
-    setattr(GivenResources, _name, _refuse)
+    setattr(InputResources, _name, _refuse)
 
 
-def watched_pod(pod: PodInfo, trace: Trace, attributes: tuple[str, ...]) -> PodInfo:
+def pod_with_inputs(pod: PodInfo, trace: Trace, attributes: tuple[str, ...]) -> PodInfo:
     """Return the pod with inputs in the place of what it asks for; `attributes` are those that hold
     resources.
     """
-    given: dict[str, Any] = {name: GivenResources(trace, name, getattr(pod, name)) for name in attributes}
+    given: dict[str, Any] = {name: InputResources(trace, name, getattr(pod, name)) for name in attributes}
     return pod.with_fields(**given)
