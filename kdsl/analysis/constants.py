@@ -28,7 +28,7 @@ def check_constants(rules: RuleSet) -> tuple[Diagnostic, ...]:
     exprs = _expressions((rules.written, rules.fns, rules.devices, rules.teams))
     parts = [part for expr in exprs for part in walk(expr)]
     found = [*_problems_of_patterns(parts), *(each for part in parts for each in _problems_of_text(part))]
-    # What is inherited stands in several rules.
+    # An inherited expression is in several rules.
     return tuple({(str(problem.span), problem.title): problem for problem in found}.values())
 
 

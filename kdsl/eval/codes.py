@@ -1,6 +1,4 @@
-"""Where codes first stand. Few of them are looked for as bytes: a text is the fastest thing to look for a
-number in.
-"""
+"""The first positions of codes. A few codes are searched as bytes, since a search in bytes is fastest."""
 
 from __future__ import annotations
 
@@ -10,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 BYTES: Final = 256
-"""So many codes fit into a text."""
+"""The number of codes that fit in a byte."""
 FEW: Final = 32
-"""So few codes are looked for one by one."""
+"""The most codes that are searched one by one."""
 
 _TEXTS: Final = tuple([bytes((code,)) for code in range(BYTES)])
 
@@ -40,6 +38,6 @@ def first_rows(codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.int64]:
     are left out.
     """
     first = np.full(size, -1)
-    # Of several rows with one code the last that is written counts: the first one.
+    # Later writes win, so the first row is written last.
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
     return np.sort(first[first >= 0])

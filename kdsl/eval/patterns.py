@@ -1,8 +1,8 @@
-"""Regular expressions: those of RE2, by its own library, each bounded in time and memory.
+"""RE2's regular expressions, by its own library, each bounded in time and memory.
 
-`matches`, `find` and `findAll` use it. RE2 never backtracks: a search takes the product of text and pattern
-at most. That product, and what it takes to compile a pattern, is paid for before it is done; a pattern that
-would be large is refused. No other module imports `re2`.
+`matches`, `find` and `findAll` use them. RE2 never backtracks: a search takes at most the product of text and
+pattern. That product, and the cost of compiling a pattern, is paid in advance; a large pattern is refused. No
+other module imports `re2`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ MAX_PROGRAM: Final = 10_000
 MAX_MEMORY: Final = 512 << 10
 """The bytes that RE2 may take for one pattern: its programs, and the states that searches lead to."""
 RECENT: Final = 32
-"""Of patterns that are made while rules run, so many are remembered."""
+"""The most patterns compiled at run time that are kept."""
 MAX_ALIVE: Final = 1_000
-"""The patterns of one process, which are those of its rules and the recent ones: 500 MiB at the very most."""
+"""The most patterns of one process, from its rules and recent ones: 500 MiB at the very most."""
 PAIRS: Final = 64
-"""A search takes a step for so many pairs of a byte of the text and an instruction of the pattern: with every
-instruction at work on every byte that is about 0.5 µs.
+"""The number of pairs of a text byte and a pattern instruction per step: about 0.5 µs if every instruction
+works on every byte.
 """
 
-# What these take more than other characters of a pattern: tables of Unicode, copies of what repeats.
+# The extra steps of some characters of a pattern: tables of Unicode, copies of repeated parts.
 _COMPILE: Final = {r"\p": 500, r"\P": 500, "{": 200}
 _ESCAPE: Final = re.compile(r"\\Q.*?(?:\\E|\Z)|\\(.)", re.DOTALL)
 
@@ -62,11 +62,11 @@ class Pattern:
     _compiled: _Compiled
 
     def matches(self, text: str, spend: Spend) -> bool:
-        """Tell whether some part of `text` matches."""
+        """Return whether some part of `text` matches."""
         return self._first(_encoded(text), 0, spend) is not None
 
     def find(self, text: str, spend: Spend) -> str:
-        """Return the leftmost match, of those the one that the pattern prefers; empty where none is."""
+        """Return the leftmost match that the pattern prefers; empty if there is none."""
         return next(self.find_all(text, spend), "")
 
     def find_all(self, text: str, spend: Spend) -> Iterator[str]:
@@ -104,7 +104,7 @@ def compile_pattern(text: str) -> Pattern:
 
 
 def compile_steps(text: str) -> int:
-    """Return what it takes to compile a pattern, or to find that it is none."""
+    """Return the steps to compile a pattern, or to refuse it."""
     return 2 * len(text) + sum(steps * text.count(part) for part, steps in _COMPILE.items())
 
 

@@ -1,6 +1,6 @@
-"""Which profile a pod gets: by the name it asks for, by the team that owns it, or the default.
+"""The profile of a pod: by its scheduler name, by the team that owns it, or the default.
 
-`kdsl.app` makes one for a rule set and hands it to the engine. `docs/teams.md` tells the order.
+`kdsl.app` makes a router for a rule set and gives it to the engine. `docs/teams.md` defines the order.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ DEFAULT_SCHEDULER = "default-scheduler"
 """The name that the API server gives to pods that name none: asking for it is asking for nothing."""
 
 CACHED_OWNERS = 65_536
-"""How many signatures of pods are remembered with their owner; those used longest ago go first."""
+"""The most signatures of pods that are kept with their owner; the least recently used go first."""
 
 Owns = Callable[[PodInfo, NoteError], bool]
-"""Tells whether a pod is a team's; what fails on it is noted."""
+"""Returns whether a team owns a pod, and reports errors."""
 
 
 def compile_owns(team: CheckedTeam, functions: Functions) -> Owns:
@@ -70,7 +70,7 @@ class ProfileRouter:
         self._choices = _choices(rules, frozenset(profiles))
 
     def profile_of(self, pod: PodInfo) -> str | None:
-        """Return the qualified name of the pod's profile; None where other schedulers are asked for."""
+        """Return the qualified name of the pod's profile; None if the pod is for another scheduler."""
         choices = self._choices.get(pod.scheduler_name)
         if choices is None:
             return None
@@ -123,12 +123,12 @@ class ForcedProfile:
 
 
 def _choices(rules: RuleSet, running: frozenset[str]) -> dict[str, dict[str, str | None]]:
-    """Return the profile by scheduler name and owner ("" is nobody); of names, those that a profile has."""
+    """Return the profile by scheduler name and owner ("" is nobody), for the names of running profiles."""
     holders: dict[tuple[str, str], CheckedProfile] = {}
     for profile in (rules.profiles[name] for name in rules.profiles if name in running):
         key = (profile.scheduler, profile.team)
         holder = holders.get(key)
-        # Of profiles that share a name, one extends the others, and takes their place.
+        # If one profile extends others of the same name, it replaces them.
         if holder is None or holder.qualified in _ancestors(rules, profile):
             holders[key] = profile
     owners = {"": "", **{team.name: team.profile for team in rules.teams if team.profile in running}}
@@ -142,9 +142,9 @@ def _choices(rules: RuleSet, running: frozenset[str]) -> dict[str, dict[str, str
 def _choose(
     holders: dict[tuple[str, str], CheckedProfile], scheduler: str, owner: str, first: str
 ) -> str | None:
-    """Choose for pods of one owner that ask for one scheduler.
+    """Return the profile for pods of one owner and scheduler name.
 
-    `first` is the profile that the owner's pods get where they ask for none.
+    `first` is the owner's profile for pods without a scheduler name.
     """
     own = holders.get((scheduler, owner)) if owner else None
     platform, default = holders.get((scheduler, "")), holders.get((DEFAULT_SCHEDULER, ""))
@@ -156,7 +156,7 @@ def _choose(
 
 
 def _ancestors(rules: RuleSet, profile: CheckedProfile) -> set[str]:
-    """Return the qualified names of what a profile extends, directly and through others."""
+    """Return the qualified names of all profiles that a profile extends, directly or indirectly."""
     found: set[str] = set()
     while profile.extends:
         found.add(profile.extends)

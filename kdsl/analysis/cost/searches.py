@@ -1,4 +1,4 @@
-"""What `matches`, `find` and `findAll` take at most, beyond going through their arguments."""
+"""The cost of `matches`, `find` and `findAll`, beyond visiting their arguments."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Which nodes look alike: equal taints, equal room, as much of it taken. Rules say the same of them.
+"""Node classes: nodes that are equal in the facts and usage that most rules read.
 
-Large clusters are made of few kinds of nodes, and on those there are few kinds of load.
+A large cluster has few node classes.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ NODE_CLASS_FIELDS: Final = (
     "pod_count",
     "used_host_ports",
 )
-"""The attributes in which nodes of one look are equal. Names and labels tell nearly all nodes apart."""
+"""The attributes in which the nodes of one class are equal. Names and labels differ for nearly every node."""
 
 ClassOf = Callable[[NodeInfo], Hashable]
-"""Returns what nodes that look alike share."""
+"""Returns a node's class as a value; equal for nodes of one class."""
 
 NO_CLASS: Final = 0
-"""The look of a row without a node."""
+"""The class of a row without a node."""
 
 _SPARE = 1024
 
 
 def node_class_of(node: NodeInfo) -> Hashable:
-    """Return what nodes that look alike share: the values of `NODE_CLASS_FIELDS`."""
+    """Return the class of a node: the values of `NODE_CLASS_FIELDS`."""
     facts = node.facts
     return (
         node.requested,
@@ -48,15 +48,15 @@ def node_class_of(node: NodeInfo) -> Hashable:
 
 
 def fact_class_of(node: NodeInfo) -> Hashable:
-    """Return what of a look is the node's own, whatever pods are on it."""
+    """Return the part of a node's class that does not depend on its pods."""
     facts = node.facts
     return facts.allocatable, facts.unschedulable, facts.taints
 
 
 class NodeClasses:
-    """The look of each row, as `node_class_of` tells, as a number that is good for one `generation`.
+    """The class of each row, by `node_class_of`, as a number that is valid for one `generation`.
 
-    Numbers that no row has any more are dropped when there are too many. `ids` has a cell for every row.
+    Unused numbers are dropped when there are too many. `ids` has a cell for every row.
     """
 
     def __init__(self, node_class_of: ClassOf) -> None:
@@ -71,7 +71,7 @@ class NodeClasses:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether it is time to number anew."""
+        """Return whether the classes should be numbered again."""
         return len(self._numbers) > 2 * len(self.ids) + _SPARE
 
     def grow(self, rows: int) -> None:
@@ -85,10 +85,10 @@ class NodeClasses:
         self.ids[:] = NO_CLASS
 
     def put(self, row: int, node: NodeInfo) -> None:
-        """Number the look of a row's node."""
+        """Set the class of a row from its node."""
         look = self._class_of(node)
         self.ids[row] = self._numbers.setdefault(look, len(self._numbers) + 1)
 
     def clear(self, row: int) -> None:
-        """Note that a row has no node any more."""
+        """Set the class of a row without a node."""
         self.ids[row] = NO_CLASS

@@ -66,7 +66,7 @@ def _sort_by(items: Value, keys: Value) -> tuple[Value, ...]:
 
 
 def _flatten(items: Value, depth: int = 1) -> Value:
-    """Take the lists in a list apart, `depth` times; what is no list stays."""
+    """Flatten lists in a list, `depth` times; other items stay."""
     if depth < 0:
         raise EvalError(f"flatten to a depth of {depth}")
     for _ in range(depth):
@@ -88,7 +88,7 @@ def _sum_int(items: Value) -> int:
 
 
 def is_zero(value: Value) -> bool:
-    """Tell whether `value` is null, false, zero or empty."""
+    """Return whether `value` is null, false, zero or empty."""
     kind = kind_of(value)
     if kind in ("timestamp", "duration"):
         return bool(value.ns == 0)

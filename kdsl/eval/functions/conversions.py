@@ -50,7 +50,7 @@ def string_to_bool(text: str) -> bool:
 
 
 def double_to_int(value: float) -> int:
-    """Truncate toward zero. The ends of the range are refused: a double may stand for what is beyond."""
+    """Truncate toward zero. The ends of the range are refused: a double may stand for a value beyond."""
     if not INT_MIN < value < INT_MAX + 1:
         raise EvalError("integer overflow: double out of range")
     return int(value)
@@ -125,7 +125,7 @@ _TEXTS: Mapping[str, Callable[[Value], str]] = {
 
 
 def text_of(value: Value) -> str:
-    """Return what `string(value)` gives; types without a text are an error."""
+    """Return the result of `string(value)`; types without a text are an error."""
     kind = kind_of(value)
     if kind not in _TEXTS:
         raise EvalError("no such overload: string")

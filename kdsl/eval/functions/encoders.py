@@ -43,7 +43,7 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
 
 
 DEEPEST_JSON: Final = 100
-"""So many levels a decoded value may have: what compares and prints it goes down level by level."""
+"""The deepest nesting of a decoded value: comparing and printing it is recursive."""
 
 
 def _from_json(value: Value, depth: int = 1) -> Value:
@@ -62,7 +62,7 @@ def _from_json(value: Value, depth: int = 1) -> Value:
 
 
 def encode_json(value: Value) -> str:
-    """Return a value as JSON; EvalError for what JSON does not have."""
+    """Return a value as JSON; EvalError for values without a JSON form."""
     return checked_text(json.dumps(_to_json(value), separators=(",", ":"), ensure_ascii=False))
 
 

@@ -115,7 +115,7 @@ def find_in_map(entries: Mapping[Value, Value], key: Value) -> Optional:
 
 
 def through(find: Callable[[Value, Value], Optional]) -> Callable[[Optional, Value], Optional]:
-    """Return `find` for optional containers: none of nothing is none."""
+    """Return `find` for optional containers: a missing container has no items."""
 
     def find_optional(container: Optional, key: Value) -> Optional:
         return find(container.value, key) if container.present else NONE
@@ -138,7 +138,7 @@ def _not_equals(left: Value, right: Value) -> bool:
 def _ordering(word: str, compare: Callable[[Value, Value], Value]) -> dict[str, Callable[..., Value]]:
     """Return the overloads of an ordering operator.
 
-    Between an integer and a double the order is that of doubles, as the conformance suite wants it: 2**63 - 1
+    Between an integer and a double the order is that of doubles, as the conformance suite requires: 2**63 - 1
     is not less than 2.0**63. Equality is exact.
     """
 

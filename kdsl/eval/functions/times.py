@@ -81,7 +81,7 @@ def parse_duration(text: str) -> Duration:
         if match is None or not (match[1] or match[2]):
             raise EvalError(f"cannot convert {text[:40]!r} to duration")
         fraction = match[2] or ""
-        # Go truncates what is finer than a nanosecond, part by part.
+        # Go truncates each part to nanoseconds.
         total += int((match[1] or "0") + fraction) * _UNITS[match[3]] // 10 ** len(fraction)
         at = match.end()
     return checked_duration(sign * total)

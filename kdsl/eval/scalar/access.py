@@ -1,4 +1,4 @@
-"""Reading parts of values: fields of views by attribute, keys of maps and optionals by look-up."""
+"""Access to parts of values: fields of views by attribute, keys of maps and optionals by look-up."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def compile_key(expr: KeyOf, compile: Compile) -> Closure:
 
 
 def select(value: Value, key: str) -> Value:
-    """Return what `key` leads to; from an optional to an optional."""
+    """Return the value at `key`; for an optional, an optional."""
     match kind_of(value):
         case "map":
             return index_map(value, key)
@@ -78,7 +78,7 @@ def select(value: Value, key: str) -> Value:
 
 
 def find_key(value: Value, key: str) -> Optional:
-    """Return what `key` leads to as an optional."""
+    """Return the value at `key` as an optional."""
     match kind_of(value):
         case "map":
             return find_in_map(value, key)

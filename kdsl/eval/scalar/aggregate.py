@@ -1,4 +1,4 @@
-"""Macros of views: their bodies as questions that what counts can ask again and again."""
+"""Macros of views: their bodies are questions that counts can ask repeatedly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kdsl.eval.values import Value
 from kdsl.eval.views import attribute_of
 
 COUNTING_STEPS = 20_000
-"""What counting the pods of one node may take."""
+"""The steps for counting the pods of one node."""
 
 _POD = "pod."
 _UNNAMED = frozenset(
@@ -30,12 +30,12 @@ _UNNAMED = frozenset(
         *("double", "dyn"),
     }
 )
-"""Types whose values are too large, or not fit, to tell questions apart by."""
+"""Types whose values are too large for the key of a question, or not suitable."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Question:
-    """The body of a macro on a frame of its own; see `kdsl.plan.counts.measures.Question`."""
+    """The body of a macro on its own frame; see `kdsl.plan.counts.measures.Question`."""
 
     name: Hashable | None
     on_facts: bool
@@ -92,9 +92,8 @@ def compile_aggregate(
     needs: Needs,
     lower: Lower | None,
 ) -> Closure:
-    """Compile a macro of a view, as `capture` left it. `asked` tells the questions of the macros of a rule
-    from those of all others: macros that ask the same share an entry. `needs` and `lower` are for those that
-    ask nodes.
+    """Compile a macro of a view, after `capture`. `asked` holds the identity of each distinct question:
+    macros with equal questions share an entry. `needs` and `lower` are for questions about nodes.
     """
     target, body, slot, macro = compile(expr.target), compile(expr.body), expr.variable.slot, expr.macro
     places = {slot: 0}
@@ -134,14 +133,14 @@ def _capture(variable: Var, body: TypedExpr, compile: Compile, fns: Fns) -> _Cap
     if variable.type.name == "Pod":
         fields = fields_of(body, variable.slot, fns)
         if fields is None:
-            # What variables stand for that the body reads is among these.
+            # The fields of captured variables are among these.
             words = sorted(word for word in body.reads if word.startswith(_POD))
             fields = tuple(attribute_of(word.removeprefix(_POD)) for word in words)
     return _Capture(variable.slot, compile(variable), fields, _has_key(variable.type))
 
 
 def _captured(expr: Aggregate) -> list[Var]:
-    """Return the variables that the body reads and does not bind: what was captured, and the pod."""
+    """Return the variables that the body reads and does not bind: captured values, and the pod."""
     free = free_slots(expr.body) - {expr.variable.slot}
     found = {part.slot: part for part in walk(expr.body) if isinstance(part, Var)}
     return [found[slot] for slot in free]

@@ -1,7 +1,7 @@
-"""Checked expressions to closures: the one place that knows every kind of node.
+"""Checked expressions to closures: the one place that handles every kind of expression node.
 
-It expects expressions as the passes left them, but works on any checked one. A level of nesting costs three
-Python frames at most, here and in the modules it calls: the parser admits 250 levels.
+It compiles any checked expression, usually after the passes. A level of nesting costs at most three Python
+frames, here and in the modules it calls: the parser admits 250 levels.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ from kdsl.eval.views import VIEW_FUNCTIONS, method_name, method_of
 class Compiler:
     """Compiles the expressions of one rule or function, which share a frame.
 
-    `lazy` says how to fill the slots of lazy variables: `let`, `cel.bind` and hoisted parts; `by_item` how to
-    read those whose value depends on loop items, `follows` which those are. `fns` are the
-    functions of the rule files by qualified name; `bodies` caches their compiled bodies and is shared by all
-    rules. `lower` is for macros over nodes; without it they look at one node after the other. `asked` are the
-    questions of macros of views: where it is shared, so is what was counted for them.
+    `lazy` fills the slots of lazy variables: `let`, `cel.bind` and hoisted parts. `by_item` reads variables
+    that depend on the loop items in `follows`. `fns` are the functions of the rule files by qualified name;
+    `bodies` caches their compiled bodies for all rules. `lower` compiles macros over nodes; without it they
+    visit one node after the other. `asked` are the questions of macros of views; sharing it shares the
+    counts.
     """
 
     def __init__(
@@ -106,7 +106,9 @@ class Compiler:
                 return self._bind(expr)
 
     def needs(self, expr: TypedExpr) -> frozenset[int]:
-        """Return the variables that an expression reads; in place of what depends on loop items, those."""
+        """Return the variables that an expression reads; variables that depend on loop items are replaced by
+        those.
+        """
         slots = free_slots(expr)
         following = slots & self.follows.keys()
         return slots.difference(following).union(*(self.follows[slot] for slot in following))
@@ -162,7 +164,7 @@ class Compiler:
                 args.append((param.slot, closure))
         body = self._bodies.get(fn.qualified)
         if body is None:
-            # INVARIANT: functions do not call each other in circles; the checker sees to it.
+            # INVARIANT: functions are not recursive; the checker ensures it.
             compiler = Compiler(self._fns, self._bodies, self._lower, self._asked)
             body = self._bodies[fn.qualified] = compiler.compile(fn.body)
 

@@ -115,7 +115,7 @@ def _wrong_number(expr: CallOf) -> Closure:
 
 
 def _entry_or(entries: Closure, key: str, find: Closure, otherwise: Closure) -> Closure:
-    """Compile `entries[?"key"].orValue(otherwise)`, which most often looks into a plain map."""
+    """Compile `entries[?"key"].orValue(otherwise)`, which most often reads a plain map."""
 
     def evaluate(frame: Frame) -> Value:
         found = entries(frame)
@@ -137,4 +137,4 @@ LAZY: Mapping[str, Callable[[CallOf, Compile], Closure]] = {
     "or": _first_present,
     "orValue": _or_value,
 }
-"""How to compile each of these functions."""
+"""The compilers of these functions."""

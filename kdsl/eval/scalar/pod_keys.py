@@ -1,6 +1,6 @@
-"""What the body of a macro sees of the pod that it is asked about: pods of which it sees the same are alike.
+"""Pod keys: the values that the body of a macro reads of the pod it is asked about.
 
-The answer about one of them is the answer about all, and takes the same steps.
+Pods with equal keys get equal answers, for equal steps.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _UNIQUE: Final = frozenset(("name", "uid"))
 
 
 def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> Callable[[PodInfo], Hashable] | None:
-    """Return what is equal for pods that are alike to a body, which has the pod in `slot`; None where that is
-    not known, or where no two pods are alike.
+    """Return the pod key of a body, which has the pod in `slot`; None if it is unknown, or if no two pods
+    share one.
     """
     reads = _Reads(fns)
     try:
@@ -49,12 +49,12 @@ def fields_of(body: TypedExpr, slot: int, fns: Fns) -> tuple[str, ...] | None:
 
 
 class _UnknownReadError(Exception):
-    """More is done with a pod than to read what can be told beforehand."""
+    """An expression uses a pod in another way than reading known fields."""
 
 
 class _Reads:
-    """The attributes of a pod that expressions read: `shown` are those that rules get to see, `used` what the
-    methods of views pod_key at.
+    """The attributes of a pod that expressions read: `shown` are visible to rules, `used` are read by the
+    methods of views.
     """
 
     def __init__(self, fns: Fns) -> None:
@@ -64,7 +64,7 @@ class _Reads:
         self._followed: set[tuple[str, int | None]] = set()
 
     def note(self, expr: TypedExpr, slot: int | None) -> None:
-        """Note what an expression reads of the pod in `slot`, None where it does not get the pod."""
+        """Add the reads of the pod in `slot`; None if the expression does not get the pod."""
         match expr:
             case Var():
                 if expr.slot == slot:
@@ -100,7 +100,7 @@ class _Reads:
 
 
 def _shown(fields: Sequence[str]) -> Callable[[PodInfo], Hashable]:
-    """Return what reads attributes as rules see them: maps with their order, which a loop over them shows."""
+    """Return a reader of attributes, with the order of maps, which a loop shows."""
 
     def read(pod: PodInfo) -> Hashable:
         values = [getattr(pod, field) for field in fields]

@@ -1,6 +1,6 @@
-"""`matches`, `find` and `findAll`: a constant pattern is compiled with its rule, any other when it is known.
+"""`matches`, `find` and `findAll`: a constant pattern is compiled with its rule, any other at run time.
 
-What they take depends on what the pattern becomes, so they take their steps themselves.
+Their cost depends on the compiled pattern, so they take their steps themselves.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def constant_pattern(expr: TypedExpr) -> Const | None:
 
 
 def compile_search(expr: CallOf, compile: Compile) -> Closure:
-    """Compile a call of one of `SEARCHES`, whose arguments may be of any type."""
+    """Compile a call of one of `SEARCHES`, with arguments of any type."""
     search = SEARCHES[expr.function]
     text_of, pattern_of, *rest = map(compile, expr.args)
     count_of = rest[0] if rest else _every
@@ -103,7 +103,7 @@ def _compiled_now(text: str, spend: Spend) -> Pattern:
     try:
         pattern = compile_pattern(text)
     except PatternError as error:
-        # How far the attempt went is not known.
+        # The work done so far is unknown.
         spend(MAX_PROGRAM)
         raise EvalError(f"invalid regular expression: {error}") from None
     spend(pattern.size)

@@ -1,4 +1,4 @@
-"""A batch: the nodes that an expression is evaluated for at once, and what is known of them."""
+"""A batch: the nodes for which an expression is evaluated at once."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ MIN_ROWS: Final = 12
 class Batch:
     """Some rows of a snapshot, for one pod.
 
-    `frame` is the scalar frame: it holds what is the same for all rows, and the meter. `columns` holds the
-    variables that are not, by slot. While an evaluation is watched, `rows` are `TracedRows`.
+    `frame` is the scalar frame, with the values that all rows share and the meter. `columns` holds the other
+    variables, by slot. While an evaluation is recorded, `rows` are `TracedRows`.
 
-    The meter is that of one node. What columns take from it is never less than what the scalar back end would
-    take for any row, so as long as it lasts no row would have run out of steps, and a rule cannot run longer
-    here than it may there for a single node, times the cost of an operation on a column.
+    The meter is that of one node. Columns take at least the steps that the scalar back end takes for any row.
+    So no row can run out of steps unnoticed, and a rule runs at most as long as for one node, times the cost
+    of an operation on a column.
     """
 
     snapshot: Snapshot
@@ -50,11 +50,11 @@ class Batch:
             raise OutOfSteps
 
     def column(self, place: ColumnKey) -> NDArray[np.int64]:
-        """Return what the rows have in a column of the snapshot."""
+        """Return the rows' values of a column of the snapshot."""
         return cells_of(self.snapshot, self.rows, place)
 
     def nodes(self) -> Iterator[Value]:
-        """Yield the nodes, as the scalar back end sees them."""
+        """Yield the nodes for the scalar back end."""
         return map(self.snapshot.info, self.rows.tolist())
 
     def nodes_at(self, places: Iterable[int]) -> list[Value]:
@@ -74,8 +74,8 @@ class Batch:
 
 
 def is_worth_columns(nodes: NodeSet, has_tape: bool = False) -> bool:
-    """Return whether nodes are many enough for columns: with a tape any number is. What-ifs are about single
-    nodes, and their facts are not kept.
+    """Return whether there are enough nodes for columns; with a tape, any number is enough. What-ifs are
+    about single nodes, and their facts are not kept.
     """
     return (has_tape or len(nodes) >= MIN_ROWS) and not nodes.snapshot.is_overlay
 

@@ -1,6 +1,6 @@
-"""What expressions are worth for many nodes at once.
+"""Values of expressions for many nodes at once.
 
-An expression of the column back end is one of these, for the rows of a batch:
+The value of an expression for the rows of a batch is one of these:
 
 | class | holds |
 |---|---|
@@ -11,11 +11,11 @@ An expression of the column back end is one of these, for the rows of a batch:
 | `Items` | a list or map whose entries are the same for all rows but may be absent in some |
 | `ResourceTable` | the resources of all nodes, to be indexed by name |
 
-`bad` marks the rows for which this back end has no answer: the expression fails there, or its value does not
-fit the representation. The scalar back end answers for those, so an error has one text and one meaning. `bad`
-is None where no row is bad. What stands in a bad row means nothing.
+`bad` marks the rows without an answer: the expression fails there, or its value does not fit the class. The
+scalar back end evaluates those rows, so an error has one text and one meaning. `bad` is None if no row is
+bad. The value in a bad row is arbitrary.
 
-Nobody writes to these values. They are not frozen, since a frozen dataclass takes three times as long to
+These values are never changed. They are not frozen, since a frozen dataclass takes three times as long to
 make, and an attempt makes hundreds of them.
 """
 
@@ -44,11 +44,11 @@ PLAIN: Final[dict[type, Any]] = {bool: np.bool_, int: np.int64, float: np.float6
 
 
 class NotColumnar(Exception):  # noqa: N818 - control flow, not an error
-    """An expression has no column form; what contains it is evaluated row by row."""
+    """An expression has no column form; the expression around it is evaluated row by row."""
 
 
 class OutOfSteps(NotColumnar):
-    """The meter ran out: the scalar back end, which has one per row, tells which rows really did."""
+    """The meter ran out; the scalar back end, with a meter per row, finds the rows that really ran out."""
 
 
 class AllBad(Exception):  # noqa: N818 - control flow, not an error
@@ -93,7 +93,9 @@ class Entry:
 
 @dataclass(slots=True)
 class Items:
-    """`is_map` tells entries by key from items by position. `bad` marks rows whose entries are not known."""
+    """`is_map` distinguishes entries by key from items by position. `bad` marks rows whose entries are
+    unknown.
+    """
 
     entries: tuple[Entry, ...]
     is_map: bool
@@ -109,7 +111,7 @@ class ResourceTable:
 
 
 class ItemLists(Protocol):
-    """The lists that a column holds, by their distinct items; see `kdsl.plan.columns.node_lists`."""
+    """The lists in a column, by their distinct items; see `kdsl.plan.columns.node_lists`."""
 
     items: list[Value]
     longest: int
@@ -121,9 +123,7 @@ class ItemLists(Protocol):
 
 @dataclass(slots=True)
 class CodedLists:
-    """A list of each row: list `codes[i]` of a column, of which only the `kept` items are there (None:
-    all).
-    """
+    """One list per row: list `codes[i]` of a column, restricted to the `kept` items (None: all)."""
 
     codes: NDArray[np.integer[Any]]
     lists: ItemLists
@@ -167,7 +167,7 @@ def with_bad(value: ColumnValue, bad: Bad) -> ColumnValue:
 
 def spread(value: ColumnValue, rows: int, dtype: Any) -> tuple[Array, Bad]:
     """Return a bool, int or double as an array with one element per row; `dtype` None takes any of them.
-    NotColumnar where it is none.
+    NotColumnar for other values.
     """
     found: Array
     bad: Bad = None
@@ -198,7 +198,7 @@ def operand(value: ColumnValue, dtype: Any) -> tuple[Array, Bad]:
 def of_results(
     results: Sequence[Value | EvalError], type_: Type, codes: NDArray[np.integer[Any]]
 ) -> ColumnValue:
-    """Return a column of what the scalar back end gave: row `i` has result `codes[i]`. AllBad where all are
+    """Return a column of results of the scalar back end: row `i` has result `codes[i]`. AllBad if all are
     errors.
     """
     failed = np.array([isinstance(result, EvalError) for result in results], dtype=np.bool_)
@@ -221,14 +221,14 @@ def encoded(value: ColumnValue) -> Coded:
     if not isinstance(value, Column):
         raise NotColumnar
     values = value.values
-    # Doubles are told apart by their bits: -0.0 is not 0.0.
+    # Doubles are distinguished by their bits: -0.0 is not 0.0.
     plain = values.view(np.int64) if values.dtype == np.float64 else values
     distinct, codes = np.unique(plain, return_inverse=True)
     return Coded(codes, distinct.view(values.dtype).tolist(), value.bad)
 
 
 def compact(value: Coded) -> Coded:
-    """Return a column whose dictionary is not longer than it has rows: there are no more to look at."""
+    """Return a column whose dictionary is not longer than its rows."""
     if len(value.values) <= len(value.codes):
         return value
     used, codes = np.unique(value.codes, return_inverse=True)
@@ -236,7 +236,7 @@ def compact(value: Coded) -> Coded:
 
 
 def take(value: ColumnValue, index: Array) -> ColumnValue:
-    """Return a value for some of its rows."""
+    """Return the value for some of its rows."""
 
     def part(bad: Bad) -> Bad:
         return None if bad is None else bad[index]

@@ -1,16 +1,16 @@
 """Checked expressions to column programs.
 
-The one place that decides how an expression is evaluated for many nodes:
+This module decides how an expression is evaluated for many nodes:
 
-1. What is the same for all nodes is evaluated once, by the scalar back end.
+1. A part that is the same for all nodes is evaluated once, by the scalar back end.
 2. Arithmetic, comparison, logic, macros over lists that all nodes share, and functions of rule files are
    evaluated over whole columns; other functions once per distinct combination of their arguments.
-3. What reads nothing of a node but a few of its facts is evaluated by the scalar back end, once per distinct
+3. A part that reads only a few facts of a node is evaluated by the scalar back end, once per distinct
    combination of those facts.
-4. The rest is evaluated by the scalar back end for every node that is still in question.
+4. Other parts are evaluated by the scalar back end for every node that is still undecided.
 
-3 and 4 are chosen for the smallest part that has no form of kind 2, so one odd call does not make a rule
-slow. `ColumnCompiler.scalar_parts` tells which parts those are.
+3 and 4 are used for the smallest part that has no form of kind 2, so one unusual call does not make a rule
+slow. `ColumnCompiler.scalar_parts` lists those parts.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ __all__ = ["ColumnClosure", "ColumnCompiler", "ScalarPart"]
 Key = TypeVar("Key")
 
 MAX_DEPTH: Final = 32
-"""What is nested deeper is left to the scalar back end, which needs fewer Python frames for a level."""
+"""The deepest nesting for columns; the scalar back end needs fewer Python frames per level."""
 
 MAX_VALUES: Final = 4
 """The most values of an argument for which a function is called by value."""
@@ -91,13 +91,13 @@ class ColumnCompiler(RuleColumns):
         return self.lowering(shared).lower(expr)
 
     def lowering(self, shared: frozenset[int]) -> Lowering:
-        """Return what compiles parts of a rule."""
+        """Return a compiler for parts of a rule."""
         return Lowering(self, shared, frozenset(), self.slots.node)
 
 
 class Lowering:
-    """Lowers one expression tree. `captured` are the slots of macros and functions: they hold columns. `node`
-    is that of the node, None in functions that are not given one.
+    """Lowers one expression tree. `captured` are the slots of macros and functions, which hold columns.
+    `node` is the slot of the node, None in functions without one.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class Lowering:
         key: Key,
         lower: Callable[[], ColumnClosure],
     ) -> ColumnClosure:
-        """Return what is lowered once for many uses."""
+        """Return the lowered form of `key`, made once."""
         lowered, depth = self._rule.lowered, self._depth
         if key not in known:
             before, lowered.deepest = lowered.deepest, depth
@@ -289,13 +289,13 @@ class Lowering:
 
     def _fn_call(self, expr: CallFn) -> ColumnClosure:
         fn = self._rule.fn(expr.fn)
-        # A parameter that is given the node is the node of the body.
+        # The parameter that receives the node is the node of the body.
         of_node = [isinstance(arg, Var) and arg.slot == self._node for arg in expr.args]
         if of_node.count(True) > 1:
             raise NotColumnar
         node = next((param.slot for param, is_it in zip(fn.params, of_node, strict=True) if is_it), None)
         params = frozenset(param.slot for param in fn.params) - {node}
-        # INVARIANT: functions do not call each other in circles; the checker sees to it.
+        # INVARIANT: functions are not recursive; the checker ensures it.
         inner = Lowering(self._rule, frozenset(), params, node, in_fn=True, depth=self._depth)
         body = self._once(self._rule.lowered.bodies, (expr.fn, node), lambda: inner.lower(fn.body))
         args = [
@@ -316,7 +316,7 @@ class Lowering:
             frame[-1] = batch.frame[-1]
             if by_value is not None and _has_few_values(columns.values()):
                 return by_value(batch.inside(columns, frame))
-            # Arguments have values before the body is asked, also those that it does not read.
+            # All arguments are evaluated before the body, even unread ones.
             return with_bad(body(batch.inside(columns, frame)), either(*map(bad_of, columns.values())))
 
         return call
@@ -340,9 +340,7 @@ class Lowering:
         return count_selected(variable.slot, sorted(needs & self._captured), compile(expr.body), selector)
 
     def is_listed(self, expr: TypedExpr) -> bool:
-        """Tell whether an expression is a list that a node says of itself, or those of its items that are
-        kept.
-        """
+        """Return whether an expression is a list of node facts, or a filtered one."""
         match expr:
             case FieldOf(operand=Var(slot=slot)) if slot == self._node:
                 return expr.type.name == "list" and is_fact(expr)
@@ -358,8 +356,8 @@ class Lowering:
         return list_field(attribute_of(expr.field)) if isinstance(expr, FieldOf) else self.lower(expr)
 
     def of_item(self, condition: TypedExpr, slot: int) -> ItemCondition | None:
-        """Lower a condition on the item in `slot`; None where it reads more than the item and what all rows
-        share.
+        """Lower a condition on the item in `slot`; None if it reads more than the item and values that all
+        rows share.
         """
         needs = (free_slots if self._in_fn else self._rule.needs)(condition) - {slot}
         if not needs.isdisjoint(self._captured) or self._node in needs or self._rule.reads_node(needs):
@@ -383,7 +381,7 @@ class Lowering:
         if expr.macro not in (Macro.MAP, Macro.TRANSFORM_LIST, Macro.TRANSFORM_MAP):
             _only_bools([expr.body])
         elif may_be_large(expr.body.type):
-            raise NotColumnar  # it pays for what it holds
+            raise NotColumnar  # it pays for all its entries
         if expr.where is not None:
             _only_bools([expr.where])
         body = inner.lower(expr.body)
@@ -392,12 +390,12 @@ class Lowering:
         return listed.comprehension(expr.macro, iterable, slots, where, body)
 
     def _within(self, slots: Iterable[int]) -> Lowering:
-        """Return what lowers the inside of a macro: its variables may hold columns."""
+        """Return a lowering for the inside of a macro, whose variables may hold columns."""
         captured = self._captured.union(slots)
         return Lowering(self._rule, self._shared, captured, self._node, self._in_fn, self._depth)
 
     def _is_uniform(self, expr: TypedExpr) -> bool:
-        """Tell whether a list has the same items for all rows, but for those that are absent in some."""
+        """Return whether a list has the same items for all rows, except for items absent in some."""
         match expr:
             case Var(slot=slot) if slot in self._captured:
                 return True
@@ -439,7 +437,9 @@ def _shared(closure: Closure) -> ColumnClosure:
 
 
 def _has_few_values(args: Iterable[ColumnValue]) -> bool:
-    """Tell whether a function is faster by value than by row: one argument has few values, the others one."""
+    """Return whether a function is faster by value than by row: one argument has few values, the others
+    one.
+    """
     coded = [arg for arg in args if not isinstance(arg, Same)]
     return len(coded) == 1 and isinstance(coded[0], Coded) and len(coded[0].values) <= MAX_VALUES
 
@@ -451,5 +451,5 @@ def _only_bools(conditions: Iterable[TypedExpr]) -> None:
 
 
 def _is_open(type_: Type) -> bool:
-    """Tell whether values of a type may be of different types."""
+    """Return whether the values of a type may have different types."""
     return type_.name in ("dyn", "error", "nothing") or any(map(_is_open, type_.args))

@@ -1,4 +1,4 @@
-"""Rows by what they have in common: what is asked once for a group is spread over its rows."""
+"""Groups of rows with equal inputs: the answer of a group's first row holds for all of its rows."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _DIRECT: Final = 4096
 
 
 class Groups(NamedTuple):
-    """Rows of which few are distinct.
+    """Rows in few groups.
 
-    `codes` has a number below `BYTES` for each row, the same for those of a group. `marks` are these numbers
-    for the groups and `firsts` their first rows, in the order of these rows.
+    `codes` has a number below `BYTES` per row, equal within a group. `marks` are the numbers of the groups
+    and `firsts` their first rows, in the order of these rows.
     """
 
     codes: NDArray[np.uint8]
@@ -36,19 +36,19 @@ class Groups(NamedTuple):
     firsts: list[int]
 
     def spread(self, answers: Iterable[Any], dtype: DTypeLike) -> Array:
-        """Return for each row the answer of its group."""
+        """Return the answer of its group for each row."""
         cells = np.empty(BYTES, dtype)
         for mark, answer in zip(self.marks, answers, strict=True):
             cells[mark] = answer
         return cells.take(self.codes)
 
     def agree_in(self, codes: Array) -> bool:
-        """Tell whether the rows of each group have one code."""
+        """Return whether the rows of each group have one code."""
         return not np.count_nonzero(self.spread(map(codes.item, self.firsts), codes.dtype) != codes)
 
     def divided(self, others: Groups) -> Groups | None:
-        """Return the groups of rows that are in one group here and in one of the others; None where there are
-        more than `MOST`.
+        """Return the groups of rows that share a group here and in `others`; None if there are more than
+        `MOST`.
         """
         count = len(others.marks)
         numbers = self.spread(range(0, len(self.marks) * count, count), np.uint8)
@@ -56,7 +56,7 @@ class Groups(NamedTuple):
 
 
 class Grouped(NamedTuple, Generic[T]):
-    """A column of which each group has one of the `values`."""
+    """A column in which each group has one of the `values`."""
 
     values: list[T]
     groups: Groups
@@ -75,7 +75,7 @@ def few_groups(digits: Iterable[Digit], rows: int) -> Groups | None:
     for codes, size in joined[1:]:
         if groups is None:
             return None
-        # What differs most often differs together.
+        # Digits often differ together.
         if not groups.agree_in(codes):
             others = _few(codes, size)
             groups = None if others is None else groups.divided(others)
@@ -83,7 +83,7 @@ def few_groups(digits: Iterable[Digit], rows: int) -> Groups | None:
 
 
 def _joined(digits: Iterable[Digit]) -> list[Digit]:
-    """Return fewer digits that say the same: neighbours of which a text can have all combinations are one."""
+    """Return fewer equivalent digits: neighbours are joined if all their combinations fit in one byte."""
     found: list[Digit] = []
     for codes, size in digits:
         if found and found[-1][1] * size <= BYTES:
@@ -131,7 +131,7 @@ def grouped(digits: Sequence[Digit], rows: int) -> tuple[Array, Codes]:
 
 
 def _by_table(codes: Codes, size: int) -> tuple[Array, Codes]:
-    """Do as `grouped` where there are so few codes that each has a cell."""
+    """Do as `grouped`, with a cell per code."""
     representatives = first_rows(codes, size)
     places = np.zeros(size, np.int64)
     places[codes.take(representatives)] = np.arange(len(representatives))

@@ -1,6 +1,6 @@
 """Lists and maps over columns: macros, sizes, sums, look-ups.
 
-A macro over a list that all rows share is a loop in Python with a column per item; what it filters is a mask.
+A macro over a list that all rows share is a Python loop with a column per item; a filter is a mask.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def equal_codes(left: ColumnValue, right: ColumnValue) -> Column | None:
         matches = np.array([value == right.value for value in left.values], dtype=np.bool_)
         return Column(matches[left.codes], left.bad)
     if isinstance(right, Coded):
-        # A dictionary may hold a value twice, so both are numbered anew.
+        # A dictionary may hold a value twice, so both are renumbered.
         numbers: dict[Value, int] = {}
         one = np.array([numbers.setdefault(value, len(numbers)) for value in left.values])
         other = np.array([numbers.get(value, -1) for value in right.values])
@@ -125,7 +125,7 @@ def _exists_one(kept: Operand) -> Operand:
 
 
 def _source(value: ColumnValue, variables: int, batch: Batch) -> Items:
-    """Return what a macro ranges over. As in the scalar back end, each item is a step."""
+    """Return the items of a macro. As in the scalar back end, each item is a step."""
     if isinstance(value, Same):
         batch.spend(len(value.value))
         is_map = kind_of(value.value) != "list"
@@ -272,7 +272,7 @@ def _sum(dtype: Any) -> Kernel:
 
 
 def _index_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    """Return the item at a position that all rows share: the one that has so many present before it."""
+    """Return the item at a position that all rows share: the one with that many present items before it."""
     items, index = args
     if not isinstance(items, Items) or not isinstance(index, Same):
         raise NotColumnar
@@ -353,7 +353,7 @@ def _extreme_of_list(name: str) -> Kernel:
 
 
 def _or_value(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    """Return what optionals hold, or the default that all rows share."""
+    """Return the values of optionals, or the default that all rows share."""
     optionals, default = args
     if not isinstance(optionals, Coded) or not isinstance(default, Same):
         raise NotColumnar

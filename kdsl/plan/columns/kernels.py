@@ -1,7 +1,7 @@
 """Functions and operators over columns, by overload id.
 
-Each gives what `kdsl.eval.functions` gives for every row that it does not mark as bad. What has no kernel
-here is evaluated per distinct value or row by row.
+Each returns the value of `kdsl.eval.functions` for every row that it does not mark as bad. Functions without
+a kernel are evaluated per distinct value or row by row.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NOWHERE: Final = np.False_
 
 
 def _marked(mask: Array | np.bool_) -> Bad:
-    """Return a mask; None where it marks no row. AllBad where it is known to mark all of them."""
+    """Return a mask; None if it marks no row. AllBad if it is known to mark all rows."""
     if isinstance(mask, np.generic):
         if mask:
             raise AllBad
@@ -63,7 +63,7 @@ def _ints(args: list[ColumnValue]) -> tuple[Int64s, Int64s, Bad]:
 
 
 def sum_overflows(left: Int64s, right: Int64s, total: Int64s) -> Array | np.bool_:
-    """Tell where `left + right` wrapped around: both have the sign that the total has not."""
+    """Return where `left + right` wrapped around: both have the sign that the total lacks."""
     return _NOWHERE if is_exact(total) else ((left ^ total) & (right ^ total)) < 0
 
 
@@ -72,7 +72,7 @@ def difference_overflows(left: Int64s, right: Int64s, rest: Int64s) -> Array | n
 
 
 def product_overflows(left: Int64s, right: Int64s, product: Int64s) -> Array | np.bool_:
-    """Tell where a product may not fit, by its magnitude: a little too often, never too seldom."""
+    """Return where a product may overflow, by its magnitude: slightly too often, never too seldom."""
     return _NOWHERE if is_exact(product) else np.abs(left * 1.0) * np.abs(right * 1.0) >= 2.0**62
 
 
@@ -82,7 +82,7 @@ def truncated_quotient(left: Int64s, right: Int64s) -> tuple[Int64s, Array | np.
         return quotient(left, right), _NOWHERE
     undefined = (right == 0) | ((left == INT_MIN) & (right == -1))
     divisor = np.where(undefined, 1, right)
-    # A rest has the sign of what is divided: without it nothing needs rounding.
+    # The remainder has the sign of the dividend; without it no rounding is needed.
     return (left - np.fmod(left, divisor)) // divisor, undefined
 
 
@@ -155,7 +155,7 @@ def _of_one(compute: Callable[[Array], Array], dtype: Any) -> Kernel:
 
 
 def _int_of_double(rows: int, args: list[ColumnValue]) -> ColumnValue:
-    """Truncate; what is beyond int64, NaN included, is an error."""
+    """Truncate; a value beyond int64, NaN included, is an error."""
     values, bad = spread(args[0], rows, np.float64)
     inside = (values > -(2.0**63)) & (values < 2.0**63)
     return _checked(np.where(inside, values, 0.0).astype(np.int64), ~inside, bad)
@@ -176,7 +176,7 @@ def _extreme(better: Callable[[Array, Array], Array], dtype: Any) -> Kernel:
     """Return `math.least` or `math.greatest`: the first argument that no other is better than."""
 
     def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
-        # Of what all rows share the first operation makes arrays: not all arguments are such.
+        # The first operation makes an array of shared values, since some argument is an array.
         best, bad = operand(args[0], dtype)
         for arg in args[1:]:
             other, other_bad = operand(arg, dtype)
@@ -294,7 +294,7 @@ def _compare_to(rows: int, args: list[ColumnValue]) -> ColumnValue:
 
 
 def _resources(value: ColumnValue) -> tuple[frozenset[str], Callable[[str], Int64s | int]]:
-    """Return the resources that a value may name, and what gives the amount of each."""
+    """Return the resources that a value may name, and a reader of the amount of each."""
     if isinstance(value, ResourceTable):
         return value.names(), value.read
     if isinstance(value, Same) and isinstance(value.value, Resources):

@@ -102,7 +102,7 @@ def _connective(operands: Sequence[Operand], decider: bool) -> Operand:
             values, bad = spread(value, len(part), np.bool_)
             if tally is None:
                 if place == last:
-                    # No other operand tells rows apart.
+                    # The other operands are the same for all rows.
                     return value
                 tally = Tally(len(batch), decider)
             tally.add(values, bad, among)
@@ -153,7 +153,7 @@ Part = tuple[Array, ColumnValue | None]
 
 
 def _branch(closure: Operand, batch: Batch, index: Array) -> Part:
-    """Return a branch for its rows; None where it fails for all of them."""
+    """Return a branch for its rows; None if it fails for all of them."""
     return index, _or_none(closure, batch.part(index))
 
 
@@ -192,7 +192,7 @@ def _failing(chosen: Mask, value: ColumnValue | None) -> Bad:
 
 
 def scattered(mask: Mask, among: Array, rows: int) -> Mask:
-    """Return a mask of some rows as one of all."""
+    """Return a mask of some rows as a mask of all rows."""
     everywhere = np.zeros(rows, dtype=np.bool_)
     everywhere[among] = mask
     return everywhere
@@ -225,7 +225,7 @@ def plain(value: Coded) -> ColumnValue:
 
 
 def _merge(rows: int, parts: list[Part]) -> ColumnValue:
-    """Put two branches together: of one plain type, amounts of one scale, or whatever can be coded."""
+    """Merge two branches: of one plain type, amounts of one scale, or values that can be coded."""
     known = [value for _, value in parts if value is not None]
     if not known:
         raise AllBad

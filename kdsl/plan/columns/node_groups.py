@@ -1,4 +1,4 @@
-"""NodeGroups of nodes: those of which a rule reads the same for one pod, so that it has one answer for them."""
+"""Groups of nodes from which a rule reads the same values for one pod, so that they share one answer."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ from kdsl.plan.columns.groups import Digit, Groups, few_groups
 from kdsl.plan.fact_columns import ABSENT
 
 _STEPS: Final = 512
-"""The steps that finding out may take; where it takes more, columns are as fast."""
+"""The steps for collecting reads; beyond that, columns are as fast."""
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 Numbers = tuple[Value, Callable[[Array], Array | int], tuple[int, int]]
-"""Whose method it is that gives an integer for each row, what gives them, and two that none is beyond."""
+"""An object whose method returns an integer per row, that method over columns, and the bounds of the
+integers.
+"""
 
 
 @dataclass(slots=True)
 class NodeReads:
-    """What is read of nodes: attributes, what maps hold at keys or only whether they hold it, and numbers
-    that a column has by row. `lets` are those that were gone through.
+    """The reads of nodes for one pod: attributes, keys of maps (values, or only presence in `tests`), and
+    numbers by row. `lets` are the variables that were followed.
     """
 
     fields: set[str] = field(default_factory=set)
@@ -38,7 +40,7 @@ class NodeReads:
     lets: set[int] = field(default_factory=set)
 
     def digits(self, batch: Batch) -> list[Digit]:
-        """Return in what the rows of a batch differ."""
+        """Return the digits in which the rows of a batch may differ."""
         facts, rows = batch.facts, batch.rows
         digits: list[Digit] = [facts.field(name).digit(rows) for name in self.fields]
         digits += [facts.key(*place).digit(rows) for place in self.keys]
@@ -54,22 +56,20 @@ class NodeReads:
 
 
 Collect = Callable[[Frame, NodeReads], None]
-"""Adds to a reads what an expression may read of a node; EvalError, NotColumnar where that is not known."""
+"""Adds the possible reads of an expression to `NodeReads`; EvalError or NotColumnar if they are unknown."""
 
 
 class NodeGroups:
-    """Tells which rows of a batch have one answer. `slot` is where a frame holds what is read of nodes for
-    the attempt: all that it follows from stays as it is.
-    """
+    """Groups the rows of a batch that share an answer. `slot` holds the reads of nodes for the attempt."""
 
     def __init__(self, collect: Collect, slot: int) -> None:
         self._compile = collect
         self._slot = slot
 
     def ask(self, batch: Batch, question: Callable[[Batch], NDArray[Scalar]]) -> NDArray[Scalar] | None:
-        """Ask about the first row of each kind, in visiting order, and return the answer for each row.
+        """Ask about the first row of each group, in visiting order, and return the answer for each row.
 
-        None where kinds are not told apart, or where there are so many that columns are as fast.
+        None if the rows cannot be grouped, or if there are so many groups that columns are as fast.
         """
         groups = self.groups(batch)
         if groups is None:
@@ -80,7 +80,7 @@ class NodeGroups:
         return answers[:1].repeat(len(batch)) if len({*known}) == 1 else groups.spread(known, answers.dtype)
 
     def groups(self, batch: Batch) -> Groups | None:
-        """Return the rows of each kind; None where `ask` does."""
+        """Return the groups of rows; None as for `ask`."""
         frame = batch.frame
         reads = frame[self._slot]
         if reads is UNSET:

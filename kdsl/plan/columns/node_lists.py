@@ -1,6 +1,4 @@
-"""Lists that nodes say of themselves, such as their taints: what is asked of an item is asked once per
-distinct item, however many nodes and lists have it.
-"""
+"""Lists in node facts, such as taints: a condition on an item is evaluated once per distinct item."""
 
 from __future__ import annotations
 
@@ -31,9 +29,9 @@ from kdsl.plan.columns.logic import Operand
 from kdsl.plan.fact_columns import FactColumn
 
 MAX_CONDITIONS: Final = 64
-"""The most conditions that read nothing but an item of which the answers are kept."""
+"""The most conditions on items alone whose results are kept."""
 MAX_ITEMS: Final = 4096
-"""The most distinct items that are asked about at once."""
+"""The most distinct items of a list for columns."""
 TOLERATES: Final = frozenset(("Pod.tolerates", "Toleration.tolerates"))
 
 
@@ -58,7 +56,7 @@ class Attribute:
 class ListItems:
     """The distinct items of a column of lists. List `owners[i]` of the column has item `places[i]`.
 
-    Thread-safe: between two refreshes of the column it changes once, before whoever refreshes it reads.
+    Thread-safe: between two refreshes of the column it changes once, before it is read.
     """
 
     def __init__(self, column: FactColumn) -> None:
@@ -172,7 +170,7 @@ def lists_of(column: FactColumn) -> ListItems:
 
 
 def tolerated(lists: ListItems, tolerations: Sequence[Value]) -> Mask:
-    """Tell which taints some toleration matches, as `Toleration.tolerates` does."""
+    """Return which taints a toleration matches, as `Toleration.tolerates` does."""
     keys, values, effects = map(lists.attribute, ("key", "value", "effect"))
     result = np.zeros(len(lists.items), np.bool_)
     for each in tolerations:

@@ -1,9 +1,9 @@
-"""What a rule reads of nodes for one pod: nodes of which it reads the same have the same answer.
+"""The reads of nodes for one pod: nodes with equal values of these reads share an answer.
 
-Which labels those are may depend on the pod, as with the keys of its spread constraints, and what a rule
-counts in the domain of a node is read as well. So an expression becomes what finds out, for one attempt, what
-the expression may read of any node. It evaluates what all nodes share, goes through loops over it, and
-follows the branches that it leaves open; what it finds may be too much, never too little.
+The labels may depend on the pod, as with the keys of its spread constraints; counts in the domain of a node
+are reads too. An expression is compiled to a collector, which adds, for one attempt, all reads that the
+expression may make of any node. It evaluates values that all nodes share, runs loops over them, and follows
+all branches that remain open. It may collect too much, never too little.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _MAX_DEPTH: Final = 64
 
 
 class NodeReadsCompiler:
-    """Compiles expressions to collectors. `known` are variables that hold the same for all nodes once the frame
-    has them; `node` is the slot of the node, None where there is none.
+    """Compiles expressions to collectors. `known` are variables in the frame with one value for all nodes;
+    `node` is the slot of the node, None if there is none.
     """
 
     def __init__(self, rule: ColumnScope, node: int | None, known: frozenset[int] = frozenset()) -> None:
@@ -50,12 +50,12 @@ class NodeReadsCompiler:
         self._node = node
         self._known = known
         self._depth = 0
-        # What was compiled for `let`s by slot, and for functions by name; both with what is known there.
+        # Collectors of `let`s by slot, and of functions by name; both with the variables known there.
         self._lets: dict[tuple[int, frozenset[int]], Collect | None] = {}
         self._bodies: dict[tuple[str, int, frozenset[int]], Collect | None] = {}
 
     def compile(self, expr: TypedExpr) -> Collect | None:
-        """Return what collectors at an expression, None where it reads nothing of the node."""
+        """Return the collector of an expression, None if it does not read the node."""
         if isinstance(expr, Const) or self._closure(expr) is not None:
             return None
         self._depth += 1
@@ -69,7 +69,7 @@ class NodeReadsCompiler:
             self._depth -= 1
 
     def compile_all(self, exprs: Iterable[TypedExpr]) -> Collect | None:
-        """Return what collectors at several expressions."""
+        """Return the collector of several expressions."""
         return _together(map(self.compile, exprs))
 
     def _compile(self, expr: TypedExpr) -> Collect | None:
@@ -97,7 +97,7 @@ class NodeReadsCompiler:
         return self.compile_all(children(expr))
 
     def _closure(self, expr: TypedExpr) -> Closure | None:
-        """Return what computes an expression that all nodes share; None where it is not known to be one."""
+        """Return the closure of an expression that all nodes share; None for other expressions."""
         return self._rule.shared_closure(expr, self._known)
 
     def _shared(self, expr: TypedExpr) -> Closure:
@@ -107,7 +107,7 @@ class NodeReadsCompiler:
         return closure
 
     def _knowing(self, slots: Iterable[int]) -> NodeReadsCompiler:
-        """Return what collectors at expressions in which these variables are known as well."""
+        """Return a compiler with further known variables."""
         return self._inside(NodeReadsCompiler(self._rule, self._node, self._known.union(slots)))
 
     def _inside(self, inner: NodeReadsCompiler) -> NodeReadsCompiler:
@@ -159,7 +159,7 @@ class NodeReadsCompiler:
         return lambda frame, reads: (yes if condition(frame) else no)(frame, reads)
 
     def _method(self, expr: CallOf, receiver: TypedExpr, others: list[TypedExpr]) -> Collect:
-        """Collect at what decides a method that is given the node; see `NodeMethod`."""
+        """Return the collector of a method that takes the node; see `NodeMethod`."""
         if method_of(expr.function) is None:
             raise NotColumnar
         target, given = self._shared(receiver), [self._shared(each) for each in others]
@@ -257,9 +257,10 @@ class NodeReadsCompiler:
         optimised: Callable[[TypedExpr], TypedExpr],
         slot: Callable[[], int],
     ) -> NodeGroups | None:
-        """Return what collectors at all that a rule asks of nodes; None where a few facts are never all of it.
+        """Return the groups of nodes for all of a rule's expressions; None if it reads more than a few facts
+        in any case.
 
-        `optimised` makes its expressions ready, `slot` gives a slot that is `UNSET` in each attempt.
+        `optimised` prepares its expressions, `slot` returns a slot that is `UNSET` in each attempt.
         """
         collectors = self.compile_all(map(optimised, exprs)), self._statements(statements, optimised)
         collect = _together(collectors) or _nothing
@@ -345,11 +346,11 @@ def _add_labels(reads: NodeReads, keys: Iterable[str]) -> None:
 
 
 def _nothing(frame: Frame, reads: NodeReads) -> None:
-    """Collect at nothing."""
+    """Collect nothing."""
 
 
 def _unclear(frame: Frame, reads: NodeReads) -> None:
-    """Collect at more than a few facts."""
+    """Refuse: the expression reads more than a few facts."""
     raise NotColumnar
 
 

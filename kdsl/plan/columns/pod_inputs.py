@@ -1,8 +1,7 @@
-"""Amounts of the pod that a tape takes as inputs: what pods ask for differs, what is done with it does not.
+"""Amounts of the pod as inputs of a tape: pods differ in their requests, but not in the operations on them.
 
-While an evaluation is watched, its pod asks for `InputQuantity`s. What they are compared with, and how that
-came out, is noted as a condition; as operands of columns they are inputs. Whatever else is done with them
-cannot be done again for another pod, and raises Untraceable.
+While an evaluation is recorded, its pod has `InputQuantity`s. A comparison of one is recorded as a condition;
+as operands of columns they are inputs. Other uses cannot be replayed for another pod and raise Untraceable.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _Compare = Callable[[int, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """How a multiple of an amount compares with a number."""
+    """The recorded outcome of comparing a multiple of an amount with a number."""
 
     input: Input
     factor: int
@@ -43,7 +42,7 @@ def _comparison(compare: _Compare) -> Callable[[InputAmount, object], bool]:
 
 
 class InputAmount:
-    """A multiple of an amount that a pod asks for."""
+    """A multiple of an amount that a pod requests."""
 
     __slots__ = ("_factor", "_input", "_trace", "_value")
 
@@ -78,7 +77,7 @@ class InputAmount:
 
 
 class InputQuantity(Quantity):
-    """A quantity that a pod asks for."""
+    """A quantity that a pod requests."""
 
     __slots__ = ("amount", "source", "trace")
 
@@ -87,7 +86,7 @@ class InputQuantity(Quantity):
     trace: Trace
 
     def __init__(self, trace: Trace, source: Input, amount: int) -> None:
-        # No field of a quantity is set: whoever asks for one gets what is below.
+        # The fields of a quantity are not set; the properties below replace them.
         object.__setattr__(self, "trace", trace)
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "amount", amount)
@@ -137,7 +136,7 @@ def _nanos(value: object) -> object:
 
 
 class InputResources(Resources):
-    """What a pod asks for; which resources those are is no input."""
+    """The resources that a pod requests; their names are no input."""
 
     __slots__ = ("_given",)
 
@@ -163,8 +162,6 @@ for _name in ("amounts", "max", "plus", "minus", "__add__", "__sub__", "_combine
 
 
 def pod_with_inputs(pod: PodInfo, trace: Trace, attributes: tuple[str, ...]) -> PodInfo:
-    """Return the pod with inputs in the place of what it asks for; `attributes` are those that hold
-    resources.
-    """
+    """Return the pod with inputs in place of its amounts; `attributes` are those that hold resources."""
     given: dict[str, Any] = {name: InputResources(trace, name, getattr(pod, name)) for name in attributes}
     return pod.with_fields(**given)

@@ -1,7 +1,7 @@
-"""Predicates and scores over columns. What they do not answer, the scalar programs do.
+"""Predicates and scores over columns. The scalar programs answer for the rows that columns leave out.
 
-A rule that reads only few facts of a node is evaluated as a whole by the scalar program, once for each
-combination of them; other rules statement by statement.
+A rule that reads only few facts of a node is evaluated as a whole by the scalar program, once per combination
+of them; other rules statement by statement.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class DistinctPredicate:
 
 
 class ColumnPredicate:
-    """A predicate whose statements run over columns, unless there turn out to be few kinds of nodes."""
+    """A predicate whose statements run over columns, unless the nodes fall into few groups."""
 
     def __init__(self, steps: Sequence[Step], report_all: bool, kinds: NodeGroups | None) -> None:
         self._steps = tuple(steps)
@@ -100,7 +100,7 @@ class ColumnScore:
             part = batch.part(among)
         values, bad = spread(self._value(part), len(part), self._dtype)
         values = values.astype(self._dtype)
-        # What stands for no score is no value either: the scalar program says why.
+        # The mark of no score is not a valid value; the scalar program reports the reason.
         odd = ~np.isfinite(values) if self._dtype.kind == "f" else values == self._nothing
         left = rows_of(odd if bad is None else odd | bad)
         if len(left):

@@ -1,7 +1,7 @@
-"""Between which bounds the results of operations on arrays lie, given those of their operands.
+"""Bounds of the results of operations on arrays, given the bounds of their operands.
 
-What cannot happen within the bounds needs no test: an amount of memory that is never above a petabyte does
-not overflow when it is added to another one.
+Checks that cannot fail within the bounds are left out: an amount of memory below a petabyte does not overflow
+when another one is added.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rule = Callable[..., Range | None]
 
 
 def fits(found: Range) -> bool:
-    """Tell whether integers in a range are within int64."""
+    """Return whether the integers of a range are within int64."""
     return found[0] >= INT_MIN and found[1] <= INT_MAX
 
 
@@ -37,12 +37,12 @@ def range_of(function: object, ranges: list[Range | None], is_double: bool) -> R
     found = rule(*ranges)
     if found is None or not is_double:
         return found
-    # Rounding is monotonic: what holds for the bounds holds for what lies between.
+    # Rounding is monotonic, so the bounds hold for all values between them.
     return found if math.isfinite(found[0]) and math.isfinite(found[1]) else None
 
 
 def decided(function: object, ranges: list[Range | None]) -> bool | None:
-    """Return what a comparison comes to for all numbers of two ranges, None where that may differ."""
+    """Return the result of a comparison if it is the same for all numbers of two ranges, else None."""
     compare = _COMPARISONS.get(function)
     if compare is None or None in ranges:
         return None
@@ -79,7 +79,7 @@ OPPOSITES: Final[Mapping[object, np.ufunc]] = {
     np.equal: np.not_equal,
     np.not_equal: np.equal,
 }
-"""What comparisons of integers become when they are negated."""
+"""The negations of comparisons of integers."""
 
 _COMPARISONS: Final[Mapping[object, Callable[[Range, Range], bool | None]]] = {
     np.less: _less,

@@ -1,5 +1,5 @@
-"""What the column back end knows of the place where an expression stands: what all rows share there, and
-what is left to the scalar back end.
+"""The scope of an expression for the column back end: the values that all rows share, and the parts left to
+the scalar back end.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ class ScalarPart:
 
 @dataclass(slots=True)
 class Lowered:
-    """What was lowered so far: `let`s by slot and loop variables around them, functions by name and the
-    parameter that is the node.
+    """The lowered parts so far: `let`s by slot and loop variables, functions by name and node parameter.
 
-    With each goes its height; `deepest` is the depth that was reached. They keep evaluation to `MAX_DEPTH`.
+    Each has its height; `deepest` is the largest depth so far. They keep evaluation below `MAX_DEPTH`.
     """
 
     lets: dict[tuple[int, frozenset[int]], tuple[ColumnClosure, int]] = field(default_factory=dict)
@@ -49,7 +48,7 @@ class Lowered:
 
 
 class ColumnScope(ABC):
-    """What lowering needs to know. `node` is the slot of the node, `resets` those of its lazy variables."""
+    """The scope for lowering. `node` is the slot of the node, `resets` those of its lazy variables."""
 
     def __init__(self, functions: Functions, node: int, resets: Sequence[int]) -> None:
         self._functions = functions
@@ -70,7 +69,7 @@ class ColumnScope(ABC):
 
     @abstractmethod
     def shared_closure(self, expr: TypedExpr, shared: frozenset[int]) -> Closure | None:
-        """Return what computes an expression that is the same for all rows; None where it is not."""
+        """Return the closure of an expression that is the same for all rows; None for others."""
 
     def facts(
         self, exprs: Iterable[TypedExpr], bound: frozenset[int] = frozenset()
@@ -91,7 +90,7 @@ class ColumnScope(ABC):
         return _atoms(facts, self.closure, self.needs)
 
     def fallback(self, expr: TypedExpr, captured: frozenset[int]) -> ColumnClosure:
-        """Return what evaluates an expression by the scalar back end."""
+        """Return a column closure that evaluates an expression by the scalar back end."""
         needs = self.needs(expr)
         held = sorted(needs & captured)
         if not self.reads_node(needs):
@@ -101,8 +100,8 @@ class ColumnScope(ABC):
         return Fallback(self.closure(expr), expr.type, held, self.slots, atoms)
 
     def fallback_in_fn(self, expr: TypedExpr, captured: frozenset[int], node: int | None) -> ColumnClosure:
-        """Return what evaluates a part of a function's body by the scalar back end; `node` is the parameter
-        that is the node.
+        """Return a column closure that evaluates a part of a function's body by the scalar back end; `node`
+        is the parameter that receives the node.
         """
         compiler, needs = self.fn_compiler(), free_slots(expr)
         slots, atoms = None, None
@@ -114,11 +113,11 @@ class ColumnScope(ABC):
 
     @property
     def scalar_parts(self) -> list[ScalarPart]:
-        """What is left to the scalar back end."""
+        """The parts that are left to the scalar back end."""
         return self.lowered.scalar_parts
 
     def note(self, expr: TypedExpr, node: int | None, in_fn: bool) -> None:
-        """Note that an expression is left to the scalar back end, if it reads the node."""
+        """Record that an expression is left to the scalar back end, if it reads the node."""
         if in_fn:
             if node is not None and node in free_slots(expr):
                 self.scalar_parts.append(ScalarPart(expr.span, _facts_in_fn(expr, node)))
@@ -126,11 +125,11 @@ class ColumnScope(ABC):
             self.scalar_parts.append(ScalarPart(expr.span, self.facts([expr])))
 
     def reads_node(self, slots: frozenset[int]) -> bool:
-        """Tell whether some of these variables differ from node to node."""
+        """Return whether some of these variables differ by node."""
         return self.slots.node in slots
 
     def fn_compiler(self) -> Compiler:
-        """Return what compiles parts of the body of a function."""
+        """Return a scalar compiler for parts of a function's body."""
         return self._functions.compiler()
 
     @property

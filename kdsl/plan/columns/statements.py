@@ -1,8 +1,8 @@
-"""The body of a predicate over columns: which nodes each `require` rejects.
+"""The body of a predicate over columns: the nodes that each `require` rejects.
 
-A statement that has no column form is run by the scalar back end, once for each distinct combination of what
-it reads of a node where that is a few facts. A node that the columns cannot answer for is left to the scalar
-back end as a whole, so is one whose reason depends on the node.
+A statement without a column form runs in the scalar back end, if possible once per distinct combination of
+the node facts that it reads. A node for which columns have no answer goes to the scalar back end as a whole,
+as does a node whose reason depends on the node.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ Step = Callable[[Batch, Rejections], None]
 
 
 class ColumnBlock:
-    """The statements of a block. `on_error` says what an error in them means, `error_parts` are its holes."""
+    """The statements of a block. `on_error` makes the failure of an error; `error_parts` are the expressions
+    in its text.
+    """
 
     def __init__(
         self,
@@ -115,7 +117,9 @@ class ColumnBlock:
     def _reason(
         self, template: CheckedTemplate, shared: frozenset[int]
     ) -> Callable[[Batch, Code, str], Failure] | None:
-        """Return what makes a failure, the same for all rows; None where the reason depends on the node."""
+        """Return a maker of failures that are the same for all rows; None if the reason depends on the
+        node.
+        """
         if not self._scope.is_lasting(*holes_of(template), bound=shared):
             return None
         text = compile_template(template, self._scope)
@@ -171,7 +175,7 @@ class ColumnBlock:
                     if report_all:
                         found.reopen(before)
                     if len(found.failures) >= MAX_FAILURES:
-                        raise OutOfSteps  # of which rows they are, the scalar back end tells
+                        raise OutOfSteps  # the scalar back end finds the rows
                     if found.is_over:
                         return
             except EvalError as error:
@@ -186,14 +190,14 @@ class ColumnBlock:
         return step
 
     def is_over_items(self, statement: CheckedStatement) -> bool:
-        """Tell whether a statement is a loop over a list of the node."""
+        """Return whether a statement is a loop over a list of the node."""
         return isinstance(statement, CheckedForEach) and self._compiler.lowering(frozenset()).is_listed(
             self._scope.optimised(statement.iterable)
         )
 
     def _over_items(self, statement: CheckedForEach, shared: frozenset[int]) -> Step | None:
-        """Return what runs a loop over a list of the node, such as its taints, for all its distinct items at
-        once; None where its body is more than one `require` about the item.
+        """Return a step for a loop over a list of the node, such as its taints, that evaluates all distinct
+        items at once; None if the body is more than one `require` about the item.
         """
         scope, lowering = self._scope, self._compiler.lowering(shared)
         iterable = scope.optimised(statement.iterable)
@@ -234,7 +238,7 @@ class ColumnBlock:
         return step
 
     def _by_scalar(self, statement: CheckedForEach) -> Step:
-        """Return what runs a loop by the scalar back end, for one node of each kind that it tells apart."""
+        """Return a step that runs a loop in the scalar back end, for one node of each group."""
         block = Block(self._scope, self._report_all)
         block.add(statement, self._on_error)
         (run,) = block.steps
@@ -310,7 +314,7 @@ class _Recorded:
 
 
 def loop_slots(statements: Iterable[CheckedStatement]) -> frozenset[int]:
-    """Return the slots of what loops declare: they have no value before the loop runs."""
+    """Return the slots of the variables of loops, which have no value before the loop runs."""
     found: set[int] = set()
     for statement in statements:
         if isinstance(statement, CheckedForEach):

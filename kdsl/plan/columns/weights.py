@@ -1,4 +1,4 @@
-"""What a function over columns takes from the meter: at least what the scalar back end takes for any row."""
+"""The steps of a function over columns: at least the steps of the scalar back end for any row."""
 
 from __future__ import annotations
 

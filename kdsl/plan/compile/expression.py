@@ -27,7 +27,7 @@ def compile_expression(expr: TypedExpr, fns: Mapping[str, ExternalFn] = {}) -> E
     blank = scope.new_frame()
 
     def evaluate(values: Sequence[Value]) -> Value:
-        # What stands behind the last variable that is read is the compiler's own.
+        # Slots after the last variable that is read belong to the compiler.
         read = values[:size]
         return closure([*read, *blank[len(read) : -1], Meter(POD_STEPS)])
 

@@ -1,4 +1,4 @@
-"""The frames of a rule: one for every attempt, which may begin with what the last one of its kind found."""
+"""The frames of a rule: one per attempt, which may start from the last frame of the pod's signature."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.compile.scope import RuleScope
 
 MAX_FRAMES: Final = 256
-"""The most kinds of pods whose frames are kept for one rule; beyond that it starts anew."""
+"""The most signatures whose frames are kept for one rule; beyond that it starts over."""
 
 SignatureOf = Callable[[PodInfo], Hashable]
-"""Tells pods apart of which a rule sees different things."""
+"""Returns the signature of a pod for a rule."""
 EpochOf = Callable[[Snapshot], Hashable]
-"""Tells what a rule sees of the catalog."""
+"""Returns a version of the catalog parts that a rule reads."""
 
 
 @dataclass(slots=True)
 class _KeptFrame:
-    """The frame of the latest attempt of a kind of pod, with what it was filled from."""
+    """The frame of the latest attempt of a signature, with the snapshot and epoch of its values."""
 
     snapshot: Snapshot
     epoch: Hashable
@@ -33,8 +33,8 @@ class _KeptFrame:
 
 
 class Frames:
-    """The frames of one rule. `transient` are the slots whose values do not stay, `steps` what a value that is
-    computed once for a pod may take.
+    """The frames of one rule. `transient` are slots that are cleared for each attempt, `steps` the budget of
+    a value that is computed once per pod.
     """
 
     def __init__(self, scope: RuleScope, transient: Sequence[int], steps: int) -> None:
@@ -47,16 +47,16 @@ class Frames:
         self._epoch_of: EpochOf = lambda snapshot: None
 
     def keep(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
-        """Let the attempts of a kind of pod begin with what the one before found."""
+        """Start attempts of a signature from the last frame of that signature."""
         self._signature_of, self._epoch_of = signature_of, epoch_of
 
     def begin(self, pod: Value, cluster: Value) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views.
 
-        Where frames are kept, the pod in it stays the first one of its kind: to the rule they are equal, and
-        what is known by identity stays known.
+        In a kept frame, the pod is the first one of its signature: to the rule they are equal, and values
+        cached by identity stay valid.
         """
-        # Who watches what is asked of the cluster is to see all of it.
+        # A view that records reads must see all of them.
         if self._signature_of is None or cluster.__class__ is not ClusterView or cluster.snapshot.is_overlay:
             frame = self._of(pod)
         else:

@@ -1,4 +1,4 @@
-"""What of a predicate is decided before any node is looked at: in PreFilter, for all nodes at once."""
+"""The parts of a predicate that PreFilter decides for all nodes at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kdsl.lang.tree import Code
 
 
 def narrows_in_pre_filter(rule: CheckedPredicate) -> bool:
-    """Tell whether `narrow to` is decided early: the rule is for all nodes or for none, and what is said of
+    """Return whether PreFilter decides `narrow to`: the rule applies to all nodes or to none, and the text of
     an error does not depend on the node.
     """
     on_error = rule.on_error
@@ -24,7 +24,7 @@ def narrows_in_pre_filter(rule: CheckedPredicate) -> bool:
 def split_body(
     rule: CheckedPredicate,
 ) -> tuple[list[CheckedRequire], list[CheckedRequire | CheckedForEach]]:
-    """Return the statements that are decided early, which are the first ones, and the others; no `let`s."""
+    """Return the leading statements that PreFilter decides, and the others; no `let`s."""
     early: list[CheckedRequire] = []
     late: list[CheckedRequire | CheckedForEach] = []
     is_early = narrows_in_pre_filter(rule) and not rule.report_all
@@ -40,7 +40,7 @@ def split_body(
 
 
 def _is_in_pre_filter(statement: CheckedRequire) -> bool:
-    # What makes a pod pending must wait for its nodes: PreFilter has no such answer.
+    # PreFilter has no answer that keeps a pod pending.
     is_known = statement.condition.time.is_lasting and _is_known(statement.reason)
     return is_known and statement.code is not Code.PENDING
 

@@ -1,7 +1,7 @@
-"""The frame of one rule while it is compiled: which slot holds what, and for how long.
+"""The frame of one rule during compilation: the variable in each slot, and its lifetime.
 
-Parameters are constants; hoisted parts and `let`s that do not depend on the node last for the attempt, over
-the snapshot it began with; other `let`s as long as the node or the loop item they belong to.
+Parameters are constants. Hoisted parts and `let`s that do not depend on the node last for the attempt, over
+its first snapshot; other `let`s as long as the node or the loop item.
 """
 
 from __future__ import annotations
@@ -29,14 +29,18 @@ from kdsl.plan.compile.passes.hoist import hoist_lasting, is_cheap
 from kdsl.plan.compile.stability import is_count, is_stable
 
 REWRITE_AFTER: Final = 32
-"""So many attempts of a kind of pod are made by the rule as written: rewriting takes as long as they save."""
+"""The attempts of a signature before the rule is rewritten for it: rewriting takes about as long as they
+save.
+"""
 
 NoteError = Callable[[EvalError, Span], None]
-"""Is told of an error that was passed over, and of its expression."""
+"""Receives an ignored error, and the place of its expression."""
 
 
 class LowerMacro(Protocol):
-    """Makes what evaluates a macro for many nodes at once: `kdsl.plan.columns.nodes.lower_macro`."""
+    """Makes a closure that evaluates a macro for many nodes at once:
+    `kdsl.plan.columns.nodes.lower_macro`.
+    """
 
     def __call__(
         self, functions: Functions, expr: Comprehension | Aggregate, compile: Compile, needs: Needs, /
@@ -47,12 +51,11 @@ class LowerMacro(Protocol):
 class Functions:
     """The functions of one rule set and their compiled bodies, shared by all of its rules.
 
-    `asked` are the questions that they ask of the cluster: rules that ask the same share the count. A `probe`
-    watches the expressions of those rules; `steps` are what they may spend, shared out by `budget`; `lower`
-    makes macros that look at many nodes at once. After so many attempts `rewrite_after` rules are rewritten
-    for a kind of pod.
-    `erred` are the rules that ever passed over an error, by qualified name: they are asked again what went
-    wrong, so that a kept answer tells of its errors as a fresh one does.
+    `asked` holds the questions to the cluster: rules with equal questions share a count. A `probe` observes
+    the expressions of rules; `steps` bound them, divided by `budget`; `lower` compiles macros over many
+    nodes. After `rewrite_after` attempts of a signature, rules are rewritten for it. `erred` are the rules
+    that ever ignored an error, by qualified name: they run again to report it, so that kept answers have the
+    same faults.
     """
 
     fns: Mapping[str, CheckedFn | ExternalFn]
@@ -86,21 +89,19 @@ class Functions:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The list that a loop variable ranges over, or what a variable is made of that follows from some."""
+    """The list of a loop variable, or the value of a variable that depends on one."""
 
     expr: TypedExpr
     is_ranged: bool
 
 
 class RuleScope:
-    """Compiles the expressions of one rule, one after the other, in the order in which their variables are
-    declared.
+    """Compiles the expressions of one rule, in the order in which their variables are declared.
 
-    `known` maps slots to constants; `lasting` are the slots that keep their value for all nodes of a pod,
-    `items` those of variables that range over the same items for each node and what follows from them;
-    `definitions` are the optimised values of the `let`s that do not. `transient` are lasting slots that hold
-    something else in the next attempt of a pod of the same kind. `rule` tells rules of a profile apart that
-    share a budget.
+    `known` maps slots to constants. `lasting` are slots with one value for all nodes of a pod. `items` are
+    slots of variables that range over the same items for each node, and of values that depend on those.
+    `definitions` are the optimised values of the other `let`s. `transient` are lasting slots that are cleared
+    for the next attempt of the signature. `rule` is the key of the rule's share of the budget.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class RuleScope:
         self._sources: dict[int, _Source] = {}
         self._lists: dict[int, TypedExpr] = {}
         self.transient: list[int] = []
-        # What counts the same is one variable, however often it is written.
+        # Equal counts share a variable.
         self._counts: dict[Hashable, Var] = {}
         # By identity: of two equal expressions one may stand where more is known.
         self._optimised: dict[int, tuple[TypedExpr, TypedExpr]] = {}
@@ -134,7 +135,7 @@ class RuleScope:
             self.let(CheckedLet(param.variable, param.value, param.value.span))
 
     def compile(self, expr: TypedExpr) -> Closure:
-        """Run the passes over an expression and compile what they leave."""
+        """Run the passes over an expression and compile the result."""
         return self.closure(self.optimised(expr))
 
     def closure(self, expr: TypedExpr) -> Closure:
@@ -142,7 +143,7 @@ class RuleScope:
         return self._compiler.compile(expr)
 
     def optimised(self, expr: TypedExpr) -> TypedExpr:
-        """Run the passes over an expression, once: both back ends share what is hoisted."""
+        """Run the passes over an expression, once: both back ends share the hoisted parts."""
         known = self._optimised.get(id(expr))
         if known is None:
             known = self._optimised[id(expr)] = expr, self._through(self._passes, expr)
@@ -155,7 +156,7 @@ class RuleScope:
 
     @property
     def slots(self) -> int:
-        """How many slots there are by now."""
+        """The number of slots so far."""
         return self._slots
 
     def evaluate(self, expr: TypedExpr) -> Value:
@@ -190,20 +191,22 @@ class RuleScope:
         return variable
 
     def _lasting(self, expr: TypedExpr, parts: Closure | None = None) -> Closure:
-        """Compile what is computed once for a pod, or for a pod and each combination of loop items."""
+        """Compile a value that is computed once per pod, or once per pod and combination of loop items."""
         expr = expr if is_stable(expr) else self._with_kept(expr)
         compute = self._compiler.compile(expr)
-        # Reading a variable takes no steps, and one that lasts is computed with steps of its own.
+        # Reading a variable takes no steps, and a lasting variable has its own meter.
         return compute if isinstance(expr, Var) else self._measured(compute, parts)
 
     def _measured(self, compute: Closure, parts: Closure | None = None) -> Closure:
-        """Return what computes a value that lasts, with steps of its own; see `lasting`."""
+        """Return a closure that computes a lasting value with its own meter; see `lasting`."""
         if self._is_first:
             self.share.add_value()
         return lasting(compute, self.share.value_meter, parts)
 
     def _combinations(self, expr: TypedExpr) -> Closure | None:
-        """Return what tells for how many combinations of loop items an expression is computed, if for any."""
+        """Return the number of combinations of loop items as a closure; None if the expression uses no
+        items.
+        """
         lists: dict[int, Closure] = {}
         pending, seen = list(free_slots(expr) & self.items), set[int]()
         while pending:
@@ -234,8 +237,8 @@ class RuleScope:
         return known
 
     def _with_kept(self, expr: TypedExpr) -> TypedExpr:
-        """Replace counts in an expression by variables that later attempts bring up to date, and parts that
-        are the same for all of them by variables that stay.
+        """Replace counts by variables that later attempts update, and stable parts by variables that are
+        kept.
         """
         if is_count(expr):
             places: dict[int, int] = {}
@@ -274,13 +277,13 @@ class RuleScope:
         return self._slots - 1
 
     def once(self, compute: Closure, *exprs: TypedExpr | None) -> Closure:
-        """Return a closure that computes at its first use in an attempt only, from the expressions given."""
+        """Return a closure that computes once per attempt, at first use; `exprs` are its expressions."""
         slot = self._new_slot()
         self._mark_transient(slot, *exprs)
         return lazy_reader(slot, self._measured(compute))
 
     def is_lasting(self, *exprs: TypedExpr | None, bound: Iterable[int] = ()) -> bool:
-        """Tell whether expressions, inside a loop over the slots `bound`, are the same for all nodes of a
+        """Return whether expressions, inside a loop over the slots `bound`, are the same for all nodes of a
         pod.
         """
         return all(expr is None or expr.time.is_lasting for expr in exprs) and free_slots(
@@ -288,7 +291,7 @@ class RuleScope:
         ) <= self.lasting.union(bound)
 
     def is_of_items(self, expr: TypedExpr) -> bool:
-        """Tell whether an expression depends on loop items, and on nothing else that differs by node."""
+        """Return whether an expression depends on loop items, and on nothing else that differs by node."""
         return expr.time.is_lasting and free_slots(expr) <= self.lasting | self.items
 
     def needs(self, expr: TypedExpr) -> frozenset[int]:
@@ -296,7 +299,7 @@ class RuleScope:
         return self._compiler.needs(expr)
 
     def ranges(self, iterable: TypedExpr, variables: Iterable[Var]) -> None:
-        """Note that variables range over `iterable`."""
+        """Declare variables that range over `iterable`."""
         if self.is_of_items(iterable):
             for variable in variables:
                 self.items.add(variable.slot)
@@ -311,7 +314,7 @@ class RuleScope:
         if not is_lasting and self.is_of_items(let.value):
             self.items.add(slot)
             self._sources[slot] = _Source(let.value, is_ranged=False)
-        # A `let` that lasts is a variable of its own: hoisting would make another one.
+        # A lasting `let` is already a variable, so it is not hoisted.
         value = self._through(self._unhoisted, let.value) if is_lasting else self.optimised(let.value)
         if not is_lasting:
             self.definitions[slot] = value
@@ -352,7 +355,7 @@ class Conditions:
         return bool(self._conditions)
 
     def hold(self, frame: Frame, note: NoteError | None = None) -> bool:
-        """Tell whether all hold; `note` is told of those that fail."""
+        """Return whether all hold; `note` receives errors."""
         for condition, span in self._conditions:
             try:
                 if not condition(frame):

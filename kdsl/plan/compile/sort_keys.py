@@ -1,4 +1,4 @@
-"""Sort keys as closures: what queues and preemptions put things into order by."""
+"""Sort keys as closures, for the order of queues and preemptions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SortKeys:
         ]
 
     def values(self, frame: Frame, note: NoteError) -> tuple[Value, ...]:
-        """Return what to sort by; a key that fails is `LAST`, and `note` is told why."""
+        """Return the sort key; a part that fails is `LAST`, and `note` receives the error."""
         found: list[Value] = []
         for key, reverse, span in self._keys:
             try:
@@ -69,7 +69,7 @@ class SortKeys:
 
 
 def _sortable(compute: Closure, type_: Type) -> Closure:
-    """Return what computes a key: times as numbers, which are compared faster."""
+    """Return a closure for one key: times as numbers, which are compared faster."""
     if type_ not in _TIMES:
         return compute
     return lambda frame: compute(frame).ns

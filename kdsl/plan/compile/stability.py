@@ -1,7 +1,7 @@
-"""What stays as it is from one attempt to the next, and what has only to be brought up to date.
+"""Expressions that stay the same from one attempt of a signature to the next, or only need an update.
 
-A value that depends on nothing but the kind of the pod and the catalog is the same for the next pod of that
-kind. A count that depends on nothing else beside the pods and nodes that it counts knows what changed.
+A value that depends only on the pod's signature and the catalog stays the same. A count that depends only on
+those, and on the pods and nodes that it counts, is updated by the changes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _COUNTS: Final = ("TopologyCount", "PodTermCount")
 
 
 def is_stable(*exprs: TypedExpr | None) -> bool:
-    """Tell whether expressions read nothing but the pod and the catalog."""
+    """Return whether expressions read nothing but the pod and the catalog."""
     return all(expr is None or _are_stable(expr.reads) for expr in exprs)
 
 
@@ -27,9 +27,7 @@ def _are_stable(reads: frozenset[str]) -> bool:
 
 
 def is_count(expr: TypedExpr) -> bool:
-    """Tell whether an expression, as `capture` left it, is a count, or a list of counts, of which only what
-    is counted changes.
-    """
+    """Return whether an expression, after `capture`, is a count or a list of counts with stable questions."""
     match expr:
         case Bind(value=value, body=body):
             return is_stable(value) and is_count(body)

@@ -1,4 +1,4 @@
-"""What has come to the nodes of a cluster, in order: most often one pod to one node, and nothing else."""
+"""The log of arrivals at the nodes of a cluster. Most often, one pod comes to one node."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kdsl.cluster.snapshot.changed_rows import ChangedRows
 from kdsl.cluster.snapshot.snapshot import LiveSnapshot
 
 _SPARE: Final = 1024
-"""So many arrivals are kept however few rows there are; else as many as there are rows."""
+"""The least number of arrivals to keep; otherwise one per row."""
 
 Pods: TypeAlias = tuple[PodInfo, ...]
 
 Arrival: TypeAlias = tuple[int, Pods | None]
-"""A row and the pods that have come to its node; None where more than that has changed."""
+"""A row and the pods that arrived at its node; None if more than that changed."""
 
 
 class Arrivals:
@@ -27,12 +27,12 @@ class Arrivals:
         self._first = 0
         self._log: list[Arrival] = []
         self._changed = ChangedRows()
-        # The node of each row as it was last looked at.
+        # The node of each row at the last refresh.
         self._nodes: list[NodeInfo | None] = []
 
     def refresh(self, live: LiveSnapshot) -> Sequence[Arrival] | None:
-        """PodKey at the rows that changed. Return what has come since the last call, no row twice; None where
-        all rows have to be looked at.
+        """Read the rows that changed. Return the arrivals since the last call, each row once; None if all
+        rows have to be read.
         """
         rows = self._changed.take(live.fact_changes, live.usage_changes)
         if rows is None:
@@ -55,7 +55,7 @@ class Arrivals:
         return came
 
     def since(self, position: int) -> Sequence[Arrival] | None:
-        """Return what came after a position; None where that is not known any more."""
+        """Return the arrivals after a position; None if they were dropped."""
         return None if position < self._first else self._log[position - self._first :]
 
     def _begin(self, live: LiveSnapshot) -> None:
@@ -66,7 +66,7 @@ class Arrivals:
 
 
 def _further_pods(before: NodeInfo | None, node: NodeInfo | None) -> Pods | None:
-    """Return the pods that have come to a node; None where more than that has changed."""
+    """Return the pods that were added to a node; None if more than that changed."""
     if before is None or node is None or before.facts is not node.facts:
         return None
     # Pods come last.

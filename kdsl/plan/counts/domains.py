@@ -1,4 +1,4 @@
-"""Which domain each row is in: the values of one label, numbered."""
+"""The topology domain of each row: the values of one label, numbered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store keeps, the names it has there, and how those who ask again find it without its name."""
+"""The tallies of a store, their keys, and handles that find them again without a look-up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from weakref import ref
 
 
 class TallyKey:
-    """What is counted, as a key: names are large, so the hash is computed once."""
+    """The key of a tally. Keys are large, so the hash is computed once."""
 
     __slots__ = ("_hash", "_value")
 
@@ -26,8 +26,8 @@ class TallyKey:
 class StoredTally:
     """The base of tallies.
 
-    `nbytes` is about what the tally takes, `booked` what its store counts for it: 0 where it is in none.
-    `version` is that of the live snapshot for which it was last good to read.
+    `nbytes` is the approximate size, `booked` the size that the store has counted (0 outside a store), and
+    `version` the last version of the live snapshot for which the tally was valid.
     """
 
     def __init__(self) -> None:
@@ -40,10 +40,10 @@ TallyT = TypeVar("TallyT", bound=StoredTally)
 
 
 class Handle(Generic[TallyT]):
-    """One who asks a store again and again. `name` is the same for all who ask the same; without one nothing
-    is kept.
+    """A repeated request for one tally. Requests for the same counts have one `key`; without a key the tally
+    is not stored.
 
-    The tally is held weakly: it is for the store to say what is kept.
+    The reference to the tally is weak: the store decides what is kept.
     """
 
     __slots__ = ("name", "tally")
@@ -54,7 +54,7 @@ class Handle(Generic[TallyT]):
         """Returns the tally that answered the last time; None where it is not kept any more."""
 
     def note(self, tally: TallyT) -> None:
-        """Note that a tally answers."""
+        """Remember the tally that answered."""
         self.tally = ref(tally)
 
 

@@ -1,4 +1,4 @@
-"""How the pods of a node are counted: by the questions of a rule, each node with steps of its own."""
+"""How the pods of a node are counted: by the questions of a rule, each node with its own steps."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ PodKey: TypeAlias = Callable[[PodInfo], Hashable]
 Selecting: TypeAlias = PodAffinityTerm | SpreadConstraint | PodInfo
 
 MAX_POD_KEYS: Final = 1024
-"""The most looks of pods for which a tally keeps answers; beyond that it asks anew."""
+"""The most pod keys for which a tally keeps answers; beyond that it starts over."""
 
 
 class Meter(Protocol):
-    """What counting may cost, and has cost: `kdsl.eval.scalar.meter.Meter`."""
+    """The budget of counting, and its rest: `kdsl.eval.scalar.meter.Meter`."""
 
     left: int
     limit: int
@@ -33,10 +33,10 @@ class Meter(Protocol):
 
 
 class Question(Protocol):
-    """The body of a macro, with everything it reads beside its variable.
+    """The body of a macro, with the values of all variables that it captures.
 
-    `name` is equal for questions that have equal answers, None where that is not known. `on_facts` tells that
-    of a node it reads nothing that placements change.
+    `name` is equal for questions with equal answers, None if unknown. `on_facts` is true if the answer about
+    a node does not depend on its pods.
     """
 
     @property
@@ -46,12 +46,12 @@ class Question(Protocol):
     def on_facts(self) -> bool: ...
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
-        """Answer for each value; EvalError. What it costs is taken from `meter`."""
+        """Yield the answer for each value; EvalError. The steps are taken from `meter`."""
         ...
 
     def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
-        """Return the nodes of a live snapshot for which the answer is true, and the steps that no node took
-        more of; None where they have to be asked one by one.
+        """Return the nodes of a live snapshot for which the answer is true, and the most steps that one node
+        took; None if the nodes have to be asked one by one.
         """
         ...
 
@@ -61,26 +61,26 @@ class Question(Protocol):
 
     @property
     def selecting(self) -> Selecting | None:
-        """The term or constraint that decides a question about pods before anything else, or the pod that
-        decides one about terms. Where its selector does not match, the answer counts for nothing, and costs
-        the same steps everywhere. None where nothing of the kind is known.
+        """The term or constraint whose selector decides a question about pods, or the pod that decides one
+        about terms; None if unknown. If the selector does not match, the answer is 0 or false, at the same
+        steps everywhere.
         """
         ...
 
     @property
     def pod_key(self) -> PodKey | None:
-        """Returns what is equal for pods about which the answer, and what it costs, is the same; None where
-        that is not known, or where no two pods are alike.
+        """Returns the pod key: pods with equal keys get equal answers for equal steps. None if there is no
+        such key, or if no two pods share one.
         """
         ...
 
 
 PodAnswers: TypeAlias = dict[Hashable, tuple[int, int]]
-"""What pods count, and the steps that it took to find out, by their pod_key."""
+"""The count of a pod and the steps it took, by pod key."""
 
 
 class NodeCount(NamedTuple):
-    """What counting one node gave: whether it takes part, its number, the steps it took, and its error."""
+    """The count of one node: whether it takes part, its number, the steps taken, and the error."""
 
     takes_part: bool
     amount: int
@@ -93,17 +93,17 @@ NOT_COUNTED: Final = NodeCount(False, 0, 0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measure:
-    """Counts the pods of nodes that have the label `key`: the answers of `question` about them, added up.
-    `filters` are asked whether a node takes part.
+    """Counts the pods of nodes that have the label `key`: the sum of the answers of `question`. Nodes for
+    which a filter is false do not take part.
 
-    The same node always gives the same.
+    The result depends on the node only.
     """
 
     key: str
     filters: tuple[Question, ...]
     question: Question
     on_facts: bool = field(init=False)
-    """Whether placements leave it as it is which nodes take part."""
+    """Whether the nodes that take part are independent of placements."""
     pod_key: PodKey | None = field(init=False)
     limit: int = field(init=False)
     """The steps that a node has."""
@@ -155,10 +155,10 @@ class Measure:
         return NodeCount(True, amount, meter.limit - meter.left)
 
     def further(self, pods: Sequence[PodInfo], steps: int, known: PodAnswers) -> tuple[int, int] | None:
-        """Return what pods count that came to a node which takes part, and all steps that the node has taken,
-        from those before. None where that does not work: by itself the whole node may have steps enough.
+        """Return the count of pods that were added to a node, and the node's total steps; None if that fails,
+        in which case the whole node has to be counted.
 
-        Pods that pod_key like one in `known` are not asked about.
+        Answers are shared by pods of one key.
         """
         pod_key = self.pod_key
         if pod_key is None:
@@ -177,12 +177,12 @@ class Measure:
             more, taken = answer
             amount += more
             steps += taken
-        # Whoever has steps enough finds the same, however many are left.
+        # A count does not depend on the steps that are left, as long as they suffice.
         return (amount, steps) if steps <= self.limit and INT_MIN <= amount <= INT_MAX else None
 
     def ask(self, pods: Sequence[PodInfo], steps: int) -> tuple[int, int] | None:
-        """Ask about pods of a node that has taken so many steps; return what they count, and all its steps.
-        None where that fails.
+        """Return the count of pods on a node that has taken so many steps, and its total steps; None if that
+        fails.
         """
         meter = self.question.meter()
         meter.left -= steps

@@ -1,6 +1,6 @@
-"""The pods on nodes by label: a selector finds its pods at a cost that grows with their number.
+"""Placed pods by label: the pods of a selector are found at a cost that grows with their number.
 
-A key is indexed when a selector first asks for it, by one pod_key at all pods, and followed from then on.
+A label key is indexed when a selector first uses it, by one pass over all pods, and updated from then on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kdsl.cluster.snapshot.snapshot import LiveSnapshot
 from kdsl.plan.counts.arrivals import Arrival, Pods
 
 MAX_KEYS: Final = 64
-"""The most label keys that are indexed; beyond that the index is begun anew."""
+"""The most label keys that are indexed; beyond that the index starts over."""
 
 Posting: TypeAlias = dict[int, tuple[int, PodInfo]]
 """The pods that have a label, with their rows, by id: an id is good as long as its pod is held."""
@@ -27,11 +27,11 @@ class PodIndex:
     def __init__(self, live: LiveSnapshot) -> None:
         self._live = live
         self._keys: dict[str, dict[str, Posting]] = {}
-        # The pods of each row as they were last looked at.
+        # The pods of each row at the last refresh.
         self._pods: dict[int, Pods] = {}
 
     def refresh(self, came: Sequence[Arrival] | None) -> None:
-        """Take in what has come to rows, None for all of them."""
+        """Apply the arrivals at rows; None means all rows."""
         if came is None:
             self._keys.clear()
             self._pods.clear()

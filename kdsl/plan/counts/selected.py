@@ -1,7 +1,7 @@
-"""Sums for a question that is asked for the first time, and may never be asked again.
+"""Sums for a question that is asked for the first time.
 
-Only the pods are looked at that the question's selector may match. Nothing is kept by row, so that what
-comes to nodes later cannot be followed: a question that comes again gets a tally.
+Only the pods that the question's selector may match are read. Nothing is kept by row, so the sums cannot be
+updated: a repeated question gets a tally.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> S
     pods = int(counts[domains != NO_DOMAIN].sum()) if len(domains) else 0
     others = pods - sum(map(len, selected.values()))
     other = _steps_of_other(live, domains, selected, measure) if others else 0
-    # Whoever has steps enough finds the same, however many are left.
+    # A count does not depend on the steps that are left, as long as they suffice.
     if other is None or steps + other * int(counts.max(initial=0)) > measure.limit:
         return None
     sums = Sums.of_nodes(column, None if domains is column.codes else domains)
@@ -62,7 +62,7 @@ def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> S
 def _domains(
     live: LiveSnapshot, column: FactColumn, measure: Measure
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.int32]], int, int] | None:
-    """Return the domain of each row that takes part, how many nodes were asked, and the steps each took."""
+    """Return the domain of each row that takes part, the number of nodes asked, and the steps of each."""
     codes = column.codes
     if not measure.filters:
         return codes, 0, 0
@@ -85,7 +85,7 @@ def _steps_of_other(
     selected: dict[int, list[PodInfo]],
     measure: Measure,
 ) -> int | None:
-    """Return the steps that a pod takes which is not selected; None where those say nothing."""
+    """Return the steps for a pod that is not selected; None if they vary."""
     # The first row will do most often.
     for row in map(int, np.flatnonzero(live.pod_counts)):
         pods = live.info(row).pods

@@ -20,22 +20,20 @@ from kdsl.plan.counts.term_tally import CountTerm, TermSums, TermTally
 from kdsl.plan.counts.terms import TermIndex, TermKind
 
 MAX_BYTES: Final = 64 << 20
-"""What the tallies of a cluster may take; those used longest ago go first. A tally of 5,000 rows takes 100 to
-200 kB. `MIN_TALLIES` stay in any case.
+"""The most bytes of all tallies of a cluster; the least recently used go first. A tally of 5,000 rows takes
+100 to 200 kB. `MIN_TALLIES` are kept in any case.
 """
 MIN_TALLIES: Final = 4
 MAX_FIRST: Final = 64
-"""So many questions are known to have been asked once; a question that comes again after more gets no tally
-yet.
-"""
+"""The most questions that are remembered as asked once; a repeated question beyond that gets no tally yet."""
 _OVERHEAD: Final = 1024
-"""About what a tally takes beside its columns, in bytes."""
+"""The approximate bytes of a tally without its columns."""
 
 
 class TallyStore:
-    """Tallies by what they count, and term indexes by kind.
+    """Tallies by key, and term indexes by kind.
 
-    Thread-safe: one at a time is brought up to date, or counted for an overlay.
+    Thread-safe: one tally at a time is updated or counted for an overlay.
     """
 
     def __init__(self, live: LiveSnapshot) -> None:
@@ -45,10 +43,10 @@ class TallyStore:
         self._terms = {kind: TermIndex(kind, live) for kind in TermKind}
         self._arrivals = Arrivals()
         self._pods = PodIndex(live)
-        # Sums for questions that were asked at one version only, with that.
+        # Sums for questions that were asked at one version only, with the version.
         self._first: dict[TallyKey, tuple[int, Sums]] = {}
         self._version = -1
-        # Counting may ask for another count.
+        # A count may ask for another count.
         self._lock = RLock()
 
     @staticmethod
@@ -62,9 +60,9 @@ class TallyStore:
         return store
 
     def sums(self, snapshot: Snapshot, handle: Handle[Tally], measure: Measure) -> Sums:
-        """Return the sums by domain; EvalError where a node could not be counted.
+        """Return the sums by domain; EvalError if a node could not be counted.
 
-        Handles have one name where their measures count alike.
+        Handles have one key if their measures count the same.
         """
         tally = handle.tally()
         if tally is not None and tally.version == snapshot.version:
@@ -84,7 +82,7 @@ class TallyStore:
                 self._keep(handle, tally)
 
     def _first_sums(self, name: TallyKey | None, measure: Measure) -> Sums | None:
-        """Return the sums for a question that was not asked before at another version; None for others."""
+        """Return the sums for a question that was not asked at another version; None for others."""
         known = None if name is None else self._first.get(name)
         if known is not None:
             version, sums = known
@@ -105,7 +103,9 @@ class TallyStore:
             return self._pods.matching(selector)
 
     def has_terms(self, snapshot: Snapshot, kind: TermKind) -> bool:
-        """Tell whether a pod has terms of a kind, or may have on the overlay asked about."""
+        """Return whether a placed pod has terms of a kind; always true for an overlay, which may have
+        some.
+        """
         if snapshot.is_overlay:
             return True
         if self._version != snapshot.version:
@@ -116,9 +116,9 @@ class TallyStore:
     def term_sums(
         self, snapshot: Snapshot, kind: TermKind, handle: Handle[TermTally], count_term: CountTerm
     ) -> TermSums:
-        """Add up what the terms of a kind are worth, by domain; EvalError where a term could not be asked.
+        """Return the sums of the terms of a kind, by domain; EvalError if a term could not be counted.
 
-        Handles have one name where their appraisals find the same.
+        Handles have one key if their counts are the same.
         """
         tally, index = handle.tally(), self._terms[kind]
         if tally is not None and self._version == snapshot.version and tally.is_good(index):
@@ -132,7 +132,7 @@ class TallyStore:
                 self._keep(handle, tally)
 
     def _catch_up(self) -> None:
-        """Take in what has come since the last version, once for all tallies."""
+        """Apply the arrivals since the last version, once for all tallies."""
         live = self._live
         if self._version == live.version:
             return
@@ -146,7 +146,7 @@ class TallyStore:
         self._version = live.version
 
     def _put_terms(self, came: Iterable[Arrival]) -> None:
-        """Take in the terms of pods that came. Most pods have none, and none has all kinds."""
+        """Add the terms of pods that arrived. Most pods have none."""
         for row, pods in came:
             for pod in pods or ():
                 if pod.has_affinity_terms:
@@ -186,7 +186,7 @@ class TallyStore:
 
 
 def _is_more_than_pods(came: Iterable[Arrival]) -> bool:
-    """Tell whether something else than pods came to a node."""
+    """Return whether a node changed in more than its pods."""
     for _, pods in came:  # noqa: SIM110 - the hot path
         if pods is None:
             return True

@@ -1,4 +1,4 @@
-"""Numbers by topology domain, kept up to date as nodes and pods come to a domain and go."""
+"""Numbers by topology domain, updated as nodes and pods come and go."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kdsl.plan.counts.domains import NO_DOMAIN
 from kdsl.plan.fact_columns import FactColumn
 
 _FEW: Final = 4096
-"""Of so few different amounts each is counted in a cell."""
+"""The largest range of amounts that is counted with a cell per amount."""
 
 
 class Amounts:
@@ -37,7 +37,7 @@ class Amounts:
 
     @property
     def named(self) -> int:
-        """How many domains have a number."""
+        """The number of domains that have a number."""
         return len(self.numbers) - 1
 
     @property
@@ -51,7 +51,7 @@ class Amounts:
         self.make_room(len(column.numbers))
 
     def make_room(self, numbers: int) -> None:
-        """Have a cell for so many numbers."""
+        """Grow to a number of cells."""
         self.cells = roomy(self.cells, numbers)
 
     def add(self, number: int, amount: int) -> None:
@@ -64,7 +64,7 @@ class Amounts:
         self.least_ever, self.largest_ever = min(self.least_ever, least), max(self.largest_ever, largest)
 
     def of(self, domain: str) -> int:
-        """Return the number of a domain; 0 where there is none of the name."""
+        """Return the amount of a domain; 0 if there is no such domain."""
         return self.cells.item(self.numbers.get(domain, NO_DOMAIN))
 
     def at(self, rows: Rows) -> NDArray[np.int64]:
@@ -89,9 +89,9 @@ class Amounts:
 
 
 class Sums(Amounts):
-    """Sums over the nodes of each domain. A domain in which no node takes part is none.
+    """Sums over the nodes of each domain. A domain needs a node that takes part.
 
-    `total` is over all domains, `steps` what counting all of it took. `mark` is another object after each
+    `total` is the sum over all domains, `steps` the steps of counting everything. `mark` is replaced at each
     change.
     """
 
@@ -101,7 +101,7 @@ class Sums(Amounts):
         self.steps = 0
         self.mark = object()
         self._nodes: NDArray[np.int64] = np.zeros_like(self.cells)
-        # How many domains have each sum, once somebody has asked.
+        # The number of domains by sum, once it was asked for.
         self._spread: dict[int, int] | None = None
 
     @staticmethod
@@ -147,7 +147,7 @@ class Sums(Amounts):
 
     @property
     def domains(self) -> int:
-        """How many domains there are."""
+        """The number of domains."""
         return sum(self._domains.values())
 
     def make_room(self, numbers: int) -> None:
@@ -155,7 +155,7 @@ class Sums(Amounts):
         self._nodes = roomy(self._nodes, numbers)
 
     def move(self, number: int, amount: int, nodes: int) -> None:
-        """Let a node with an amount come to a domain (`nodes` is 1) or go from it (-1)."""
+        """Move a node with an amount into a domain (`nodes` is 1) or out of it (-1)."""
         before, there = self.cells.item(number), self._nodes.item(number)
         spread = self._domains
         after = before + nodes * amount
@@ -212,7 +212,7 @@ def _counted(amounts: NDArray[np.int64]) -> dict[int, int]:
 
 
 def roomy(cells: NDArray[Any], numbers: int) -> NDArray[Any]:
-    """Return the cells, at least one for each of so many numbers."""
+    """Return the cells, extended to at least `numbers` of them."""
     if len(cells) >= numbers:
         return cells
     larger = np.zeros(2 * numbers, dtype=cells.dtype)

@@ -1,6 +1,6 @@
-"""One number per row and their sums per domain: of a row that gets pods, those alone are counted.
+"""One number per row and the sums per domain. If a row gets pods, only those are counted.
 
-A tally never counts a pod twice at one version. It is what `topology(key).count(…)` reads.
+A tally counts each pod at most once per version. `topology(key).count(…)` reads it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from kdsl.plan.counts.measures import NOT_COUNTED, Measure, NodeCount, PodAnswer
 from kdsl.plan.counts.sums import Sums
 
 _PER_ROW: Final = 20
-"""What a tally takes for a row, in bytes, beside the sums."""
+"""The bytes of a tally per row, without the sums."""
 _PER_POD_KEY: Final = 256
-"""About what it takes to know a pod_key of pods, in bytes."""
+"""The approximate bytes of a remembered pod key."""
 _REBUILD: Final = 8
-"""Sums are made anew where more than one row in this many changed."""
+"""The share of rows: the sums are rebuilt if more than one in so many rows changed."""
 
 
 class Tally(StoredTally):
@@ -50,15 +50,15 @@ class Tally(StoredTally):
         self._largest = 0
         self._errors: dict[int, str] = {}
         self._sums = Sums(self._column)
-        # Whether the sums have to be made anew. They do not follow what happens to rows then.
+        # Whether the sums have to be rebuilt. They are not updated then.
         self._is_stale = True
 
     def sums(self, snapshot: Snapshot, arrivals: Arrivals, measure: Measure) -> Sums:
-        """Return the sums over a snapshot, live or an overlay; EvalError where a node could not be counted.
+        """Return the sums over a snapshot, live or an overlay; EvalError if a node could not be counted.
 
-        Those of the live snapshot are good until the next call.
+        The sums of the live snapshot are valid until the next call.
 
-        INVARIANT: every `measure` that a tally is given counts alike. They come with the attempts that ask.
+        INVARIANT: all measures that a tally is given count the same. They come with the attempts.
         """
         live = snapshot.live
         if self.version != live.version:
@@ -112,10 +112,10 @@ class Tally(StoredTally):
         self._count(live, left, measure)
 
     def _follow(self, live: LiveSnapshot, came: Sequence[Arrival], measure: Measure) -> None:
-        """Count what came to rows, for some of them all that they have."""
+        """Count the arrivals at rows; for some rows, all their pods."""
         if len(came) * _REBUILD > len(self.amounts) or not self._fits:
             self._is_stale = True
-        # In order, each once. They are counted with what came later, too.
+        # In order, each once. Counting a whole row includes later arrivals.
         again: dict[int, None] = {}
         domains, taken, known = self._domains, self._steps, self._known
         can_add, further = measure.on_facts, measure.further
@@ -150,7 +150,9 @@ class Tally(StoredTally):
 
     @property
     def _fits(self) -> bool:
-        """Tell whether any sum of amounts is in range. Others are not asked for, and numpy lets them wrap."""
+        """Return whether any sum of amounts is in range. Otherwise the sums are not read, and numpy may
+        wrap.
+        """
         return self._largest * len(self.amounts) <= INT_MAX
 
     def _note_size(self) -> None:
@@ -182,7 +184,7 @@ class Tally(StoredTally):
                 self._is_stale = True
 
     def _put(self, row: int, counted: NodeCount) -> None:
-        """Take in what counting a whole row gave."""
+        """Replace the count of a whole row."""
         takes_part, amount, steps, error = counted
         before, was, took = self._domains.item(row), self.amounts.item(row), self._steps.item(row)
         domain = self._column.codes.item(row) if takes_part else NO_DOMAIN
@@ -233,5 +235,5 @@ class Tally(StoredTally):
             # It may have been an amount that is no more.
             self._largest = max(int(self.amounts.max(initial=0)), -int(self.amounts.min(initial=0)))
         if max(self._largest, *others, 0) * len(self.amounts) > INT_MAX:
-            # Where the amounts are that large, any sum of them may be out of range.
+            # With amounts that large, any sum may be out of range.
             raise EvalError("integer overflow")

@@ -1,4 +1,4 @@
-"""Affinity terms by the labels that they ask for: the labels of a pod find the terms that may match it."""
+"""Affinity terms by the labels that they require: the labels of a pod give the terms that may match it."""
 
 from __future__ import annotations
 
@@ -51,12 +51,10 @@ class TermLabels:
 
 
 def _labels(selector: LabelSelector) -> Iterable[tuple[str, str] | None]:
-    """Return labels of which a selected pod has exactly one; None among them where any pod may be
-    selected.
-    """
+    """Return labels of which a selected pod has exactly one; None among them if any pod may be selected."""
     equal = [each for each in selector.requirements if each.operator is Operator.IN]
     if not equal:
         return (None,)
-    # Of equally short ones the same is found again.
+    # Ties are broken the same way each time.
     narrowest = min(equal, key=lambda each: (len(each.values), each.key, sorted(each.values)))
     return [(narrowest.key, value) for value in narrowest.values]

@@ -1,6 +1,6 @@
-"""What the affinity terms of pods are worth to a question, added up by domain, as terms come and go.
+"""The counts of affinity terms for a question, summed by domain and updated as terms come and go.
 
-It is what `cluster.requiredAntiAffinityTerms.count(…)` and its like read.
+`cluster.requiredAntiAffinityTerms.count(…)` and the like read them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from kdsl.plan.counts.sums import Amounts
 from kdsl.plan.counts.terms import Move, TermIndex, placed_terms
 
 _PER_TERM: Final = 128
-"""About what a tally takes to know a term, in bytes."""
+"""The approximate bytes of a remembered term."""
 
 
 class TermCount(NamedTuple):
-    """What a term is worth to a question, the steps that it took to find out, and why it could not be."""
+    """The count of one term: the amount, the steps taken, and the error."""
 
     amount: int
     steps: int
@@ -30,14 +30,14 @@ class TermCount(NamedTuple):
 
 
 _NOTHING: Final = TermCount(0, 0)
-"""What a term is worth that was not asked about; the steps of all of them are counted together."""
+"""The count of a term that was not asked about; the steps of such terms are counted together."""
 
 
 class CountTerm(Protocol):
-    """Asks a question about a term: the same term is always worth the same. It must not raise.
+    """Counts one term. The same term always has the same count. It must not raise.
 
-    `selecting` is the pod that decides first: terms that do not match it are worth nothing, and it takes the
-    same steps to find that out for each of them. None where nothing of the kind is known.
+    `selecting` is the pod that decides first: terms that do not match it count 0, all for the same steps.
+    None if unknown.
     """
 
     @property
@@ -48,9 +48,9 @@ class CountTerm(Protocol):
 
 @dataclass(slots=True)
 class TermSums:
-    """What terms are worth, added up by topology key and domain; `total` is over all of them.
+    """The counts of terms, summed by topology key and domain; `total` is the sum over all.
 
-    `steps` is what asking all distinct terms took. `mark` is another object after each change.
+    `steps` is the cost of asking all distinct terms. `mark` is replaced at each change.
     """
 
     by_key: dict[str, Amounts]
@@ -60,33 +60,33 @@ class TermSums:
 
 
 class TermTally(StoredTally):
-    """What the terms of one kind are worth to one question.
+    """The counts of the terms of one kind for one question.
 
-    Of a question that a pod decides only the terms are known that may match it: the others are worth nothing.
+    If a pod decides the question, only the terms that may match it are kept; the others count 0.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        # What of the index was seen.
+        # The position in the log of the index.
         self._position = self._growth = -1
         self._counts: dict[PodAffinityTerm, TermCount] = {}
         self.latest = TermSums({}, 0, 0, object())
         """The sums over the live snapshot, as they were at the last call."""
-        # A number that no worth is beyond, and how many terms could not be asked.
+        # An upper bound of all amounts, and the number of terms with errors.
         self._largest = 0
         self._errors = 0
 
     def is_good(self, index: TermIndex) -> bool:
-        """Tell whether `latest` is what it would be anew, the index being up to date."""
-        # Where terms are makes no difference if none of them is worth anything.
+        """Return whether `latest` is current, provided that the index is."""
+        # The places of terms do not matter while every amount is 0.
         return self.version >= (index.moved_at if self._largest else index.edged_at)
 
     def sums(self, index: TermIndex, snapshot: Snapshot, count_term: CountTerm) -> TermSums:
-        """Return the sums over a snapshot, live or an overlay; EvalError where a term could not be asked.
+        """Return the sums over a snapshot, live or an overlay; EvalError if a term could not be counted.
 
-        Those of the live snapshot are good until the next call.
+        The sums of the live snapshot are valid until the next call.
 
-        INVARIANT: every `count_term` that a tally is given finds the same.
+        INVARIANT: every `count_term` that a tally is given returns the same counts.
         """
         if not self.is_good(index):
             self._refresh(index, count_term)
@@ -118,7 +118,7 @@ class TermTally(StoredTally):
         return count
 
     def _follow(self, index: TermIndex, moves: Sequence[Move], count_term: CountTerm) -> bool:
-        """Do to the sums what terms did. Return whether that worked: not where they may be out of range."""
+        """Apply the moves of terms to the sums. Return false if the sums may be out of range."""
         sums, terms = self.latest, index.count + len(moves)
         for term, number, pods, is_edge in moves:
             count = self._count_of(term, count_term)
@@ -136,7 +136,7 @@ class TermTally(StoredTally):
         return True
 
     def _rebuild(self, index: TermIndex, count_term: CountTerm) -> None:
-        """Add up anew."""
+        """Recompute the sums."""
         known, self._counts, self._largest = self._counts, {}, 0
         pod = count_term.selecting
         asked = list(index.domains if pod is None else index.labels.matching(pod.labels))
@@ -152,7 +152,7 @@ class TermTally(StoredTally):
             steps += others * count_term(other).steps
         self.latest = TermSums({}, 0, steps, object())
         if self._largest * index.count > INT_MAX:
-            # Nobody gets to see the sums, and moves that follow have nothing to go by.
+            # The sums are not read, and later moves cannot be applied.
             self._position = -1
             return
         for term, count in zip(asked, counts, strict=True):
@@ -218,6 +218,6 @@ def _complain(
 
 
 def _check(largest: int, terms: int) -> None:
-    """Raise EvalError where some sum of the worths of so many terms may be out of range."""
+    """Raise EvalError if a sum of `terms` amounts may be out of range."""
     if largest * terms > INT_MAX:
         raise EvalError("integer overflow")

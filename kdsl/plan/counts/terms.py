@@ -1,7 +1,7 @@
-"""The affinity terms of the pods that run: which distinct ones there are, and in which domains.
+"""The affinity terms of placed pods: the distinct ones, and their domains.
 
-Terms that mean the same are one, however many pods have it, so that a question asks each of them once. A node
-whose pods have no terms costs nothing.
+Terms with one meaning are one term, so that a question asks it once. A node whose pods have no terms costs
+nothing.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from kdsl.plan.counts.term_labels import TermLabels
 from kdsl.plan.fact_columns import FactColumn
 
 _SPARE: Final = 1024
-"""So many moves are kept however few terms there are; else as many as there are terms of pods."""
+"""The least number of moves to keep; otherwise one per term of a pod."""
 
 
 class TermKind(StrEnum):
-    """Which terms of pods are meant: fields of `PodInfo`."""
+    """The kinds of terms of pods: fields of `PodInfo`."""
 
     REQUIRED_AFFINITY = "required_affinity"
     REQUIRED_ANTI_AFFINITY = "required_anti_affinity"
@@ -57,11 +57,9 @@ class Move(NamedTuple):
 class TermIndex:
     """The terms of one kind over a live snapshot.
 
-    `count` is how many terms of pods there are, `domains` how many of them by term and number of the domain,
-    `labels` the distinct terms by the labels that they ask for.
-    `position` is where the log of their moves ends, `growth` is another one after new rows or domains.
-    `moved_at` is the version at which something last happened to terms, `edged_at` that at which a term was
-    new or gone.
+    `count` is the number of terms of pods, `domains` their numbers by term and domain, `labels` the distinct
+    terms by required label. `position` is the end of the log of moves; `growth` changes with new rows or
+    domains. `moved_at` is the version of the last change, `edged_at` that of the last new or removed term.
     """
 
     def __init__(self, kind: TermKind, live: LiveSnapshot) -> None:
@@ -77,13 +75,13 @@ class TermIndex:
         self._columns: dict[str, tuple[FactColumn, object]] = {}
         self._rows: dict[int, tuple[Placed, ...]] = {}
         self._moves: list[Move] = []
-        # How many moves were dropped.
+        # The number of dropped moves.
         self._first = 0
         self._live = live
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether no pod on a node has such terms."""
+        """Return whether no placed pod has such terms."""
         return not self.domains
 
     def since(self, position: int) -> list[Move] | None:
@@ -91,7 +89,7 @@ class TermIndex:
         return None if position < self._first else self._moves[position - self._first :]
 
     def refresh(self, came: Sequence[Arrival] | None) -> None:
-        """Take in what has come to rows, None for all of them."""
+        """Apply the arrivals at rows; None means all rows."""
         if came is None:
             self._begin()
             return
@@ -131,7 +129,7 @@ class TermIndex:
         return known[0]
 
     def _is_renumbered(self) -> bool:
-        """Take in new domains. Tell whether those of a key have other numbers now."""
+        """Add new domains. Return whether the domains of a key were renumbered."""
         columns = {key: domains_of(self._live, key) for key in self._columns}
         return any(columns[key].numbers is not numbers for key, (_, numbers) in self._columns.items())
 
@@ -146,7 +144,7 @@ class TermIndex:
             if node.affine_pods:
                 for pod in node.pods:
                     self.put(row, self.terms_of(pod))
-        # Who has not looked at all of it since then has missed something.
+        # Readers that are behind must start over.
         self._moves.clear()
         self.position += 1
         self.moved_at = self.edged_at = self._live.version

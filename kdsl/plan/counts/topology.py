@@ -26,9 +26,9 @@ from kdsl.plan.counts.terms import TermKind
 NO_DOMAINS: Final = 2147483647
 """The least count where there is no domain at all: kube-scheduler's MaxInt32."""
 FEW_DOMAINS: Final = 8
-"""Of so few domains each is looked at, rather than what is counted in them."""
+"""The most domains that are compared one by one, by label instead of by count."""
 _SHARED_STEPS: Final = 16
-"""So many steps of counting cost the rule that asks one: counting is shared."""
+"""The steps of counting that cost the asking rule one step: counts are shared."""
 
 
 HereColumn: TypeAlias = Callable[[Rows], NDArray[np.int64] | int]
@@ -37,7 +37,7 @@ HereColumn: TypeAlias = Callable[[Rows], NDArray[np.int64] | int]
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """The nodes that have the label `key`, by its values. `eligible` are asked of each node."""
+    """The nodes that have the label `key`, by its values. `filters` hold for the nodes that take part."""
 
     snapshot: Snapshot
     key: str
@@ -96,7 +96,7 @@ class TopologyCount:
 
     @property
     def here_column(self) -> HereColumn | None:
-        """What gives `here` for many rows at once; None over an overlay."""
+        """Returns `here` for many rows at once; None over an overlay."""
         return None if self.sums.ids is None else self.sums.at
 
     @property
@@ -106,7 +106,7 @@ class TopologyCount:
 
     @property
     def label_keys(self) -> frozenset[str] | None:
-        """The label that tells `here`, where it has few values; else None."""
+        """The label that determines `here` if it has few values; else None."""
         return frozenset((self.key,)) if self.sums.named <= FEW_DOMAINS else None
 
     def least(self, min_domains: int) -> int:
@@ -124,7 +124,7 @@ class TopologyCount:
 
 @dataclass(frozen=True, eq=False)
 class PodTerms:
-    """The affinity terms of one kind that the pods of a snapshot have. `on_count` is shown what is counted."""
+    """The affinity terms of one kind of all placed pods. `on_count` receives each count."""
 
     snapshot: Snapshot
     kind: TermKind
@@ -136,11 +136,11 @@ class PodTerms:
 
     @property
     def nothing(self) -> PodTermCount | None:
-        """What any question comes to where no pod has such terms; else None."""
+        """The count for any question if no pod has such terms; else None."""
         return None if self.exist() else PodTermCount(_NO_SUMS, self)
 
     def exist(self) -> bool:
-        """Tell whether a pod has such terms."""
+        """Return whether a pod has such terms."""
         return self.store.has_terms(self.snapshot, self.kind)
 
     def count(self, question: Question, meter: Meter) -> PodTermCount:
@@ -171,7 +171,7 @@ class _CountTerm:
         return pod if isinstance(pod, PodInfo) else None
 
     def __call__(self, term: PodAffinityTerm, /) -> TermCount:
-        # Each term has steps of its own, as each node has.
+        # Each term has its own steps, as each node has.
         own = self.question.meter()
         try:
             amount = total(self.question.answers((term,), own))
@@ -182,7 +182,7 @@ class _CountTerm:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TermCounter:
-    """Asks terms again and again."""
+    """Counts terms for one question, again and again."""
 
     terms: PodTerms
     handle: Handle[TermTally]
@@ -194,22 +194,22 @@ class _TermCounter:
 
     def sums(self, meter: Meter) -> TermSums:
         sums = self.counted()
-        # The same, whether they were asked now or before.
+        # The cost does not depend on whether the terms were asked before.
         meter.spend(sums.steps)
         return sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PodTermCount:
-    """Numbers by domain, of several topology keys. They are small enough for any sum of them to be an int."""
+    """Numbers by domain, of several topology keys. Any sum of them fits an int."""
 
     sums: TermSums
     terms: PodTerms
     counter: _TermCounter | None = None
-    """None where there was nothing to ask."""
+    """None if there was nothing to count."""
 
     def renewed(self, meter: Meter) -> PodTermCount | None:
-        """Return the count as it is now; None where it has to be asked for the first time."""
+        """Return the current count; None if it has to be asked for the first time."""
         if not self.terms.exist():
             return self if self.counter is None else PodTermCount(_NO_SUMS, self.terms)
         if self.counter is None:
@@ -218,7 +218,7 @@ class PodTermCount:
         return self if sums is self.sums else PodTermCount(sums, self.terms, self.counter)
 
     def has_mark(self, mark: object) -> bool:
-        """Tell whether the sums are those that had the mark."""
+        """Return whether the sums still have this mark."""
         if self.counter is None:
             return False
         try:
@@ -235,7 +235,7 @@ class PodTermCount:
 
     @property
     def here_column(self) -> HereColumn | None:
-        """What gives `here` for many rows at once; None over an overlay."""
+        """Returns `here` for many rows at once; None over an overlay."""
         tables = tuple(self.sums.by_key.values())
         if any(amounts.ids is None for amounts in tables):
             return None
@@ -251,7 +251,7 @@ class PodTermCount:
 
     @property
     def label_keys(self) -> frozenset[str] | None:
-        """The labels that tell `here`, where they have few values; else None."""
+        """The labels that determine `here` if they have few values; else None."""
         tables = self.sums.by_key
         are_few = all(amounts.named <= FEW_DOMAINS for amounts in tables.values())
         return frozenset(tables) if are_few else None

@@ -1,4 +1,4 @@
-"""The answers for one kind of pod, by look or by row: each is computed when it is first asked for."""
+"""The answers for one signature, by node class or by row, computed at first use."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Compute = Callable[[Rows], NDArray[Any]]
 """Computes one answer for each of some rows."""
 
 _MIN_PREFETCHED: Final = 3
-"""Where fewer classes are not known, no others are asked for with them."""
+"""With fewer missing classes nothing is prefetched."""
 MAX_PREFETCHED: Final = 512
-"""So many classes more than were wanted cost little over columns."""
+"""The most classes that are prefetched; over columns they cost little."""
 MAX_PREFETCHED_ROWS: Final = 8192
-"""So many rows more cost little where each has an answer of its own, once a kind of pod comes again."""
+"""The most rows that are prefetched if each has its own answer and the signature is repeated."""
 MAX_WHAT_IFS: Final = 1024
-"""The most answers for classes that no node has that are kept of a kind of pod."""
+"""The most what-if answers per signature, for classes that no node has."""
 _WHAT_IF_BYTES: Final = 1024
-"""About what one of them takes."""
+"""The approximate bytes of one of them."""
 
 
 class Answers(Protocol):
@@ -49,25 +49,25 @@ class Answers(Protocol):
         ...
 
     def refresh(self) -> None:
-        """Take in what changed since the last time."""
+        """Apply the changes since the last call."""
         ...
 
     def get(self, rows: Rows, compute: Compute) -> tuple[NDArray[Any], Any]:
-        """Return one answer per row, and the answer that all rows have where that is known.
+        """Return one answer per row, and the answer that all rows share, if known.
 
-        `compute` is asked for answers that are not known.
+        `compute` returns missing answers.
         """
         ...
 
     def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
-        """Return the answer if a node had other pods, as `node` of the row has; `compute` sees it so."""
+        """Return the answer for a node with other pods: `node` in the place of the row's own. `compute` uses
+        it too.
+        """
         ...
 
 
 class _Column:
-    """Values by index. `only` is the value that all known ones have, None where they differ; `least` is one
-    that none of them is below.
-    """
+    """Values by index. `only` is the value that all known ones share, else None; `least` is a lower bound."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self.values: NDArray[Any] = np.zeros(0, dtype)
@@ -99,10 +99,10 @@ class _Column:
 
 
 class ByNodeClass:
-    """Rows that look alike share an answer; unless it depends `on_usage`, pods make no difference.
+    """One answer per node class. It depends on pods only if `on_usage`.
 
-    With `prefetches`, `compute` may be asked about more classes than are wanted: where some are not known,
-    others will be asked for soon, and over columns many cost hardly more than few.
+    With `prefetches`, `compute` may be asked about more classes than requested: they will be needed soon, and
+    over columns many cost hardly more than few.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class ByNodeClass:
         self._classes = live.node_classes if on_usage else live.fact_classes
         self._generation = self._classes.generation
         self._column = _Column(dtype)
-        # So many classes are known to be known.
+        # The number of leading classes that are known.
         self._complete = 0
         self._what_ifs: dict[Hashable, Any] = {}
 
@@ -155,7 +155,7 @@ class ByNodeClass:
                 if self._prefetches and len(chosen) >= _MIN_PREFETCHED:
                     order = self._live.order
                     others = self._unknown(self._classes.ids.take(order), order, MAX_PREFETCHED)
-                    # So many are worth columns; fewer might be asked one by one.
+                    # Enough for columns; fewer might be evaluated one by one.
                     if len(others) >= MIN_ROWS:
                         chosen |= others
                 column.put(np.fromiter(chosen, np.intp), compute(np.fromiter(chosen.values(), np.int32)))
@@ -166,13 +166,13 @@ class ByNodeClass:
         missing = (~self._column.known.take(classes)).nonzero()[0]
         if not len(missing):
             return {}
-        # Of a few, which is the rule, a dictionary is made in no time.
+        # For the usual few, a dictionary is cheapest.
         return dict(zip(classes[missing[:most]].tolist(), rows[missing[:most]].tolist(), strict=True))
 
     def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
         if not self._on_usage:
             return self.get(np.array([row], np.int32), compute)[0][0]
-        # What has been imagined most often never comes about: these classes get no numbers.
+        # Most what-ifs never come true, so their classes get no numbers.
         look = node_class_of(node)
         answer = self._what_ifs.get(look)
         if answer is None:
@@ -183,10 +183,10 @@ class ByNodeClass:
 
 
 class ByRow:
-    """Every row has an answer of its own, until one of `logs` tells of a change.
+    """One answer per row, until one of `logs` records a change.
 
-    With `prefetches`, `compute` may be asked about more rows than are wanted: of a kind of pod that comes
-    again the others will be asked for soon, since each search begins where the last one ended.
+    With `prefetches`, `compute` may be asked about more rows than requested: if the signature is repeated,
+    they will be needed soon, as each search begins where the last one ended.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class ByRow:
 
     def refresh(self) -> None:
         column, rows = self._column, len(self._live.names)
-        # The first attempt may be the only one of its kind.
+        # The first attempt may be the only one of its signature.
         self._is_repeated = column.least is not None
         if rows > len(column.known):
             column.grow(rows)
@@ -232,7 +232,7 @@ class ByRow:
         if self._missing:
             missing = self._unknown(rows)
             if len(missing):
-                # So many are worth columns; fewer might be asked one by one.
+                # Enough for columns; fewer might be evaluated one by one.
                 if self._prefetches and self._is_repeated and len(missing) >= MIN_ROWS:
                     asked = np.zeros(len(column.known), np.bool_)
                     asked[missing] = asked[self._unknown(self._live.order)[:MAX_PREFETCHED_ROWS]] = True
@@ -251,8 +251,8 @@ class ByRow:
 
 
 class Uncached:
-    """Answers for a kind of pod that was never met before, and may never be again: nothing is kept but what
-    what-ifs ask, which ask about many nodes one by one.
+    """Answers for a new signature, which may never be repeated. Only what-ifs are kept: they ask about many
+    nodes one by one.
     """
 
     def __init__(self, keep: Callable[[], Answers]) -> None:
@@ -269,7 +269,7 @@ class Uncached:
         return None
 
     def refresh(self) -> None:
-        """Do nothing: there is nothing that could be out of date but what what-ifs asked."""
+        """Update the what-ifs; nothing else is kept."""
         if self._kept is not None:
             self._kept.refresh()
 
@@ -283,7 +283,7 @@ class Uncached:
         if kept is None:
             kept = self._keep()
             kept.refresh()
-            # Other threads see it when it is ready.
+            # Other threads read it only when it is complete.
             self._kept = kept
         return kept.what_if(row, node, compute)
 
@@ -296,9 +296,7 @@ def answers_of(
     prefetches: bool,
     is_new: bool,
 ) -> Answers:
-    """Return answers that depend on the look of a node or more, and on its usage or not: kept for a kind of
-    pod that comes again, and not for one that `is_new`.
-    """
+    """Return answers by node class or by row, with or without usage; not kept if the signature `is_new`."""
     if is_new:
         return Uncached(lambda: answers_of(live, dtype, by_node_class, on_usage, prefetches, False))
     if by_node_class:
@@ -314,7 +312,7 @@ def _grown(cells: NDArray[Any], size: int) -> NDArray[Any]:
 
 
 class MemoEntry(Protocol):
-    """What is kept of one kind of pod."""
+    """The value of one signature in a memo."""
 
     @property
     def nbytes(self) -> int: ...
@@ -323,16 +321,16 @@ class MemoEntry(Protocol):
 K = TypeVar("K", bound=MemoEntry)
 
 MAX_BYTES: Final = 32 << 20
-"""What is kept of the kinds of pods, for the predicates of a profile and as much for its scores; the kinds
-used longest ago go first. `MIN_SIGNATURES` stay in any case.
+"""The most bytes of a memo; a profile has one for its predicates and one for its scores. The least recently
+used signatures go first. `MIN_SIGNATURES` are kept in any case.
 """
 MIN_SIGNATURES: Final = 4
 _OVERHEAD: Final = 4096
-"""About what a kind takes beside its columns, in bytes."""
+"""The approximate bytes of an entry without its columns."""
 
 
 class Memo(Generic[K]):
-    """What is known of the kinds of pods seen lately, by signature."""
+    """Entries by signature, the most recently used ones."""
 
     def __init__(self) -> None:
         self._seen = SeenSignatures()
@@ -343,15 +341,13 @@ class Memo(Generic[K]):
         self._lock = Lock()
 
     def of(self, signature: Hashable, is_good: Callable[[K], bool], make: Callable[[bool], K]) -> K:
-        """Return what is known of a kind; `make` is told whether it was never met before: it is not kept
-        then.
-        """
+        """Return the entry of a signature. A new signature's entry is made by `make(True)` and not kept."""
         if not self._seen.add(signature):
             return make(True)
         return self.get(signature, is_good, lambda: make(False))
 
     def get(self, signature: Hashable, is_good: Callable[[K], bool], make: Callable[[], K]) -> K:
-        """Return what is known of a kind, made anew where it is not good any more."""
+        """Return the entry of a signature, made again if it is not valid."""
         latest, entry = self._latest
         if entry is not None and latest == signature and is_good(entry):
             return entry
@@ -370,7 +366,7 @@ class Memo(Generic[K]):
             return entry
 
     def clear(self) -> None:
-        """Forget all kinds."""
+        """Remove all entries."""
         with self._lock:
             self._seen.clear()
             self._entries.clear()

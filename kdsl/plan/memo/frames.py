@@ -1,4 +1,4 @@
-"""Rules whose answers cannot be kept, as they read what changes with every pod: frames and programs are."""
+"""Rules whose answers change with every pod: only their frames and programs are kept."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _TRANSIENT: Final = frozenset(
         *("node.static", "node.usage", "feasible"),
     }
 )
-"""What a frame forgets from one attempt to the next."""
+"""The reads that may change between two attempts."""
 
 Rule = TypeVar("Rule", bound=PredicatePlugin | ScorePlugin)
 
 
 def with_residuals(plugin: Rule, signatures: Signatures) -> Rule:
-    """Return the plugin, which has programs of its own for kinds of pods as well."""
+    """Return the plugin with frames and residual programs by signature."""
     kinds = _kinds(plugin, signatures)
     if kinds is not None:
         plugin.keep_frames(*kinds)
@@ -30,6 +30,8 @@ def with_residuals(plugin: Rule, signatures: Signatures) -> Rule:
 
 
 def _kinds(plugin: PredicatePlugin | ScorePlugin, signatures: Signatures) -> tuple[Signature, EpochOf] | None:
-    """Return what tells kinds of pods apart, and states of the catalog; None where no two pods look alike."""
+    """Return the functions for a pod's signature and the catalog's epoch; None if no two pods share a
+    signature.
+    """
     dependencies = Dependencies.of(plugin.rule.reads - _TRANSIENT)
     return None if dependencies is None else (signatures.signature(dependencies), dependencies.epoch)

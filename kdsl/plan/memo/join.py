@@ -16,7 +16,7 @@ from kdsl.plan.rules.plugins import CompiledProfile
 def join(table: HookTable, profile: CheckedProfile, compiled: CompiledProfile) -> HookTable:
     """Return the table with its rules joined: predicates that follow each other, and scores."""
     compiled_predicates = iter(compiled.predicates)
-    # What joined predicates say of a node is what the first of them says.
+    # Joined predicates report only the first rejection.
     rules = () if table.check_all else profile.predicates
     places = [None if rule.plugin else next(compiled_predicates) for rule in rules]
     predicates: list[JoinedPredicates] = []
@@ -26,7 +26,7 @@ def join(table: HookTable, profile: CheckedProfile, compiled: CompiledProfile) -
             members: list[Predicate] = [each for each in run if each is not None]
             predicates.append(JoinedPredicates(members, signatures))
     names = [hook.plugin for hook in table.scores]
-    # A name that comes twice tells nobody apart.
+    # A repeated name is ambiguous.
     is_clear = compiled.scores and len(set(names)) == len(names)
     joined_scores = JoinedScores(compiled.scores, signatures) if is_clear else None
     return replace(table, joined_predicates=tuple(predicates), joined_scores=joined_scores)

@@ -1,7 +1,7 @@
-"""Predicates that stand side by side in a profile, as one: what each says of a node is kept per kind of pod.
+"""Adjacent predicates of a profile as one, with answers kept by signature.
 
-A node has the status of the first predicate that rejects it, as if they were asked one after the other. Those
-whose answers cannot be kept are asked for every pod, unless they are known to skip it.
+A node has the status of the first predicate that rejects it, as if they ran one after the other. Predicates
+whose answers cannot be kept run for every pod that they do not skip.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Part:
 
 
 class _Statuses:
-    """The statuses that the predicates `names` have given, by number, and the place of who gave each."""
+    """The statuses of the predicates `names`, by number, and the position of the predicate of each."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.statuses = StatusTable()
@@ -62,11 +62,11 @@ class _Statuses:
         return len(self.statuses) >= MAX_STATUSES
 
     def of(self, name: str) -> Verdicts:
-        """Return what gives numbers to what a predicate says."""
+        """Return the numbering of one predicate's statuses."""
         return self._verdicts[name]
 
     def places(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the places of who gave these statuses; success comes after all."""
+        """Return the positions of the predicates of these statuses; success is last."""
         column = self._column
         if len(column) < len(self.statuses):
             added = [self._places[status.plugin] for status in self.statuses[len(column) :]]
@@ -74,19 +74,19 @@ class _Statuses:
         return column.take(ids)
 
     def first(self, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return of two numbers for each node that of the predicate that is asked first."""
+        """Return the status number of the predicate that runs first, for each node."""
         found: NDArray[np.int32] = np.where(self.places(other) < self.places(one), other, one)
         return found
 
 
 def _is_kept(plugin: Predicate) -> bool:
-    """Tell whether the answers of a predicate can be kept."""
+    """Return whether the answers of a predicate can be kept."""
     return all(Dependencies.of(part.rule.reads) is not None for part in plugin.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class _Uncached:
-    """A predicate that is asked for every pod that it does not skip."""
+    """A predicate that runs for every pod that it does not skip."""
 
     place: int
     plugin: Predicate
@@ -118,10 +118,10 @@ class _Uncached:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What is known for one kind of pod: what PreFilter says, and the verdicts of the parts that apply.
+    """The memo entry of one signature: the PreFilter answers, and the verdicts of the parts that apply.
 
-    `answers` are by who gives them. `combined` is all that is said where some predicates skip the pod whose
-    answers cannot be kept, and the others of them let it go on.
+    `answers` are by predicate name. `combined` is the PreFilter answer by set of skipping predicates, if all
+    others let the pod pass.
     """
 
     snapshot: LiveSnapshot
@@ -140,7 +140,7 @@ class JoinedPredicates:
     """Predicates of a profile, one after the other, whose answers can be kept."""
 
     def __init__(self, plugins: Sequence[Predicate], signatures: Signatures | None = None) -> None:
-        """`signatures` are for what is joined of one profile, for pods to be looked at once."""
+        """Join predicates; `signatures` are shared by all joined rules of one profile."""
         signatures = signatures or Signatures()
         self.names = tuple(plugin.name for plugin in plugins)
         self._plugins = tuple(plugins)
@@ -176,7 +176,7 @@ class JoinedPredicates:
         self._table = _Statuses(self.names)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers:
-        """Return who answers anything other than to go on, in order."""
+        """Return the predicates that do not just let the pod pass, with their answers, in order."""
         snapshot = nodes.snapshot.live
         if self._table.is_full:
             self._memo.clear()
@@ -207,7 +207,7 @@ class JoinedPredicates:
     def _combined(
         self, entry: _Entry, skipping: Iterable[str], answers: dict[str, Status | Narrowed]
     ) -> PreFilterAnswers:
-        """Return what all predicates answer, where `skipping` are those that are known to skip the pod."""
+        """Return the answers of all predicates; `skipping` are those that skip the pod."""
         known = entry.answers | dict.fromkeys(skipping, SKIP) | answers
         return PreFilterAnswers.of([(name, known[name]) for name in self.names if name in known])
 
@@ -245,7 +245,7 @@ class JoinedPredicates:
     def _with_uncached(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, ids: NDArray[np.int32] | None, table: _Statuses
     ) -> StatusColumn | None:
-        """Ask those whose answers cannot be kept as well."""
+        """Add the rejections of predicates whose answers cannot be kept."""
         for uncached in self._uncached:
             if uncached.plugin.name not in state.skipped_filters:
                 ids = uncached.filter(state, pod, nodes, ids, table)
@@ -266,7 +266,7 @@ class JoinedPredicates:
                 applying += [self._parts[part.key] for part in plugin.applying(state)]
         parts: dict[tuple[bool, bool], list[_Part]] = {}
         if is_new and applying:
-            # Nothing is kept: one after the other, each is asked about the nodes that are left.
+            # Nothing is kept, so each part gets only the nodes that are left.
             parts[all(each.by_node_class for each in applying), any(each.on_usage for each in applying)] = (
                 applying
             )
@@ -283,7 +283,7 @@ class JoinedPredicates:
         return _Entry(live, epoch, self._table, answers, verdicts)
 
     def _ask_each(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
-        """Ask one predicate after the other, for a snapshot of which nothing is kept."""
+        """Run one predicate after the other, for a snapshot without a memo."""
         ids, table = np.zeros(len(nodes), _IDS), self._table
         for plugin in self._plugins:
             left = (ids == 0).nonzero()[0]
@@ -296,7 +296,7 @@ class JoinedPredicates:
 
 
 def _has_other_pods_only(nodes: NodeSet) -> bool:
-    """Tell whether this is one node of an overlay that differs in its pods, and in nothing else anywhere."""
+    """Return whether this is one node of an overlay, and only its pods differ from the live snapshot."""
     if len(nodes) != 1:
         return False
     snapshot, row = nodes.snapshot, int(nodes.rows[0])

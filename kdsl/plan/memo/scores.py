@@ -1,7 +1,7 @@
-"""The scores of a profile, as one: raw values are kept per kind of pod.
+"""The scores of a profile as one, with raw values kept by signature.
 
-Those that need no normalisation are kept as one weighted sum. Those whose values cannot be kept are asked for
-every pod, unless they are known to skip it.
+Scores without normalisation are kept as one weighted sum. Scores whose values cannot be kept run for every
+pod that they do not skip.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from kdsl.plan.rules.plugins import ScorePlugin
 from kdsl.plan.rules.score import NO_SCORE_INT
 
 _OUT_OF_RANGE: Final = -1
-"""What stands for a sum in which a score is out of range: sums are not negative."""
+"""The mark of a sum that contains a score out of range. Sums are never negative."""
 _INT64: Final = np.dtype(np.int64)
 
 Columns: TypeAlias = list[NDArray[np.int64]]
-"""What scores add to each node, where they do not add the same to all."""
+"""The scores of each node, where they differ."""
 
 
 class _RangeError(Exception):
@@ -43,7 +43,7 @@ class _RangeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A score and its weight; `by_node_class` and `on_usage` tell what of a node it reads."""
+    """A score and its weight; `by_node_class` and `on_usage` describe its reads of a node."""
 
     plugin: ScorePlugin
     weight: int
@@ -52,12 +52,12 @@ class _Part:
 
     @property
     def is_plain(self) -> bool:
-        """Tell whether the score of a node does not depend on the others."""
+        """Return whether the score of a node is independent of other nodes."""
         return self.plugin.rule.normalize.kind is Normalization.NONE and self.plugin.dtype == _INT64
 
     @property
     def can_prefetch(self) -> bool:
-        """Tell whether asking about more nodes costs little and changes nothing: an error may not abort."""
+        """Return whether more nodes cost little and change nothing: an error may not abort."""
         on_error = self.plugin.rule.on_error
         return self.plugin.is_columnar and (on_error is None or on_error.action is not ErrorAction.ABORT)
 
@@ -69,7 +69,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What is known for one kind of pod: who has nothing to say, sums of plain scores, and raw scores."""
+    """The memo entry of one signature: skipped scores, sums of plain scores, and raw scores."""
 
     snapshot: LiveSnapshot
     epoch: tuple[int, ...]
@@ -77,7 +77,9 @@ class _Entry:
     sums: tuple[tuple[tuple[_Part, ...], Answers], ...]
     raw: tuple[tuple[_Part, Answers], ...]
     shares: dict[tuple[int, int | float], int] = field(default_factory=dict)
-    """What a score adds to all nodes where they have one raw score, by its place and that score."""
+    """The weighted points of a score whose raw value is the same for all nodes, by its position and that
+    value.
+    """
 
     @property
     def nbytes(self) -> int:
@@ -88,7 +90,7 @@ class JoinedScores:
     """The scores of a profile that are rules, with their weights."""
 
     def __init__(self, plugins: Sequence[ScorePlugin], signatures: Signatures | None = None) -> None:
-        """`signatures` are for what is joined of one profile, for pods to be looked at once."""
+        """Join scores; `signatures` are shared by all joined rules of one profile."""
         signatures = signatures or Signatures()
         self.names = frozenset(plugin.name for plugin in plugins)
         self._key = f"{plugins[0].key}/joined"
@@ -114,7 +116,7 @@ class JoinedScores:
         self._memo: Memo[_Entry] = Memo()
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> set[str]:
-        """Return which scores have nothing to say of the pod."""
+        """Return the scores that skip the pod."""
         snapshot = nodes.snapshot.live
         epoch = self._dependencies.epoch(snapshot)
         entry = self._memo.of(
@@ -152,7 +154,9 @@ class JoinedScores:
         return total + same if same else total
 
     def _asked(self, state: CycleState, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
-        """Return what the scores add to all nodes whose values cannot be kept; append what differs."""
+        """Return the common points of the scores that cannot be kept; append columns for those that differ by
+        node.
+        """
         same = 0
         for plugin, weight in self._uncached:
             if plugin.name in state.skipped_scores:
@@ -192,7 +196,7 @@ class JoinedScores:
 
 
 def _plain(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
-    """Return what the scores add to all nodes that need no normalisation; append what differs."""
+    """Return the common points of the scores without normalisation; append columns for those that differ."""
     same = 0
     for parts, answers in entry.sums:
         only = answers.only
@@ -203,7 +207,7 @@ def _plain(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int
                 raise _RangeError
             same += int(only)
             continue
-        # Nodes that are not asked about may have the least of a column.
+        # The least value may belong to other nodes.
         if answers.least < 0 and sums.min() < 0:
             raise _RangeError
         columns.append(sums)
@@ -211,7 +215,7 @@ def _plain(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int
 
 
 def _normalized(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
-    """Return what the other scores add to all nodes; append what differs."""
+    """Return the common points of the normalised scores; append columns for those that differ."""
     same = 0
     for place, (part, answers) in enumerate(entry.raw):
         only = answers.only
@@ -222,7 +226,7 @@ def _normalized(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -
             continue
         share = entry.shares.get((place, only))
         if share is None:
-            # Normalising looks at the smallest, the largest and the score itself: one tells of all.
+            # Normalising reads the smallest, the largest and the score itself, so one value stands for all.
             one = part.plugin.normalized_of(pod, nodes, np.array([only], part.plugin.dtype))
             share = entry.shares[place, only] = int(_in_range(one)[0]) * part.weight
         same += share

@@ -1,4 +1,6 @@
-"""Which kinds of pods were met before: one that comes again may come yet again, and is worth keeping."""
+"""The signatures that were seen before. A repeated signature is likely to come again, so its answers are
+kept.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +9,18 @@ from threading import Lock
 from typing import Final
 
 MAX_SEEN: Final = 65536
-"""The most kinds that are known to have been met; beyond that they are met anew."""
+"""The most signatures that are remembered; beyond that the set starts over."""
 
 
 class SeenSignatures:
-    """The kinds that were met, by signature. Thread-safe."""
+    """A set of signatures. Thread-safe."""
 
     def __init__(self) -> None:
         self._known: set[Hashable] = set()
         self._lock = Lock()
 
     def add(self, signature: Hashable) -> bool:
-        """Tell whether a kind was met before, and remember it."""
+        """Add a signature. Return whether it was there."""
         if signature in self._known:
             return True
         with self._lock:
@@ -28,6 +30,6 @@ class SeenSignatures:
         return False
 
     def clear(self) -> None:
-        """Forget all kinds."""
+        """Remove all signatures."""
         with self._lock:
             self._known.clear()

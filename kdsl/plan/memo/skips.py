@@ -1,8 +1,7 @@
-"""Rules that have nothing to say of a kind of pod: known without asking them.
+"""Rules that skip all pods of a signature, known without running them.
 
-What a rule reads decides little here: most pods have no volumes and no affinity, and most clusters no pods
-that want others away. So the conditions `applies when` are watched at work: what they did not ask for cannot
-make a difference.
+Most pods have no volumes and no affinity, and most clusters have no pods with anti-affinity. So the reads of
+`applies when` are recorded at run time: facts that it did not read cannot change its result.
 """
 
 from __future__ import annotations
@@ -24,15 +23,14 @@ from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.plan.reads.signatures import Signatures
 
 MAX_SIGNATURES: Final = 1024
-"""The most kinds of pods that opinions are kept of; beyond that they are formed anew."""
+"""The most signatures that are kept; beyond that the table starts over."""
 _PODS: Final = frozenset({"cluster.pods", "cluster.static"})
 
 
 @dataclass(frozen=True, eq=False)
 class RecordingView(ClusterView):
-    """A view of the cluster that notes what is asked of its pods: `absent` are the kinds of terms that no pod
-    was found to have, `counts` what terms came to, each with its mark; `asked` is not empty where anything
-    else was.
+    """A view of the cluster that records reads of its pods: `absent` are the kinds of terms that no pod has,
+    `counts` the counts of terms with their marks, `asked` any other reads.
     """
 
     absent: set[TermKind] = field(default_factory=set)
@@ -69,9 +67,10 @@ class Applies(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _KnownSkips:
-    """Who skips a kind of pod on a snapshot, as long as what was asked of the cluster is as it was.
+    """The rules that skip a signature on a snapshot, valid while the recorded reads of the cluster are
+    unchanged.
 
-    No pod has terms of the kinds `absent`, as `store` tells, and `counts` have their marks.
+    `store` shows whether the kinds `absent` are still absent; `counts` have their marks.
     """
 
     snapshot: Snapshot
@@ -94,24 +93,26 @@ class _KnownSkips:
 
 
 class Skips:
-    """Which of some rules skip a pod: by name, what their conditions read, and the conditions."""
+    """The rules of a profile that skip a pod. `rules` holds, by name, the reads of the conditions and the
+    conditions.
+    """
 
     def __init__(self, rules: Mapping[str, tuple[frozenset[str], Applies]], signatures: Signatures) -> None:
         each = {name: (Dependencies.of(reads - _PODS), applies) for name, (reads, applies) in rules.items()}
-        # Of others nothing can be known.
+        # Other rules are not tracked.
         self._rules = {name: applies for name, (depends, applies) in each.items() if depends is not None}
         words = (reads - _PODS for name, (reads, _) in rules.items() if name in self._rules)
         dependencies = Dependencies.of(frozenset().union(*words))
         assert dependencies is not None
         self._dependencies = dependencies
         self.signature = signatures.signature(dependencies)
-        """Returns a number that pods share of which the conditions see the same."""
+        """Returns the signature of a pod for all conditions."""
         self._known: dict[int, _KnownSkips] = {}
         self._seen = SeenSignatures()
         self._lock = Lock()
 
     def __call__(self, pod: PodInfo, snapshot: Snapshot) -> frozenset[str]:
-        """Return the rules that are known to skip a pod: none before its kind comes again."""
+        """Return the rules that skip a pod; none if its signature is new."""
         if not self._rules or snapshot.is_overlay:
             return frozenset()
         signature, epoch = self.signature(pod), self._dependencies.epoch(snapshot)

@@ -1,7 +1,7 @@
-"""What rules see of pods, looked at once per pod: signatures for all rules of a profile are taken at once.
+"""Signatures of pods for all rules of a profile, computed together once per pod.
 
-A signature is a number here, the same one for pods of which the rules in question see the same. So what is
-kept by signature is found without another look at labels, requests and so on.
+A signature is a number here, equal for pods with equal values of the fields that a rule reads. So a memo
+look-up does not hash labels, requests and so on again.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.reads.dependencies import Dependencies
 
 MAX_SIGNATURES: Final = 8192
-"""The most different sights of pods that are known by number; beyond that they are numbered anew."""
+"""The most distinct values that are numbered; beyond that numbering starts over."""
 
 Signature = Callable[[PodInfo], int]
 
 
 class _Numbers:
-    """Numbers for values, the same for equal ones. Numbers are never given again."""
+    """Numbers for values, the same for equal values. A number is never reused."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, int] = {}
@@ -45,7 +45,7 @@ class Signatures:
         self._latest: tuple[PodInfo | None, tuple[int, ...]] = (None, ())
 
     def signature(self, dependencies: Dependencies) -> Signature:
-        """Return what gives the signature of a pod for a rule with these dependencies."""
+        """Return the signature function for a rule with these dependencies."""
         fields = [each.pod_fields for each, _ in self._rules]
         if dependencies.pod_fields not in fields:
             fields.append(dependencies.pod_fields)
@@ -56,7 +56,7 @@ class Signatures:
         place = fields.index(dependencies.pod_fields)
 
         def signature(pod: PodInfo) -> int:
-            # Pods never change, and one pod is asked about by many rules in a row.
+            # Pods are immutable, and many rules in a row ask about one pod.
             latest, signatures = self._latest
             return signatures[place] if latest is pod else self._look(pod)[place]
 

@@ -1,4 +1,4 @@
-"""Residual programs by kind of pod: made for a kind that comes again and again."""
+"""Residual programs by signature, made for signatures that are repeated often."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from kdsl.plan.residual.folder import TooMuch
 from kdsl.plan.residual.rules import Filled
 
 MAX_PROGRAMS: Final = 128
-"""The most kinds of pods with a residual program; beyond that it starts anew. One takes 70 to 200 kB."""
+"""The most signatures with a residual program; beyond that it starts over. One takes 70 to 200 kB."""
 MAX_COUNTED: Final = 4096
-"""The most kinds of pods that are counted; beyond that it starts anew."""
+"""The most signatures whose attempts are counted; beyond that it starts over."""
 
 R = TypeVar("R")
 
@@ -34,7 +34,7 @@ P = TypeVar("P", bound=Program)
 
 @dataclass(frozen=True, slots=True)
 class _Entry(Generic[P]):
-    """The program of a kind of pod, if one is worth it, with the cluster and catalog that it was made for."""
+    """The program of a signature, if it is worth one, with its cluster and catalog epoch."""
 
     live: LiveSnapshot
     epoch: Hashable
@@ -42,10 +42,10 @@ class _Entry(Generic[P]):
 
 
 class ResidualPrograms(Generic[R, P]):
-    """The residual programs of one rule: none until kinds of pods are told apart.
+    """The residual programs of one rule; none before `keep`.
 
-    `prepare` makes the rule ready for `rewrite`, which returns what is left of it or raises TooMuch, and
-    `compile` makes a program of that by the passes that are left.
+    `prepare` prepares the rule for `rewrite`, which returns the residual rule or raises TooMuch; `compile`
+    compiles it with the remaining passes.
     """
 
     def __init__(
@@ -68,13 +68,13 @@ class ResidualPrograms(Generic[R, P]):
         self._lock = Lock()
 
     def keep(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
-        """Tell kinds of pods apart."""
-        # A probe wants to see the rule as it was written.
+        """Keep programs by signature."""
+        # A probe observes the rule as written.
         if self._functions.probe is None:
             self._signature_of, self._epoch_of = signature_of, epoch_of
 
     def of(self, pod: PodInfo, snapshot: Snapshot) -> P | None:
-        """Return the program for a pod; None where the rule itself is to be asked."""
+        """Return the program for a pod; None if the rule itself has to run."""
         if self._signature_of is None:
             return None
         signature, live, epoch = self._signature_of(pod), snapshot.live, self._epoch_of(snapshot)
@@ -95,7 +95,7 @@ class ResidualPrograms(Generic[R, P]):
         return self._prepare(self._rule, self._functions)
 
     def _is_frequent(self, signature: Hashable) -> bool:
-        """Count a kind; tell whether it was met so often that a program pays."""
+        """Count an attempt of a signature; return whether a program pays."""
         if signature not in self._attempts and len(self._attempts) >= MAX_COUNTED:
             self._attempts.clear()
         times = self._attempts[signature] = self._attempts.get(signature, 0) + 1
@@ -104,7 +104,7 @@ class ResidualPrograms(Generic[R, P]):
         return times > self._functions.rewrite_after
 
     def _program(self, pod: PodInfo, snapshot: Snapshot) -> P | None:
-        """Make a program; None where that is not worth it."""
+        """Make a program; None if it is not worth it."""
         assert self._signature_of is not None
         filled = {"pod": pod, "cluster": ClusterView(snapshot)}
         try:
@@ -112,6 +112,6 @@ class ResidualPrograms(Generic[R, P]):
             program = self._compile(left, self._functions, LATE_PASSES)
         except (TooMuch, RecursionError):
             return None
-        # Whoever is given the program is of its kind, over its state of the catalog.
+        # The program serves one signature and epoch only.
         program.frames.keep(lambda pod: None, lambda snapshot: None)
         return program

@@ -1,4 +1,4 @@
-"""Rules for one kind of pod: what partial evaluation leaves of a predicate or a score."""
+"""Residual predicates and scores for one signature."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ Filled = Mapping[str, Value]
 
 
 def prepared_predicate(rule: CheckedPredicate, functions: Functions) -> CheckedPredicate:
-    """Return a predicate ready to be rewritten for one kind of pod after the other; see `prepared`."""
+    """Return a predicate prepared for rewriting; see `prepared`."""
     scope = RuleScope(rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified))
     change = partial(prepared, scope=scope)
-    # In the order in which they are compiled: what is a constant by then becomes part of questions.
+    # In the order of compilation: earlier constants become part of questions.
     lets = [_prepared(each, scope) for each in rule.body if isinstance(each, CheckedLet)]
     others = [_prepared(each, scope) for each in rule.body if not isinstance(each, CheckedLet)]
     return replace(
@@ -48,7 +48,7 @@ def prepared_predicate(rule: CheckedPredicate, functions: Functions) -> CheckedP
 
 
 def prepared_score(rule: CheckedScore, functions: Functions) -> CheckedScore:
-    """Return a score ready to be rewritten for one kind of pod after the other; see `prepared`."""
+    """Return a score prepared for rewriting; see `prepared`."""
     scope = RuleScope(rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified))
     change = partial(prepared, scope=scope)
     lets = tuple([_prepared_let(each, scope) for each in rule.lets])
@@ -66,13 +66,13 @@ def prepared_score(rule: CheckedScore, functions: Functions) -> CheckedScore:
 
 
 def residual_predicate(rule: CheckedPredicate, filled: Filled, functions: Functions) -> CheckedPredicate:
-    """Return what is left of a prepared predicate; TooMuch where that is not worth it.
+    """Return the residual of a prepared predicate; TooMuch if it is not worth it.
 
-    It answers as the predicate does, in PreFilter and in Filter: what is decided at a node stays there.
+    Its answers in PreFilter and in Filter are the predicate's: conditions decided per node stay there.
     """
     rewriter = _Rewriter(rule, filled, functions)
     early, late = split_body(rule)
-    # `let`s may be used by whatever stands before the first `require`.
+    # Statements before the first `require` may use `let`s.
     lets = [let for each in rule.body if isinstance(each, CheckedLet) for let in rewriter.let(each)]
     body: list[CheckedStatement] = [*lets]
     for require in early:
@@ -86,7 +86,7 @@ def residual_predicate(rule: CheckedPredicate, filled: Filled, functions: Functi
 
 
 def residual_score(rule: CheckedScore, filled: Filled, functions: Functions) -> CheckedScore:
-    """Return what is left of a prepared score; TooMuch where that is not worth it."""
+    """Return the residual of a prepared score; TooMuch if it is not worth it."""
     rewriter = _Rewriter(rule, filled, functions)
     lets = [let for each in rule.lets for let in rewriter.let(each)]
     by = rule.normalize.by
@@ -116,7 +116,7 @@ def _with_narrow_and_error(
 
 
 def _unknown(params: Iterable[CheckedParam], scope: RuleScope) -> tuple[CheckedParam, ...]:
-    """Return the parameters that have no value: whoever reads one fails."""
+    """Return the parameters without a value: reading one fails."""
     return tuple([each for each in params if each.variable.slot not in scope.known])
 
 
@@ -161,7 +161,7 @@ class _Rewriter:
         self._read_once = _read_once(rule) if isinstance(rule, CheckedScore) else frozenset[int]()
 
     def fold(self, expr: TypedExpr) -> TypedExpr:
-        """Return what is left of an expression, at its place: what fails tells where."""
+        """Return the residual of an expression, with its place for errors."""
         return _placed(self._folder.fold(expr), expr)
 
     @property
@@ -170,25 +170,25 @@ class _Rewriter:
         return self._scope.slots
 
     def conditions(self, exprs: Iterable[TypedExpr]) -> tuple[TypedExpr, ...]:
-        """Return what is left of conditions that must all hold, each known when it was before."""
+        """Return the residual of conditions that must all hold; none changes its binding time."""
         left = [replace(self.fold(each), time=each.time) for each in exprs]
-        # Where a condition is asked at nodes, so is everything.
+        # If one condition is evaluated per node, all are.
         return tuple([each for each in left if not (_holds(each) and each.time.is_lasting)])
 
     def template(self, template: CheckedTemplate) -> CheckedTemplate:
-        """Return what is left of a text, its holes known when they were before."""
+        """Return the residual of a text; no hole changes its binding time."""
         return _mapped(template, lambda part: replace(self.fold(part), time=part.time))
 
     def let(self, let: CheckedLet) -> list[CheckedLet]:
-        """Return what is left of a `let`: nothing where it stands for something simple."""
+        """Return the residual of a `let`: nothing if its value is simple."""
         return self._define(let.variable, self.fold(let.value), let.span)
 
     def require(self, statement: CheckedRequire) -> list[CheckedStatement]:
-        """Return what is left of a `require`."""
+        """Return the residual of a `require`."""
         return self._required(statement, self.fold(statement.condition))
 
     def late(self, statement: CheckedRequire | CheckedForEach, report_all: bool) -> list[CheckedStatement]:
-        """Return what is left of a statement that is decided at nodes, as that is, whatever it reads."""
+        """Return the residual of a statement that is decided per node; it stays so, whatever it reads."""
         if isinstance(statement, CheckedRequire):
             return self._required_late(statement, self.fold(statement.condition))
         loop = replace(statement, iterable=self.fold(statement.iterable))
@@ -213,7 +213,7 @@ class _Rewriter:
                 self._folder.known[variable.slot] = replace(value, items=tuple(simple))
                 return lets
         if variable.slot in self._read_once and not value.time.is_lasting:
-            # Where it is read it can be simplified further.
+            # It can be simplified further at the places that read it.
             self._folder.known[variable.slot] = value
             return []
         return [CheckedLet(variable, value, span)]

@@ -31,7 +31,7 @@ _EXACT: Final = 2**53
 
 
 def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
-    """Normalise the scores of all feasible nodes; `normalize by` is not among the kinds handled here."""
+    """Normalise the scores of all feasible nodes; `normalize by` is handled elsewhere."""
     if not len(raw):
         return raw.astype(np.int64)
     match kind:
@@ -45,7 +45,7 @@ def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
 
 
 def normalize_few(kind: Normalization, raw: Sequence[int]) -> Sequence[int]:
-    """Do as `normalize` for a few integers: an operation on a column costs more than all of them."""
+    """Normalise a few integers like `normalize`: an operation on a column costs more than all of them."""
     lowest, highest = min(raw, default=0), max(raw, default=0)
     if kind is Normalization.NONE or lowest < -_EXACT or highest > _EXACT:
         points: list[int] = normalize(kind, np.array(raw, np.int64)).tolist()

@@ -1,6 +1,4 @@
-"""Compiled rules as plugins: what a profile becomes for the plugin manager. `kdsl.app` registers them like
-any other.
-"""
+"""Compiled rules of a profile as plugins. `kdsl.app` registers them like any other."""
 
 from __future__ import annotations
 
@@ -50,10 +48,10 @@ _IDS = np.dtype(np.int32)
 
 
 class _Attempt(NamedTuple):
-    """A predicate at work on one pod over one snapshot.
+    """The state of a predicate for one pod over one snapshot.
 
-    `program` is the one for pods of its kind. `spare` are the frames that no thread is using: what one of
-    them has computed for the pod stays known.
+    `program` is the one for the pod's signature. `spare` are unused frames, which keep the values computed
+    for the pod.
     """
 
     snapshot: Snapshot
@@ -62,7 +60,7 @@ class _Attempt(NamedTuple):
     spare: list[Frame]
 
     def take_frame(self) -> Frame:
-        """Return a frame for the caller alone, who puts it back among the spare ones."""
+        """Return a frame that no other thread uses; the caller returns it to `spare`."""
         try:
             return self.spare.pop()
         except IndexError:
@@ -70,7 +68,7 @@ class _Attempt(NamedTuple):
 
 
 class PredicatePlugin:
-    """A predicate. `key` is unique among the plugins of all profiles, `name` what verdicts show."""
+    """A predicate. `key` is unique among the plugins of all profiles, `name` is shown in verdicts."""
 
     def __init__(self, rule: CheckedPredicate, key: str, functions: Functions) -> None:
         self.key = key
@@ -85,21 +83,21 @@ class PredicatePlugin:
         self._hints = QueueingHints((self.hint_rule,))
 
     def keep_frames(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
-        """Let attempts of a kind of pod begin with what the one before found."""
+        """Start attempts of a signature from its last frame."""
         self._program.frames.keep(signature_of, epoch_of)
 
     def keep_residuals(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
-        """Have kinds of pods that come often judged by what is left of the rule for them."""
+        """Use residual programs for frequent signatures."""
         self._residual_programs.keep(signature_of, epoch_of)
 
     @property
     def is_columnar(self) -> bool:
-        """Tell whether all of the rule runs over columns."""
+        """Return whether all of the rule runs over columns."""
         return self._program.columns is not None and not self._program.scalar_parts
 
     @property
     def parts(self) -> tuple[PredicatePlugin, ...]:
-        """The predicates that it is made of: itself."""
+        """The predicates in it: itself."""
         return (self,)
 
     def applying(self, state: CycleState) -> tuple[PredicatePlugin, ...]:
@@ -129,11 +127,11 @@ class PredicatePlugin:
     def statuses(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts
     ) -> NDArray[np.int32] | None:
-        """Return what `filter` answers for each node, as a number in `verdicts`; None where all pass."""
+        """Return the status of each node, as a number in `verdicts`; None if all pass."""
         attempt = state.get(self.key)
         if isinstance(attempt, _Attempt) and attempt.snapshot is nodes.snapshot:
             return self._statuses(attempt, nodes, verdicts)
-        # PreFilter saw another snapshot, as in a what-if, or none: what it decided may not hold here.
+        # PreFilter had another snapshot (as in a what-if) or did not run, so its result may not hold.
         attempt = self._begin(pod, nodes.snapshot)
         match attempt.program.decide(attempt.frame):
             case None:
@@ -146,15 +144,15 @@ class PredicatePlugin:
                 return np.full(len(nodes), verdicts.number(decided), _IDS)
 
     def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
-        """Tell whether the conditions of `applies when` that do not depend on nodes hold for a pod."""
+        """Return whether the conditions of `applies when` that do not depend on nodes hold for a pod."""
         return self._program.is_for(self._program.begin(pod, view))
 
     def faults_of_pod(self, pod: PodInfo, snapshot: Snapshot) -> tuple[Fault, ...]:
-        """Return what went wrong at PreFilter and is not in the answer."""
+        """Return the errors in PreFilter that are not in the answer."""
         return self._program.faults_of_pod(self._program.begin(pod, ClusterView(snapshot)))
 
     def faults_at(self, pod: PodInfo, nodes: NodeSet) -> tuple[Fault, ...]:
-        """Return what went wrong at nodes and is not in the answers."""
+        """Return the errors on nodes that are not in the answers."""
         return self._program.faults_at(self._program.begin(pod, ClusterView(nodes.snapshot)), nodes.nodes())
 
     def statuses_of(self, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
@@ -188,7 +186,7 @@ class PredicatePlugin:
 
 @dataclass(frozen=True, slots=True)
 class _ScoreAttempt:
-    """A score at work on one pod over one snapshot; `program` is the one for pods of its kind."""
+    """The state of a score for one pod over one snapshot; `program` is the one for the pod's signature."""
 
     snapshot: Snapshot
     program: ScoreProgram
@@ -196,7 +194,7 @@ class _ScoreAttempt:
 
 
 class ScorePlugin:
-    """A score and its weight. `key` is unique among all plugins, `name` what decisions show."""
+    """A score and its weight. `key` is unique among all plugins, `name` is shown in decisions."""
 
     def __init__(self, rule: CheckedScore, weight: int, key: str, functions: Functions) -> None:
         self.key = key
@@ -211,16 +209,16 @@ class ScorePlugin:
         self.dtype = self._program.dtype
 
     def keep_frames(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
-        """Let attempts of a kind of pod begin with what the one before found."""
+        """Start attempts of a signature from its last frame."""
         self._program.frames.keep(signature_of, epoch_of)
 
     def keep_residuals(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
-        """Have kinds of pods that come often judged by what is left of the rule for them."""
+        """Use residual programs for frequent signatures."""
         self._residual_programs.keep(signature_of, epoch_of)
 
     @property
     def is_columnar(self) -> bool:
-        """Tell whether all of the rule runs over columns."""
+        """Return whether all of the rule runs over columns."""
         return not self._program.scalar_parts
 
     @hookimpl
@@ -244,7 +242,7 @@ class ScorePlugin:
     def normalize_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, scores: Scores
     ) -> NDArray[np.int64]:
-        """Normalise what `score` returned; nodes without a score get 0 and do not count for the others."""
+        """Normalise the result of `score`; nodes without a score get 0 and do not affect the others."""
         missing = state.get(f"{self.key}/missing")
         attempt = self._attempt(state, pod, nodes)
         return attempt.program.normalized(
@@ -252,26 +250,26 @@ class ScorePlugin:
         )
 
     def is_for(self, pod: PodInfo, view: ClusterView) -> bool:
-        """Tell whether the conditions of `applies when` hold for a pod; they must not read `feasible`."""
+        """Return whether the conditions of `applies when` hold for a pod; they must not read `feasible`."""
         return self._program.is_for(self._program.begin(pod, view, NodeSet.all(view.snapshot)))
 
     def points_of(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64] | Grouped[int]:
-        """Return what `normalize_score` makes of what `score` gives."""
+        """Return the normalised scores."""
         attempt = self._attempt(state, pod, nodes)
         return attempt.program.points(attempt.frame, nodes)
 
     def raw_of(self, pod: PodInfo, nodes: NodeSet) -> Scores:
-        """Return the raw score of each node, with what stands for none where it failed or is ignored."""
+        """Return the raw score of each node, with the mark of no score if it failed or is ignored."""
         attempt = self._begin(pod, nodes)
         return attempt.program.raw_scores(attempt.frame, nodes)
 
     def normalized_of(self, pod: PodInfo, nodes: NodeSet, raw: Scores) -> NDArray[np.int64]:
-        """Normalise what `raw_of` returned for the same nodes."""
+        """Normalise the result of `raw_of` for the same nodes."""
         attempt = self._begin(pod, nodes)
         return attempt.program.normalized(attempt.frame, raw, self._program.missing(raw))
 
     def faults_at(self, pod: PodInfo, nodes: NodeSet) -> tuple[Fault, ...]:
-        """Return what goes wrong where nodes are scored."""
+        """Return the errors in scoring these nodes."""
         frame = self._program.begin(pod, ClusterView(nodes.snapshot), nodes)
         return self._program.faults(frame, nodes)
 
@@ -289,7 +287,7 @@ class ScorePlugin:
 
 
 class QueuePlugin:
-    """A queue. `key` is unique among the plugins of all profiles, `name` what decisions show."""
+    """A queue. `key` is unique among the plugins of all profiles, `name` is shown in decisions."""
 
     def __init__(self, rule: CheckedQueue, key: str, functions: Functions) -> None:
         self.key = key
@@ -308,7 +306,7 @@ class QueuePlugin:
         return self._program.sort_key(queued)
 
     def faults_of_pod(self, pod: PodInfo) -> tuple[Fault, ...]:
-        """Return what goes wrong where a pod is sorted."""
+        """Return the errors in the sort key of a pod."""
         return self._program.faults_of(pod)
 
     @hookimpl
@@ -331,7 +329,7 @@ class CompiledProfile:
     queue: QueuePlugin
     preemption: PreemptionPlugin | None
     erred: set[str]
-    """The rules that ever passed over an error; see `Functions`."""
+    """The rules that ever ignored an error; see `Functions`."""
 
 
 def compile_profile(
@@ -341,10 +339,10 @@ def compile_profile(
     steps: Steps = DEFAULT_STEPS,
     rewrite_after: int = REWRITE_AFTER,
 ) -> CompiledProfile:
-    """Compile every rule of a profile of `rules`; a `probe` watches them at work, `steps` bound it. For
-    kinds of pods that are met more than `rewrite_after` times they are rewritten.
+    """Compile every rule of a profile; a `probe` observes them, `steps` bound them. After `rewrite_after`
+    attempts of a signature they are rewritten for it.
 
-    Nothing is shared between profiles, not even the memo of a rule that both use: its parameters may differ.
+    Profiles share nothing, not even the memo of a common rule: its parameters may differ.
     """
     functions = Functions.of(rules.fns, probe, steps, lower_macro, rewrite_after)
     place, preemption = profile.qualified, profile.preemption

@@ -1,4 +1,4 @@
-"""Predicates as programs: what does not depend on the node at PreFilter, the rest for every node."""
+"""Predicates as programs: PreFilter decides parts that do not depend on the node, Filter the rest."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ SKIP = Status(Code.SKIP)
 
 
 class PredicateProgram:
-    """A compiled predicate. It never changes; frames carry what is known of one pod over one snapshot.
+    """A compiled predicate. It is immutable; frames hold the values for one pod over one snapshot.
 
-    Conditions of `applies when` that read the node, and everything in a predicate that has such conditions,
-    are decided node by node; the others once, in `decide`. `columns` is its form over many nodes if it has
-    one, `notes` what that leaves to the scalar back end.
+    If conditions of `applies when` read the node, the predicate is decided per node; other conditions are
+    decided once, in `decide`. `columns` is its form over many nodes, if any; `scalar_parts` are the parts of
+    it that the scalar back end evaluates.
     """
 
     def __init__(self, rule: CheckedPredicate, functions: Functions, passes: Sequence[Pass] = PASSES) -> None:
@@ -51,7 +51,7 @@ class PredicateProgram:
         self._share = scope.share
         self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
         self._block = Block(scope, rule.report_all)
-        # `let`s are lazy, and whatever stands before the first `require` may use them.
+        # `let`s are lazy, and statements before the first `require` may use them.
         for statement in rule.body:
             if isinstance(statement, CheckedLet):
                 self._block.let(statement)
@@ -82,7 +82,7 @@ class PredicateProgram:
     def _over_columns(
         self, scope: RuleScope, functions: Functions
     ) -> DistinctPredicate | ColumnPredicate | None:
-        """Compile what is decided node by node for many nodes at once, where that has a form."""
+        """Compile the statements that are decided per node for many nodes at once, if they have that form."""
         stays_narrow = self._narrow is not None and not self._narrows_in_pre_filter
         if functions.probe is not None or self._node_applies or stays_narrow:
             return None
@@ -92,7 +92,7 @@ class PredicateProgram:
 
     @property
     def applies_by_node(self) -> bool:
-        """Tell whether some condition of `applies when` reads the node."""
+        """Return whether a condition of `applies when` reads the node."""
         return bool(self._node_applies)
 
     def _node_meter(self, frame: Frame) -> Meter:
@@ -105,7 +105,7 @@ class PredicateProgram:
         return self.frames.begin(pod, cluster)
 
     def decide(self, frame: Frame) -> Status | Narrowed | None:
-        """Decide what no node decides: skip, reject the pod everywhere, narrow the candidates, or go on."""
+        """Decide for all nodes: skip, reject the pod, narrow the candidates, or go on."""
         if not self.is_for(frame):
             return SKIP
         failures: list[Failure] = []
@@ -122,7 +122,7 @@ class PredicateProgram:
         return Narrowed(names) if names else status_of((self._narrow.failure(frame),))
 
     def is_for(self, frame: Frame, log: FaultLog | None = None) -> bool:
-        """Tell whether all conditions of `applies when` hold that do not depend on nodes."""
+        """Return whether all conditions of `applies when` that do not depend on nodes hold."""
         return self._applies.hold(frame, None if log is None else log.add)
 
     def faults_of_pod(self, frame: Frame) -> tuple[Fault, ...]:
@@ -132,7 +132,9 @@ class PredicateProgram:
         return log.take()
 
     def faults_at(self, frame: Frame, nodes: Iterable[Value]) -> tuple[Fault, ...]:
-        """Return which conditions of `applies when` fail that depend on nodes; the answers tell the rest."""
+        """Return the errors in conditions of `applies when` that depend on nodes; the answers contain the
+        others.
+        """
         log = FaultLog(self.rule.name)
         if self._node_applies and self.is_for(frame):
             meter = frame[-1] = self._node_meter(frame)
@@ -176,8 +178,8 @@ class PredicateProgram:
                 yield 0
 
     def _stay_narrow(self, narrow: _Narrow) -> Step:
-        """Return a step that rejects nodes which `narrow` does not name: for rules that do not apply to all
-        nodes, or say of each what failed.
+        """Return a step that rejects nodes outside of `narrow`: for rules that do not apply to all nodes, or
+        whose error text depends on the node.
         """
         node_slot = self._node
 

@@ -1,4 +1,4 @@
-"""Preemptions as programs: who may have pods removed, which pods, and which node is best."""
+"""Preemptions as programs: the pods that may preempt, the victims, and the best node."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from kdsl.plan.compile.template import compile_template, text_in
 from kdsl.plan.compile.verdicts import error_text
 
 _PLAIN: Final = frozenset(("bool", "int", "string", "timestamp", "duration"))
-"""Types of fields that tell all that an expression can see of them by being equal."""
+"""Types whose equal values are equal for every expression."""
 _NOT_PLAIN: Final = ""
 
 
 class PreemptionPlugin:
-    """A preemption. `key` is unique among the plugins of all profiles, `name` what decisions show.
+    """A preemption. `key` is unique among the plugins of all profiles, `name` is shown in decisions.
 
-    `victim_fields` are the attributes of pods in which those are equal that `victim when` cannot tell apart.
+    Pods with equal `victim_fields` are equal for `victim when`.
 
-    Where the rule fails it removes nobody: an error makes a pod not eligible, or no victim. `log` has the
+    If the rule fails, it removes no pod: an error makes a pod not eligible, or no victim. `log` holds the
     errors until a decision takes them.
     """
 
@@ -56,7 +56,7 @@ class PreemptionPlugin:
         self._look: Callable[[PodInfo], Hashable] | None = (
             attrgetter(*self.victim_fields) if self.victim_fields else None
         )
-        # Of the pod asked about last: which looks of pods may be removed for it.
+        # For the latest pod: whether pods with these field values are victims.
         self._known: tuple[PodInfo | None, dict[Hashable, bool]] = (None, {})
         self._importance = SortKeys(rule.order, scope)
         self._count: Closure | None = None if rule.candidates is None else scope.compile(rule.candidates)
@@ -92,7 +92,7 @@ class PreemptionPlugin:
             is_victim = None if seen is None else known.get(seen)
             if is_victim is None:
                 is_victim = self._is_victim(pod, victim)
-                # What failed is asked again: the next attempt has to tell of it as well.
+                # An error is not kept, so that the next attempt reports it as well.
                 if seen is not None and is_victim is not None:
                     known[seen] = is_victim
             if is_victim:
@@ -104,7 +104,7 @@ class PreemptionPlugin:
 
     @hookimpl
     def enough_candidates(self, pod: PodInfo, potential_nodes: int) -> int:
-        """Return what `candidates` says, at least 1; all there are where it says nothing, or fails."""
+        """Return the value of `candidates`, at least 1; all nodes if it is absent, or fails."""
         if self._count is None:
             return potential_nodes
         try:
@@ -123,7 +123,7 @@ class PreemptionPlugin:
         self.log.add(error, span)
 
     def _is_victim(self, pod: PodInfo, victim: PodInfo) -> bool | None:
-        """Tell whether a pod may be removed; None where that fails, so that it may not."""
+        """Return whether a pod is a victim; None if that fails, so that it is none."""
         try:
             return bool(self._victim(self._frame(pod, victim=victim)))
         except EvalError as error:
@@ -142,9 +142,9 @@ class PreemptionPlugin:
 
 
 def _fields_of_victims(rule: CheckedPreemption) -> tuple[str, ...]:
-    """Return the attributes that are all `victim when` can see of a victim; none where that is not known.
+    """Return the attributes that `victim when` reads of a victim; none if unknown.
 
-    Pods that look alike here share an answer: most of a cluster has one of a few priorities.
+    Pods with equal values share an answer: most pods of a cluster have one of a few priorities.
     """
     slot = rule.scope["victim"].slot
     values = (rule.victim, *(each.value for each in rule.lets))

@@ -1,4 +1,4 @@
-"""Scores as programs: a raw value for every node, and what makes it 0..100."""
+"""Scores as programs: a raw value for every node, and its normalisation to 0..100."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from kdsl.plan.compile.verdicts import error_text, fault_of
 from kdsl.plan.rules.normalize import Scores, normalize, normalize_few, whole
 
 NO_SCORE_INT = INT_MIN
-"""What stands among ints for a node without a score, as it failed or is ignored; among doubles it is NaN."""
+"""The mark of a node without a score (failed or ignored) among ints; among doubles it is NaN."""
 
 _CLOSE: Final = 4096
-"""Integers that are no further apart are told apart by a table."""
+"""The largest range of integers whose distinct values are found by a table."""
 
 
 class ScoreError(KdslError):
@@ -53,7 +53,7 @@ class ScoreError(KdslError):
 
 
 class ScoreProgram:
-    """A compiled score. `dtype` is that of its raw scores, int64 or float64."""
+    """A compiled score. `dtype` is the type of its raw scores, int64 or float64."""
 
     def __init__(self, rule: CheckedScore, functions: Functions, passes: Sequence[Pass] = PASSES) -> None:
         self.rule = rule
@@ -103,16 +103,16 @@ class ScoreProgram:
         return frame
 
     def is_for(self, frame: Frame, log: FaultLog | None = None) -> bool:
-        """Tell whether all conditions of `applies when` hold that do not depend on nodes."""
+        """Return whether all conditions of `applies when` that do not depend on nodes hold."""
         return self._applies.hold(frame, None if log is None else log.add)
 
     def fill(self, frame: Frame, feasible: NodeSet) -> None:
-        """Let the frame know the feasible nodes, if the score reads them."""
+        """Put the feasible nodes in the frame, if the score reads them."""
         if self._reads_feasible and frame[self._feasible] is UNSET:
             frame[self._feasible] = NodeList(feasible)
 
     def applies(self, frame: Frame, feasible: NodeSet) -> bool:
-        """Tell whether the score takes part for this pod. `feasible` is what the frame was begun with."""
+        """Return whether the score applies to this pod. `feasible` is the argument of `begin`."""
         if not self.is_for(frame):
             return False
         self.fill(frame, feasible)
@@ -127,12 +127,13 @@ class ScoreProgram:
         """Return the normalised scores of nodes; those without a score get 0 and do not count for others."""
         raw = self._grouped_scores(frame, nodes)
         if isinstance(raw, Grouped):
-            # Normalising looks at the least, the largest and the score itself: one stands for its group.
+            # Normalising reads the least, the largest and the score itself, so one value stands for its
+            # group.
             return Grouped(self._few_normalized(frame, raw.values), raw.groups)
         return self.normalized(frame, raw, self.missing(raw))
 
     def _grouped_scores(self, frame: Frame, nodes: NodeSet) -> Scores | Grouped[Value]:
-        """Return raw scores, by group where there are few kinds of nodes, over columns where that pays."""
+        """Return raw scores, by group if there are few groups of nodes, over columns if that pays."""
 
         def scalar(batch: Batch) -> Scores:
             return np.fromiter(self.scalar_scores(frame, batch.nodes()), self.dtype, len(batch))
@@ -148,7 +149,7 @@ class ScoreProgram:
         return Grouped(list(self.scalar_scores(frame, batch.nodes_at(groups.firsts))), groups)
 
     def faults(self, frame: Frame, nodes: NodeSet) -> tuple[Fault, ...]:
-        """Return what goes wrong where these nodes are scored. `nodes` is what the frame was begun with."""
+        """Return the errors in scoring these nodes. `nodes` is the argument of `begin`."""
         log = FaultLog(self.rule.name)
         if not self.is_for(frame, log):
             return log.take()
@@ -157,7 +158,7 @@ class ScoreProgram:
             raw = np.fromiter(self.scalar_scores(frame, nodes.nodes(), log), self.dtype, len(nodes))
             missing = self.missing(raw)
         else:
-            # One expression fails on all nodes without a score: the first of them tells why.
+            # One expression fails on all nodes without a score; the first of them gives the reason.
             raw = self.raw_scores(frame, nodes)
             missing = self.missing(raw)
             failed = missing.nonzero()[0]
@@ -173,8 +174,8 @@ class ScoreProgram:
     def scalar_scores(
         self, frame: Frame, nodes: Iterable[Value], log: FaultLog | None = None, count: int = 1
     ) -> Iterator[int | float]:
-        """Yield the raw score of each node, `NO_SCORE_INT` or NaN where it failed or the node is ignored.
-        ScoreError under `on error abort`. `log` is told of errors, each of which counts for `count` nodes.
+        """Yield the raw score of each node, `NO_SCORE_INT` or NaN if it failed or the node is ignored.
+        ScoreError under `on error abort`. `log` receives errors, each for `count` nodes.
         """
         value, resets, node_slot = self._value, self._resets, self._node
         meter = frame[-1] = self._node_meter(frame)
@@ -194,7 +195,7 @@ class ScoreProgram:
                 yield self._failed(error, self.rule.value.span, log, node.name, count)
 
     def _is_ignored(self, frame: Frame, log: FaultLog | None) -> bool:
-        """Tell whether some `ignore when` holds; one that fails does not."""
+        """Return whether an `ignore when` holds; one that fails does not."""
         for condition, span in self._ignores:
             try:
                 if condition(frame):
@@ -208,7 +209,7 @@ class ScoreProgram:
         return False
 
     def missing(self, raw: Scores) -> NDArray[np.bool_]:
-        """Tell which raw scores stand for none: the node failed or is ignored."""
+        """Return the raw scores that stand for no score: the node failed or is ignored."""
         return np.isnan(raw) if self._is_double else raw == NO_SCORE_INT
 
     def normalized(
@@ -230,7 +231,7 @@ class ScoreProgram:
         return np.array(self._normalized_by(frame, values, least, largest), np.int64).take(kinds)
 
     def _few_normalized(self, frame: Frame, raw: Sequence[Value]) -> list[int]:
-        """Do as `normalized` for few scores: an operation on a column costs more than all of them."""
+        """Normalise a few scores like `normalized`: an operation on a column costs more than all of them."""
         if self._is_double:
             column = np.array(raw, np.float64)
             points: list[int] = self.normalized(frame, column, self.missing(column)).tolist()
@@ -254,7 +255,7 @@ class ScoreProgram:
     ) -> list[int]:
         """Normalise scores by the rule's own formula; they lie between `least` and `largest`.
 
-        `log` is told of errors, and on which of the nodes `names` they happen.
+        `log` receives errors, with the nodes `names` on which they happen.
         """
         assert self._by is not None and self.rule.normalize.by is not None
         by_span = self.rule.normalize.by.span
@@ -277,7 +278,7 @@ class ScoreProgram:
     def _failed(
         self, error: EvalError, span: Span, log: FaultLog | None, node: str, count: int = 1
     ) -> int | float:
-        """Return what stands for no score; tell `log` of the error, and remember that there was one."""
+        """Return the mark of no score; add the error to `log`, and remember that there was one."""
         if self._aborts or isinstance(error, BudgetError):
             rule = self.rule.name
             fault = fault_of(rule, error, span)
@@ -289,7 +290,7 @@ class ScoreProgram:
 
 
 def _distinct(raw: Scores) -> tuple[list[Value], NDArray[np.integer[Any]], Value, Value]:
-    """Return the distinct ones of scores, which of them each is, the least and the largest."""
+    """Return the distinct scores, the index of each score in them, the least and the largest."""
     if raw.dtype == np.int64:
         least, largest = raw.min().item(), raw.max().item()
         if largest - least < _CLOSE:
@@ -301,7 +302,7 @@ def _distinct(raw: Scores) -> tuple[list[Value], NDArray[np.integer[Any]], Value
         distinct = encoded(Column(raw))
     else:
         distinct = encoded(Column(raw))
-        # Of 0.0 and -0.0 it is the first.
+        # The first of 0.0 and -0.0 counts.
         values = raw.tolist()
         least, largest = min(values), max(values)
     return list(distinct.values), distinct.codes, least, largest

@@ -1,7 +1,7 @@
-"""A predicate with its tightenings as one plugin: a node passes where all of them let it pass.
+"""A predicate with its tightenings as one plugin: a node passes if all of them let it pass.
 
-The cycle knows a predicate by its name, and skips by name too. Were a tightening a plugin of its own, the one
-that does not apply would take the other with it; so they are asked here.
+The cycle identifies a predicate by its name, also for skipping. With a plugin per tightening, one that does
+not apply would skip the others; so this plugin runs them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Part(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Skipped:
-    """The parts that have no opinion on the pod."""
+    """The parts that skip the pod."""
 
     keys: frozenset[str]
 
@@ -59,7 +59,7 @@ class TightenedPlugin(Generic[P]):
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | Narrowed | None:
-        """Ask all parts: the first rejection counts, and only where none applies the whole is skipped."""
+        """Run all parts: the first rejection counts; the plugin skips the pod only if no part applies."""
         skipped: set[str] = set()
         narrowed: Narrowed | None = None
         for part in self.parts:
@@ -75,7 +75,7 @@ class TightenedPlugin(Generic[P]):
         return Status(Code.SKIP) if len(skipped) == len(self.parts) else narrowed
 
     def applying(self, state: CycleState) -> tuple[P, ...]:
-        """Return the parts that apply, once PreFilter has not skipped all of them."""
+        """Return the parts that apply, if PreFilter did not skip all of them."""
         skips = state.get(self._skips)
         skipped = skips.keys if isinstance(skips, _Skipped) else frozenset()
         return tuple(part for part in self.parts if part.key not in skipped)
@@ -96,8 +96,8 @@ class TightenedPlugin(Generic[P]):
     def statuses(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts
     ) -> NDArray[np.int32]:
-        """Return what `filter` answers for each node, as a number in `verdicts`: every part that applies is
-        asked about the nodes that those before it let pass.
+        """Return the status of each node, as a number in `verdicts`: every part that applies gets the nodes
+        that passed before.
         """
         ids = np.zeros(len(nodes), np.int32)
         for part in self.applying(state):

@@ -80,4 +80,6 @@ def both_scores(program: ScoreProgram, pod: PodInfo, nodes: NodeSet) -> tuple[li
         return frame
 
     columns = program.raw_scores(begin(), nodes).tolist()
-    return [repr(one) for one in columns], [repr(one) for one in program.scalar_scores(begin(), nodes.nodes())]
+    return [repr(one) for one in columns], [
+        repr(one) for one in program.scalar_scores(begin(), nodes.nodes())
+    ]

@@ -56,7 +56,9 @@ def raw_scores(program: ScoreProgram, pod: PodInfo, nodes: NodeSet) -> list[list
         if not program.applies(frame, nodes):
             return []
         raw = (
-            program.raw_scores(frame, nodes).tolist() if is_columns else program.scalar_scores(frame, nodes.nodes())
+            program.raw_scores(frame, nodes).tolist()
+            if is_columns
+            else program.scalar_scores(frame, nodes.nodes())
         )
         answers.append([repr(one) for one in raw])
     return answers
@@ -102,7 +104,13 @@ def test_scores_stay(body: str, found: Found, pods: list[PodInfo]) -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(test_node_reads.VALUES, test_node_reads.VALUES, test_node_reads.NODES, test_node_reads.PODS, test_node_reads.POD)
+@given(
+    test_node_reads.VALUES,
+    test_node_reads.VALUES,
+    test_node_reads.NODES,
+    test_node_reads.PODS,
+    test_node_reads.POD,
+)
 def test_rules_that_count_stay(
     first: str,
     second: str,
@@ -110,7 +118,9 @@ def test_rules_that_count_stay(
     pods: list[tuple[int, int]],
     pod: PodInfo,
 ) -> None:
-    candidates = NodeSet.all(cluster(list(test_node_reads.nodes(kinds)), test_node_reads.bound(pods)).snapshot())
+    candidates = NodeSet.all(
+        cluster(list(test_node_reads.nodes(kinds)), test_node_reads.bound(pods)).snapshot()
+    )
     body = test_node_reads.counting_predicate(first, second)
     assert_same_verdicts(*checked_predicate(body, test_node_reads.FNS), pod, candidates)
     score = f"let found = {first}\nignore when found == 2\nvalue found - {second}"
