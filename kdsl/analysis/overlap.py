@@ -123,7 +123,7 @@ class _PodFacts:
 def check_overlaps(rules: RuleSet) -> tuple[Diagnostic, ...]:
     """Report teams of equal priority that own a pod together.
 
-    With a witness it is an error; where none was found and none was ruled out, a warning.
+    With a witness it is an error; without one, and without a proof that there is none, a warning.
     """
     functions = Functions.of(rules.fns)
     found: list[Diagnostic] = []

@@ -21,8 +21,8 @@ def text_of(codes: NDArray[np.integer[Any]]) -> bytes:
 
 
 def first_places(text: bytes, most: int) -> dict[int, int]:
-    """Return the place where each code of a text first stands, in the order of these places; of `most` codes
-    if there are more.
+    """Return the first position of each code of a text, in the order of positions; of at most `most`
+    codes.
     """
     found: dict[int, int] = {}
     rest = text
@@ -34,9 +34,7 @@ def first_places(text: bytes, most: int) -> dict[int, int]:
 
 
 def first_rows(codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.int64]:
-    """Return where each of the codes below `size` first stands, in ascending order; those that are nowhere
-    are left out.
-    """
+    """Return the first positions of the codes below `size`, in ascending order; absent codes are left out."""
     first = np.full(size, -1)
     # Later writes win, so the first row is written last.
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)

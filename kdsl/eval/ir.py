@@ -93,7 +93,7 @@ def map_children(expr: TypedExpr, change: Callable[[TypedExpr], TypedExpr]) -> T
 
 
 def with_args(expr: C, args: tuple[TypedExpr, ...]) -> C:
-    """Return a call with other arguments; itself where they are the same."""
+    """Return a call with other arguments; itself if they are the same."""
     return expr if all(map(is_, args, expr.args)) else replace(expr, args=args)
 
 
@@ -137,7 +137,7 @@ def _part_names(kind: type) -> tuple[str, ...] | None:
 
 
 class _Itself:
-    """A value that is equal to nothing else."""
+    """A value that equals only itself."""
 
     __slots__ = ("_value",)
 
@@ -157,7 +157,7 @@ _PLAIN: Final = frozenset({bool, int, float, str, bytes, type(None)})
 def _constant_key(value: Value) -> Hashable:
     """Return a key that is equal for equal constants of one type, if possible."""
     if value.__class__ in _PLAIN:
-        # Values that are equal in Python may be of several types.
+        # Values of different types may be equal in Python.
         return repr(value)
     if value.__class__ in (tuple, list):
         return tuple(map(_constant_key, value))

@@ -59,14 +59,14 @@ class StringList(Sequence[str]):
         return self._items[place]
 
     def distinct(self) -> tuple[str, ...]:
-        """Return the distinct items, in the order in which they first come."""
+        """Return the distinct items, in the order of occurrence."""
         codes, values = self._codes, self._values
         found: Iterable[int]
         if len(values) <= FEW:
             found = first_places(text_of(codes), len(values))
         else:
             found = codes[first_rows(codes, len(values))].tolist()
-        # Values may be equal though their codes are not.
+        # Different codes may have equal values.
         return tuple(dict.fromkeys([values[code] for code in found]))
 
     def total(self, weight: Callable[[str], int]) -> int:

@@ -42,9 +42,9 @@ TIMESTAMP_MIN, TIMESTAMP_MAX = -62_135_596_800 * SECOND, 253_402_300_800 * SECON
 """Years 1 to 9999, in nanoseconds."""
 
 MAX_TEXT = 1 << 20
-"""The most characters or bytes that one value may have; a longer result is an error."""
+"""The most characters or bytes of one value; a longer result is an error."""
 MAX_ITEMS = 1 << 20
-"""The most items that one list may have; a longer result is an error."""
+"""The most items of one list; a longer result is an error."""
 
 
 class EvalError(Exception):
@@ -89,7 +89,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """A value that may be missing. `value` is None where `present` is false."""
+    """A value that may be missing. `value` is None if `present` is false."""
 
     value: Value
     present: bool = True

@@ -50,7 +50,7 @@ def method_of(function: str) -> Callable[..., Value] | None:
 
 
 def method_name(function: str) -> str | None:
-    """Return the attribute that is the method named as `View.method`; None where it is no method's name."""
+    """Return the attribute that is the method `View.method`; None if that is no method."""
     view, dot, name = function.rpartition(".")
     return attribute_of(name) if dot and view[:1].isupper() else None
 

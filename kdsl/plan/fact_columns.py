@@ -25,7 +25,7 @@ ABSENT: Final = 0
 """The code of an absent value: a missing key of a map, or a row without a node."""
 
 MAX_KEYS = 256
-"""The most columns by key that are kept; the one used longest ago goes first."""
+"""The most columns by key; the least recently used one goes first."""
 
 _SPARE: Final = 1024
 """The spare values above twice the rows; beyond that the column is encoded from scratch."""
@@ -40,8 +40,8 @@ class FactColumn:
     """One column. Row `i` has `values[codes[i]]`, where `values[0]` stands for `ABSENT`. `numbers` are the
     codes by value.
 
-    Where it is that of an image, `image` names it: few nodes have it, and it may change though no fact of the
-    row's own node did.
+    `image` names the image of the column, if it is one: few nodes have it, and it may change without a change
+    of the node's own facts.
 
     INVARIANT: a code stands for the same value as long as `numbers` is the same object.
     """
@@ -64,7 +64,7 @@ class FactColumn:
         self.numbers: dict[Value, int] = {None: ABSENT}
 
     def digit(self, rows: Rows) -> tuple[NDArray[np.int32], int]:
-        """Return the codes of some rows, and how many codes there are."""
+        """Return the codes of some rows, and the number of codes."""
         return self.codes.take(rows), len(self.values)
 
     @property
@@ -76,7 +76,7 @@ class FactColumn:
         return self._is_everywhere
 
     def nodes_by_code(self) -> NDArray[np.int64]:
-        """Return how many nodes have each value, by its code; 0 for `ABSENT`. Do not write to it."""
+        """Return the number of nodes with each value, by its code; 0 for `ABSENT`. Do not change it."""
         if self._nodes is None:
             self._nodes = np.bincount(self.codes, minlength=len(self.numbers))
             self._nodes[ABSENT] = 0

@@ -18,7 +18,7 @@ from kdsl.plan.compile.scope import Functions, NoteError, RuleScope
 from kdsl.plan.reads.dependencies import Dependencies
 
 DEFAULT_SCHEDULER = "default-scheduler"
-"""The name that the API server gives to pods that name none: asking for it is asking for nothing."""
+"""The scheduler name that the API server gives to pods without one."""
 
 CACHED_OWNERS = 65_536
 """The most signatures of pods that are kept with their owner; the least recently used go first."""
@@ -47,7 +47,9 @@ def compile_owns(team: CheckedTeam, functions: Functions) -> Owns:
 
 
 def by_rank(teams: Iterable[CheckedTeam]) -> list[CheckedTeam]:
-    """Sort teams: the first whose `owns` holds has the pod. Higher priority, then the lower name."""
+    """Sort teams by precedence: higher priority, then the lower name. The first whose `owns` holds owns the
+    pod.
+    """
     return sorted(teams, key=lambda team: (-team.priority, team.name))
 
 
@@ -62,7 +64,7 @@ class ProfileRouter:
         self._teams = [(team.name, compile_owns(team, functions)) for team in by_rank(rules.teams)]
         reads = frozenset(word for team in rules.teams for word in team.owns.reads)
         dependencies = Dependencies.of(reads)
-        # INVARIANT: the checker lets `owns` read nothing else than fields of the pod that others may share.
+        # INVARIANT: the checker lets `owns` read only fields that pods may share.
         assert dependencies is not None
         self._signature = dependencies.signature
         self._owners: OrderedDict[Hashable, tuple[str, tuple[Fault, ...]]] = OrderedDict()
@@ -77,11 +79,11 @@ class ProfileRouter:
         return choices.get(self.owner_of(pod)) if len(choices) > 1 else choices[""]
 
     def owner_of(self, pod: PodInfo) -> str:
-        """Return the name of the team that owns the pod, "" where none does."""
+        """Return the name of the team that owns the pod, "" if none does."""
         return self._owner(pod)[0] if self._teams else ""
 
     def faults_of(self, pod: PodInfo) -> tuple[Fault, ...]:
-        """Return which teams it is not known of whether they own the pod."""
+        """Return the errors in `owns` for a pod."""
         return self._owner(pod)[1] if self._has_erred else ()
 
     def _owner(self, pod: PodInfo) -> tuple[str, tuple[Fault, ...]]:
@@ -118,7 +120,7 @@ class ForcedProfile:
         return self._profile
 
     def faults_of(self, pod: PodInfo) -> tuple[Fault, ...]:
-        """Return nothing: there is nothing to find out."""
+        """Return no faults."""
         return ()
 
 

@@ -1,6 +1,6 @@
-"""Formulas over named sizes, such as `4 + 3·node.taints·pod.tolerations`: polynomials with no negative parts.
+"""Formulas over named sizes, such as `4 + 3·node.taints·pod.tolerations`: polynomials without negative parts.
 
-They bound from above, so the larger of two is the sum of the larger of each of their terms.
+They are upper bounds: the larger of two is the sum of the larger of each of their terms.
 """
 
 from __future__ import annotations

@@ -25,9 +25,7 @@ class RuleCost:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Operations for a node, in the worst case, that a rule and a profile's rules together may take; None for
-    any number.
-    """
+    """The most operations per node of a rule, and of all rules of a profile; None is unlimited."""
 
     rule: int | None = None
     profile: int | None = None
@@ -83,7 +81,7 @@ def _rules(profile: CheckedProfile) -> Iterator[tuple[str, Rule]]:
 
 
 def _excess(cost: Formula, limit: int | None, views: Views) -> int | None:
-    """Return the limit where the cost goes beyond it."""
+    """Return the limit if the cost exceeds it."""
     if limit is None:
         return None
     worst = cost.at(views.most)

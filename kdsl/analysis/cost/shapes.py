@@ -74,7 +74,7 @@ def _larger(left: Shape | None, right: Shape | None) -> Shape | None:
 
 
 def shape_of_field(views: Views, view: str, field: str, type_: Type) -> Shape:
-    """Return the shape of a field of a view: its size goes by the name of the field where it is declared."""
+    """Return the shape of a field of a view; its size has the name of the field in its declaration."""
     declared = views.types[view].fields.get(field) if view in views.types else None
     return _of_type(type_, size_name(declared.view if declared else view, field))
 

@@ -34,7 +34,7 @@ def _first(items: Value, wanted: Value, places: Iterable[int]) -> int:
 
 
 def _extreme(better: Callable[[Value, Value], Value], name: str) -> Callable[[Value], Value]:
-    """Return a function for the first item that no other is better than."""
+    """Return a function for the first of the best items."""
 
     def pick(items: Value) -> Value:
         if not items:
@@ -61,7 +61,7 @@ def _slice(items: Value, start: int, end: int) -> tuple[Value, ...]:
 
 
 def _sort_by(items: Value, keys: Value) -> tuple[Value, ...]:
-    """Return the items in the order of their keys; items of equal keys stay in order."""
+    """Return the items in the order of their keys, stably."""
     return tuple([items[place] for place in sorted(range(len(keys)), key=keys.__getitem__)])
 
 

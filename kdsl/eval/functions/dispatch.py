@@ -50,7 +50,7 @@ def _may_accept(overload: Overload, kinds: tuple[str, ...]) -> bool:
 
 
 def _arguments(overload: Overload, count: int) -> tuple[Type, ...]:
-    """Return the declared arguments, the last one repeated where the overload takes any number."""
+    """Return the declared arguments; the last one is repeated if the overload takes any number."""
     declared = overload.args
     if overload.variadic and count > len(declared):
         declared = (*declared, *declared[-1:] * (count - len(declared)))
@@ -85,7 +85,7 @@ def dispatcher(function: str, member: bool) -> Callable[..., Value]:
         for overload in LIBRARY[function].overloads
         if overload.member == member
     )
-    # An overload that takes anything is a last resort.
+    # Overloads that take anything come last.
     overloads = tuple(sorted(overloads, key=lambda entry: DYN in entry[0].args))
     if function in ("_[_]", "_[?_]"):
         overloads = tuple((_any_index(overload), implementation) for overload, implementation in overloads)

@@ -17,7 +17,7 @@ _LINE_BREAKS = str.maketrans("", "", "\r\n")
 
 
 def decode(text: str) -> bytes:
-    """Return the bytes of standard base64; padding may be left out, line breaks are passed over as in Go."""
+    """Return the bytes of standard base64; padding is optional, line breaks are ignored as in Go."""
     packed = text.translate(_LINE_BREAKS)
     padded = packed if "=" in packed else packed + "=" * (-len(packed) % 4)
     try:
@@ -27,7 +27,7 @@ def decode(text: str) -> bytes:
 
 
 def decode_json(text: str) -> Value:
-    """Return the value of a JSON text; whole numbers beyond int64 are doubles."""
+    """Return the value of a JSON text; integers beyond int64 are doubles."""
     try:
         return _from_json(_DECODER.decode(text))
     except (ValueError, RecursionError):
@@ -35,7 +35,7 @@ def decode_json(text: str) -> Value:
 
 
 def _refuse(constant: str) -> Value:
-    """Refuse `NaN` and `Infinity`, which Python reads and JSON does not have."""
+    """Refuse `NaN` and `Infinity`, which Python accepts but JSON does not."""
     raise ValueError(constant)
 
 

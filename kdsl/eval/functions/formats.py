@@ -103,7 +103,7 @@ def _as_prefix(problems: Callable[[str], list[str]]) -> Callable[[str], list[str
 def _is_date(text: str) -> bool:
     if not _DATE.fullmatch(text):
         return False
-    if text.startswith("0000"):  # a leap year that Go has and Python has not
+    if text.startswith("0000"):  # Go accepts this leap year, Python does not
         text = f"2000{text[4:]}"
     try:
         date.fromisoformat(text)

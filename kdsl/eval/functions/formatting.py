@@ -93,7 +93,7 @@ def _text(value: Value) -> Iterator[str]:
 
 
 def _sorted(entries: Mapping[Value, Value]) -> list[tuple[str, Value]]:
-    """Return the keys of a map by their texts; keys of different types may have the same."""
+    """Return the keys of a map sorted by their texts; keys of different types may have the same."""
     return sorted(((text_of(from_key(key)), key) for key in entries), key=lambda entry: entry[0])
 
 

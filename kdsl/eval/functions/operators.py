@@ -1,7 +1,6 @@
 """Arithmetic, comparison, membership and indexing, by overload id. Integers are checked, division truncates.
 
-The operators that do not evaluate all of their arguments (`&&`, `||`, `?:`) are control flow and live in the
-back ends.
+Operators that do not evaluate all of their arguments (`&&`, `||`, `?:`) are control flow, in the back ends.
 """
 
 from __future__ import annotations
@@ -102,14 +101,14 @@ def index_map(entries: Mapping[Value, Value], key: Value) -> Value:
 
 
 def find_in_list(items: Value, index: Value) -> Optional:
-    """Return the item at `index`, or none where the list is not that long."""
+    """Return the item at `index`, none if the list is shorter."""
     if index.__class__ is int and not 0 <= index < len(items):
         return NONE
     return Optional(index_list(items, index))
 
 
 def find_in_map(entries: Mapping[Value, Value], key: Value) -> Optional:
-    """Return the value of `key`, or none where the map has no such key."""
+    """Return the value of `key`, none if the map has no such key."""
     found = to_key(key)
     return Optional(entries[found]) if found in entries else NONE
 

@@ -138,7 +138,7 @@ def hostname(url: Url) -> str:
 
 
 def port(url: Url) -> str:
-    """Return the port, empty where there is none."""
+    """Return the port, empty if there is none."""
     return url.host.rpartition(":")[2] if _has_port(url.host) else ""
 
 

@@ -12,7 +12,7 @@ from kdsl.eval.values import EvalError, Optional, Value, kind_of, to_map
 from kdsl.eval.views import attribute_of, wrapper_of
 
 SlotOf = Callable[[TypedExpr], int | None]
-"""Returns the slot of a variable that is simply in it: reading it takes no call. None for anything else."""
+"""Returns the slot of a variable that can be read without a call. None for anything else."""
 
 
 def compile_field(expr: FieldOf, compile: Compile, slot_of: SlotOf) -> Closure:
@@ -42,7 +42,7 @@ def compile_method(name: str, args: Sequence[TypedExpr], compile: Compile, slot_
 
 
 def compile_presence(expr: HasField, compile: Compile) -> Closure:
-    """Compile `has(view.field)`: the field was set, to something else than its empty value."""
+    """Compile `has(view.field)`: the field was set, to a value other than its empty value."""
     name, operand = attribute_of(expr.field), compile(expr.operand)
 
     def is_present(frame: Frame) -> Value:
@@ -61,7 +61,7 @@ def compile_key(expr: KeyOf, compile: Compile) -> Closure:
 
     def evaluate(frame: Frame) -> Value:
         value = operand(frame)
-        # Most often this is a plain map that has the key.
+        # The usual case: a plain map that has the key.
         return value[key] if value.__class__ is dict and key in value else select(value, key)
 
     return evaluate

@@ -122,7 +122,9 @@ class Compiler:
         return slot_reader(expr.slot) if compute is None else lazy_reader(expr.slot, compute)
 
     def _slot_of(self, expr: TypedExpr) -> int | None:
-        """Return the slot of a variable that is simply in it, as `node` is; None for anything else."""
+        """Return the slot of a variable that can be read without a call, such as `node`; None for anything
+        else.
+        """
         if not isinstance(expr, Var) or expr.slot == UNDECLARED:
             return None
         return None if expr.slot in self.by_item or expr.slot in self.lazy else expr.slot

@@ -1,4 +1,4 @@
-"""Macros over lists and maps. `all` and `exists` absorb errors as `&&` and `||` do, the others do not."""
+"""Macros over lists and maps. `all` and `exists` absorb errors as `&&` and `||` do; the others do not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdsl.eval.scalar.meter import paying, spend
 from kdsl.eval.values import EvalError, Value, from_key, keys_of, kind_of, to_key
 
 Each = Callable[[Frame], Iterator[None]]
-"""Binds the variables of a macro to one element after the other, in their slots."""
+"""Binds the variables of a macro to one element after the other."""
 
 
 def compile_comprehension(expr: Comprehension, compile: Compile) -> Closure:
@@ -148,7 +148,7 @@ def _exists(each: Each, body: Closure) -> Closure:
 
 
 def _exists_one(each: Each, body: Closure) -> Closure:
-    # Without a short cut: an error behind the second match is still an error.
+    # No short cut: an error after the second match is still an error.
     return lambda frame: sum([body(frame) for _ in each(frame)]) == 1
 
 

@@ -87,7 +87,7 @@ def call_external(fn: ExternalFn, values: Sequence[Value]) -> Value:
 
 
 def to_python(value: Value) -> Any:
-    """Return a value as functions of plugins take it: without the wrappers of the language."""
+    """Return a value in the form that functions of plugins take: without the wrappers of the language."""
     match value:
         case Timestamp(ns=ns) | Duration(ns=ns):
             return ns

@@ -21,7 +21,7 @@ _PLAIN_EQUALITY = frozenset((BOOL, INT, UINT, STRING, BYTES, TIMESTAMP, DURATION
 
 
 def compile_fast(expr: CallOf, compile: Compile) -> Closure | None:
-    """Compile a call in a special form, or return None where there is none."""
+    """Compile a call in a special form; None if there is none."""
     on_amounts = compile_on_amounts(expr, compile)
     if on_amounts is not None or len(expr.args) != 2:
         return on_amounts

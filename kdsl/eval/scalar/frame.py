@@ -14,7 +14,7 @@ variable holds `UNSET` until it is first read.
 """
 
 Closure = Callable[[Frame], Value]
-"""A compiled expression; raises EvalError where it has no value."""
+"""A compiled expression; raises EvalError if it has no value."""
 
 Compile = Callable[..., Closure]
 """The compiler as a function: a `TypedExpr` to a closure."""
@@ -101,10 +101,10 @@ def apply(implementation: Callable[..., Value], args: list[Closure]) -> Closure:
 
 
 def renewing(slot: int, items: list[Closure], compute: Closure) -> Closure:
-    """Compute counts once for each combination of loop items; later attempts bring them up to date.
+    """Compute counts once per combination of loop items; later attempts update them.
 
-    The slot holds them from one attempt to the next: the count itself where there are no items, else all of
-    them with their items, as `item_reader` does.
+    The slot keeps them from one attempt to the next: the count itself if there are no items, else all counts
+    with their items, as in `item_reader`.
     """
 
     def read(frame: Frame) -> Value:
@@ -135,7 +135,7 @@ def renewing(slot: int, items: list[Closure], compute: Closure) -> Closure:
 
 
 def renewed(count: Value, meter: Value) -> Value:
-    """Bring a count up to date, or a list of counts; None where it has to be computed again."""
+    """Update a count, or a list of counts; None if it has to be computed again."""
     if count.__class__ is not tuple:
         return count.renewed(meter)
     meter.spend(len(count))

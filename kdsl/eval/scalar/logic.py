@@ -110,7 +110,7 @@ def _or_value(expr: CallOf, compile: Compile) -> Closure:
 
 
 def _wrong_number(expr: CallOf) -> Closure:
-    """Fail when it is called: where types are known only then, so is how many arguments there may be."""
+    """Fail at the call: the types, and so the number of arguments, are known only at run time."""
     return failing(f"no such overload: {expr.function} with {len(expr.args)} arguments")
 
 

@@ -37,9 +37,9 @@ _CONTAINERS = frozenset(("list", "map", "optional", "dyn"))
 _CONSTANT_TIME = frozenset(
     ("size", "_[_]", "_[?_]", "_&&_", "_||_", "_?_:_", "optional.of", "hasValue", "value", "type", "dyn")
 )
-"""Functions that take no longer for a long text or list than for a short one."""
+"""Functions whose cost does not grow with the length of a text or list."""
 _MAKERS = frozenset(("lists.range",))
-"""Functions whose result may be large though no argument is."""
+"""Functions whose result may be large though their arguments are small."""
 _WEIGHTLESS = frozenset((bool, int, float, type(None)))
 _MAY_BE_LARGE = frozenset((str, bytes, tuple, list, dict, FrozenMap, NodeList, StringList, Optional))
 
@@ -73,7 +73,7 @@ class Meter:
         return Meter(self.limit, self.is_share)
 
     def spend(self, steps: int) -> None:
-        """Take steps before they are done; EvalError where that is too much."""
+        """Take steps in advance; EvalError if there are too few."""
         self.left -= steps
         if self.left < 0:
             raise self.error
@@ -126,7 +126,7 @@ def metered(implementation: Callable[..., Value], args: list[Closure]) -> Closur
 
     def call(frame: Frame) -> Value:
         values = [arg(frame) for arg in args]
-        # `all` and `exists` go on where the steps ran out: nothing more is computed then.
+        # `all` and `exists` go on after an error: without steps nothing more is computed.
         spend(frame, 0)
         spend_on(frame, values)
         result = implementation(*values)
@@ -171,7 +171,7 @@ def spend_on(frame: Frame, values: Iterable[Value]) -> None:
             meter.spend(len(value) // CHARACTERS)
         elif isinstance(value, (tuple, list)):
             meter.spend(len(value))
-            # The items of a list of `dyn` may be of several types.
+            # The items of a list of `dyn` may have several types.
             if not _MAY_BE_LARGE.isdisjoint(map(type, value)):
                 pending += value
         elif value.__class__ is NodeList:

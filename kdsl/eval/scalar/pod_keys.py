@@ -39,7 +39,7 @@ def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> Callable[[PodInfo], Hash
 
 
 def fields_of(body: TypedExpr, slot: int, fns: Fns) -> tuple[str, ...] | None:
-    """Return the attributes that a body reads of the pod in `slot`; None where that is not known."""
+    """Return the attributes that a body reads of the pod in `slot`; None if unknown."""
     reads = _Reads(fns)
     try:
         reads.note(body, slot)
@@ -86,7 +86,7 @@ class _Reads:
     def _follow(self, call: CallFn, slot: int | None) -> None:
         fn = self._fns[call.fn]
         if isinstance(fn, ExternalFn):
-            raise _UnknownReadError  # a plugin may answer anything
+            raise _UnknownReadError  # a plugin may return anything
         inside: list[int | None] = [None]
         for param, arg in zip(fn.params, call.args, strict=True):
             if isinstance(arg, Var) and arg.slot == slot:

@@ -35,7 +35,7 @@ def _find(pattern: Pattern, text: str, _: int, spend: Spend) -> Value:
 
 
 def _find_all(pattern: Pattern, text: str, count: int, spend: Spend) -> Value:
-    """Return the first `count` parts that match, all where it is negative."""
+    """Return the first `count` matching parts, all if it is negative."""
     if count == 0:
         return ()
     found = tuple(_paid(islice(pattern.find_all(text, spend), count if count > 0 else None), spend))
@@ -57,7 +57,7 @@ SEARCHES: Final[Mapping[str, Callable[[Pattern, str, int, Spend], Value]]] = {
 
 
 def constant_pattern(expr: TypedExpr) -> Const | None:
-    """Return the pattern of a search where it is a constant text."""
+    """Return the pattern of a search if it is a constant text."""
     match expr:
         case CallOf(function=function, args=(_, Const(value=str()) as pattern, *_)) if function in SEARCHES:
             return pattern
@@ -87,7 +87,7 @@ def _every(frame: Frame) -> Value:
 
 
 def pattern_of_rule(expr: CallOf) -> Pattern | None:
-    """Return the pattern of a search that is compiled with its rule; None where it is no constant, or is
+    """Return the pattern of a search that is compiled with its rule; None if it is not constant, or is
     refused, so that its use is an error.
     """
     constant = constant_pattern(expr)
@@ -98,7 +98,7 @@ def pattern_of_rule(expr: CallOf) -> Pattern | None:
 
 
 def _compiled_now(text: str, spend: Spend) -> Pattern:
-    """Compile a pattern. It costs the same each time: whether it is remembered depends on other rules."""
+    """Compile a pattern, always at the same cost: caching depends on other rules."""
     spend(len(text) // CHARACTERS + min(compile_steps(text), MAX_COMPILE))
     try:
         pattern = compile_pattern(text)

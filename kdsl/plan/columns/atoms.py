@@ -49,7 +49,7 @@ class Fact(NamedTuple):
 
 
 class Atom(NamedTuple):
-    """A fact at run time: `key` gives the key from the frame, where it needs the variables `slots`."""
+    """A fact at run time: `key` reads the key from the frame; it needs the variables `slots`."""
 
     attribute: str
     key: Closure | None
@@ -97,7 +97,7 @@ def keyed(expr: TypedExpr, node: int) -> Fact | None:
 
 
 class _Collector:
-    """Gathers facts in `found`. Each `let` is gone through once, however often it is read."""
+    """Gathers facts in `found`. Each `let` is followed once."""
 
     def __init__(self, node: int, definition: Definition, found: list[Fact]) -> None:
         self._node = node
@@ -134,7 +134,7 @@ class _Collector:
 
 
 def _needs(expr: TypedExpr, definition: Definition) -> frozenset[int]:
-    """Return the variables that an expression needs, through the `let`s that it reads."""
+    """Return the variables that an expression needs, directly or through `let`s."""
     found: set[int] = set()
     pending = list(free_slots(expr))
     while pending:

@@ -43,7 +43,7 @@ class Batch:
         return len(self.rows)
 
     def spend(self, steps: int = 1) -> None:
-        """Take steps from the meter; OutOfSteps where there are not enough."""
+        """Take steps from the meter; OutOfSteps if there are too few."""
         meter = self.frame[-1]
         meter.left -= steps
         if meter.left < 0:
@@ -63,7 +63,7 @@ class Batch:
         return [info(rows.item(place)) for place in places]
 
     def part(self, chosen: Mask | Array) -> Batch:
-        """Return the batch of some of these rows, by mask or index. It takes from the same meter."""
+        """Return the batch of some of these rows, by mask or index, with the same meter."""
         index = rows_of(chosen) if chosen.dtype == np.bool_ else chosen
         columns = {slot: take(value, index) for slot, value in self.columns.items()}
         return Batch(self.snapshot, self.rows[index], self.frame, self.facts, columns)

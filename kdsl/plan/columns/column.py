@@ -37,7 +37,7 @@ Array: TypeAlias = NDArray[Any]
 Int64s: TypeAlias = NDArray[np.int64]
 
 DTYPES: Final[dict[Type, Any]] = {BOOL: np.bool_, INT: np.int64, DOUBLE: np.float64}
-"""The types that have arrays of their own."""
+"""The types with their own arrays."""
 
 PLAIN: Final[dict[type, Any]] = {bool: np.bool_, int: np.int64, float: np.float64}
 """The type of array for values of a class."""
@@ -75,7 +75,7 @@ class Amounts:
 
 @dataclass(slots=True)
 class Coded:
-    """Row `i` has the value `values[codes[i]]`. A code that no row has may stand for anything."""
+    """Row `i` has the value `values[codes[i]]`. An unused code may have any value."""
 
     codes: NDArray[np.integer[Any]]
     values: Sequence[Value]
@@ -84,7 +84,7 @@ class Coded:
 
 @dataclass(slots=True)
 class Entry:
-    """One item of a list or entry of a map; `present` is None where all rows have it."""
+    """One item of a list or entry of a map; `present` is None if all rows have it."""
 
     key: Value
     value: ColumnValue
@@ -104,7 +104,7 @@ class Items:
 
 @dataclass(slots=True)
 class ResourceTable:
-    """`read` returns the amounts of a resource, in its canonical unit; `names` those that a row may have."""
+    """`read` returns the amounts of a resource, in its canonical unit; `names` are the possible resources."""
 
     read: Callable[[str], Int64s]
     names: Callable[[], frozenset[str]]
@@ -117,7 +117,7 @@ class ItemLists(Protocol):
     longest: int
 
     def count(self, chosen: Mask) -> Int64s:
-        """Return how many chosen items each list of the column has, by its code."""
+        """Return the number of chosen items of each list of the column, by its code."""
         ...
 
 
@@ -130,7 +130,7 @@ class CodedLists:
     kept: Bad = None
 
     def count(self, chosen: Mask) -> Int64s:
-        """Return how many of the chosen items are there, by row."""
+        """Return the number of chosen items by row."""
         return self.lists.count(chosen if self.kept is None else chosen & self.kept).take(self.codes)
 
 
@@ -157,7 +157,7 @@ def bad_of(value: ColumnValue) -> Bad:
 
 
 def with_bad(value: ColumnValue, bad: Bad) -> ColumnValue:
-    """Return a value that is bad in these rows as well; NotColumnar where it has no form for that."""
+    """Return a value that is bad in these rows as well; NotColumnar if its class cannot be."""
     if bad is None:
         return value
     if isinstance(value, (Same, ResourceTable, CodedLists)):
@@ -184,8 +184,8 @@ def spread(value: ColumnValue, rows: int, dtype: Any) -> tuple[Array, Bad]:
 
 
 def operand(value: ColumnValue, dtype: Any) -> tuple[Array, Bad]:
-    """Return a bool, int or double for arithmetic: an array, or one number where all rows share it.
-    NotColumnar where it is none, or of another type.
+    """Return a bool, int or double for arithmetic: an array, or one number that all rows share. NotColumnar
+    for other values or types.
     """
     match value:
         case Column(values=found, bad=bad) if found.dtype == dtype:
@@ -215,7 +215,7 @@ def of_results(
 
 
 def encoded(value: ColumnValue) -> Coded:
-    """Return the dictionary-encoded form of a column; NotColumnar where it has none."""
+    """Return the dictionary-encoded form of a column; NotColumnar if it has none."""
     if isinstance(value, Coded):
         return value
     if not isinstance(value, Column):

@@ -83,11 +83,11 @@ class ColumnCompiler(RuleColumns):
     """Compiles the expressions of one rule."""
 
     def compile(self, expr: TypedExpr) -> ColumnClosure:
-        """Compile an expression that stands for itself, such as the value of a score."""
+        """Compile a whole expression, such as the value of a score."""
         return recorded(self.lower(expr), self.tapes, expr.reads)
 
     def lower(self, expr: TypedExpr, shared: frozenset[int] = frozenset()) -> ColumnClosure:
-        """Compile a part of a rule. `shared` are loop variables that hold one value for all rows."""
+        """Compile a part of a rule. `shared` are loop variables with one value for all rows."""
         return self.lowering(shared).lower(expr)
 
     def lowering(self, shared: frozenset[int]) -> Lowering:
@@ -164,7 +164,7 @@ class Lowering:
         return self._rule.fallback(expr, self._captured)
 
     def _guarded(self, columnar: ColumnClosure, expr: TypedExpr) -> ColumnClosure:
-        """Return `columnar`, and the scalar back end for values that it turns out to have no form for."""
+        """Return `columnar`, with the scalar back end for values without a column form."""
         if isinstance(expr, Var):
             return columnar
         fallback: ColumnClosure | None = None
@@ -219,7 +219,7 @@ class Lowering:
         raise NotColumnar
 
     def _keyed(self, expr: CallOf | KeyOf) -> Fact | None:
-        """Return the fact that an expression is, where it is one that has a column."""
+        """Return the fact of an expression, if it is one with a column."""
         return None if self._node is None else keyed(expr, self._node)
 
     def _variable(self, expr: Var) -> ColumnClosure:
@@ -322,7 +322,7 @@ class Lowering:
         return call
 
     def _pods_of_node(self, expr: Comprehension) -> ColumnClosure | None:
-        """Lower how many pods of the node a filter keeps; None where no selector decides that."""
+        """Lower the number of pods of the node that a filter keeps; None if no selector decides it."""
         match expr.iterable, expr.variables:
             case FieldOf(operand=Var(slot=node), field="pods"), [variable] if (
                 node == self._node and expr.macro is Macro.FILTER
@@ -445,7 +445,7 @@ def _has_few_values(args: Iterable[ColumnValue]) -> bool:
 
 
 def _only_bools(conditions: Iterable[TypedExpr]) -> None:
-    """Raise NotColumnar where a condition may be something else than a bool."""
+    """Raise NotColumnar if a condition may not be a bool."""
     if any(condition.type != BOOL for condition in conditions):
         raise NotColumnar
 

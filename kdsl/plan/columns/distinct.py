@@ -84,7 +84,7 @@ class Fallback:
         return of_results(self._evaluate(batch, representatives, coded, bad), self._type, codes)
 
     def _groups(self, batch: Batch, coded: dict[int, Coded], bad: Bad) -> tuple[Array, Codes]:
-        """Return one row of each group that has one answer, and the group of each row."""
+        """Return one row of each group that shares an answer, and the group of each row."""
         digits = _digits(coded.values(), bad)
         if self._slots is not None:
             facts = None
@@ -252,7 +252,7 @@ def _digits(coded: Iterable[Coded], bad: Bad) -> list[Digit]:
 
 
 def fact_digits(atoms: Sequence[Atom], batch: Batch) -> list[Digit] | None:
-    """Return the facts in which rows differ; None where a key has no value, so that nothing is known."""
+    """Return the facts in which rows differ as digits; None if a key has no value."""
     digits: list[Digit] = []
     for atom in atoms:
         if atom.key is None:

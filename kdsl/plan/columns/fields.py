@@ -30,7 +30,7 @@ _PLAIN = (*DTYPES, STRING)
 
 
 def node_field(expr: FieldOf) -> Operand:
-    """Return the column of a field of the node; NotColumnar where it has none."""
+    """Return the column of a field of the node; NotColumnar if it has none."""
     if expr.field in _RESOURCES:
         read = _RESOURCES[expr.field]
 

@@ -15,11 +15,13 @@ from kdsl.plan.columns.column import Array
 
 Codes = NDArray[np.int64]
 Digit = tuple[NDArray[np.integer[Any]], int]
-"""One thing in which rows differ: a code for each row, and how many codes there are."""
+"""A property in which rows differ: a code for each row, and the number of codes."""
 T = TypeVar("T")
 
 MOST: Final = MIN_ROWS - 1
-"""The most groups that are few: of more, columns are as fast. All pairs of two such fit into a text."""
+"""The most groups that count as few; with more, columns are as fast. The pairs of two such groupings fit in a
+byte.
+"""
 _DIRECT: Final = 4096
 """The most combinations of codes that get a cell each."""
 
@@ -67,7 +69,7 @@ class Grouped(NamedTuple, Generic[T]):
 
 
 def few_groups(digits: Iterable[Digit], rows: int) -> Groups | None:
-    """Return the groups of rows that agree in all digits; None where there are more than `MOST`."""
+    """Return the groups of rows that agree in all digits; None if there are more than `MOST`."""
     joined = _joined(digits)
     if not joined:
         return _few(np.zeros(rows, np.uint8))
@@ -95,7 +97,7 @@ def _joined(digits: Iterable[Digit]) -> list[Digit]:
 
 
 def _few(codes: Array, size: int = BYTES) -> Groups | None:
-    """Return the groups of rows that have one code below `size`; None where there are more than `MOST`."""
+    """Return the groups of rows by a code below `size`; None if there are more than `MOST`."""
     if size > BYTES:
         ordered = np.sort(codes)
         ends = (ordered[1:] != ordered[:-1]).nonzero()[0]
@@ -108,12 +110,12 @@ def _few(codes: Array, size: int = BYTES) -> Groups | None:
 
 
 def combinations(digits: Iterable[Digit]) -> int:
-    """Return how many combinations of codes there may be."""
+    """Return the number of possible combinations of codes."""
     return prod([size for _, size in digits])
 
 
 def grouped(digits: Sequence[Digit], rows: int) -> tuple[Array, Codes]:
-    """Return the first row of each distinct combination of codes, and which combination each row has."""
+    """Return the first row of each distinct combination of codes, and the combination of each row."""
     size = combinations(digits)
     groups = few_groups(digits, rows) if size <= BYTES else None
     if groups is not None:

@@ -40,7 +40,7 @@ from kdsl.plan.columns.traced import is_traced
 
 
 def equal_codes(left: ColumnValue, right: ColumnValue) -> Column | None:
-    """Compare coded strings with one string, or with each other; None where neither is coded."""
+    """Compare coded strings with one string, or with each other; None if neither is coded."""
     if isinstance(right, Coded):
         left, right = right, left
     if not isinstance(left, Coded):
@@ -68,7 +68,7 @@ def field_of(operand: Operand, attribute: str, type_: Type) -> Operand:
             return value.attribute(attribute)
         if not isinstance(value, Coded):
             raise NotColumnar
-        # Codes that no good row has may stand for anything, such as an absent key.
+        # Unused codes may have any value, such as an absent key.
         fields = [None if known is None else getattr(known, attribute) for known in value.values]
         dtype = DTYPES.get(type_)
         if dtype is None:
@@ -91,7 +91,7 @@ def list_of(items: Sequence[Operand]) -> Operand:
 
 
 def _listed(entries: Sequence[Entry], bad: Bad = None) -> ColumnValue:
-    """Return a list of entries, which may be the same for all rows."""
+    """Return a list of entries; `Same` if all rows have the same."""
     same = [entry.value.value for entry in entries if entry.present is None and isinstance(entry.value, Same)]
     if len(same) == len(entries) and bad is None:
         return Same(tuple(same))
@@ -265,7 +265,7 @@ def _sum(dtype: Any) -> Kernel:
                 if overflow.any():
                     bad = either(bad, np.broadcast_to(overflow, rows))
             total = after
-        # All rows may share it as far as they are good.
+        # All good rows may share it.
         return Column(np.full(rows, total) if isinstance(total, dtype) else total, bad)
 
     return kernel
@@ -326,7 +326,7 @@ def _in_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
     if not isinstance(items, Same):
         raise NotColumnar
     if isinstance(value, Column):
-        # INVARIANT: the compiler lets through lists of the value's own type only.
+        # INVARIANT: the compiler admits only lists of the value's own type.
         return Column(np.isin(value.values, np.array(items.value, value.values.dtype)), value.bad)
     if not isinstance(value, Coded):
         raise NotColumnar
@@ -338,7 +338,7 @@ def _in_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
 
 
 def _extreme_of_list(name: str) -> Kernel:
-    """Return `math.least` or `math.greatest` of a list whose items all rows have."""
+    """Return `math.least` or `math.greatest` of a list if all rows have all items."""
     kernel = KERNELS[name]
 
     def of_list(rows: int, args: list[ColumnValue]) -> ColumnValue:
@@ -357,7 +357,7 @@ def _or_value(rows: int, args: list[ColumnValue]) -> ColumnValue:
     optionals, default = args
     if not isinstance(optionals, Coded) or not isinstance(default, Same):
         raise NotColumnar
-    # A code that no good row has may stand for anything.
+    # An unused code may have any value.
     known = [
         each.value if each.__class__ is Optional and each.present else default.value
         for each in optionals.values

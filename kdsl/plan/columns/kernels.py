@@ -33,7 +33,7 @@ from kdsl.plan.columns.pod_inputs import InputQuantity
 from kdsl.plan.columns.traced import is_exact, least_of, quotient
 
 Kernel = Callable[[int, list[ColumnValue]], ColumnValue]
-"""Computes a call for a number of rows. At least one argument is not `Same`; numpy warns of nothing."""
+"""Computes a call for a number of rows. At least one argument is not `Same`; numpy's warnings are off."""
 
 _EXACT: Final = 2**53  # up to here every int64 is a float64
 _MILLI: Final = 1000
@@ -127,7 +127,7 @@ def _absolute_int(rows: int, args: list[ColumnValue]) -> ColumnValue:
 
 
 def _column(values: Array | np.bool_ | np.int64, bad: Bad) -> ColumnValue:
-    """Return a column, or the one value that all rows are known to have; NotColumnar where some are bad."""
+    """Return a column, or the value that all rows share; NotColumnar if some are bad."""
     if not isinstance(values, np.generic):
         return Column(values, bad)
     if bad is not None:
@@ -173,7 +173,7 @@ def _round(values: Array) -> Array:
 
 
 def _extreme(better: Callable[[Array, Array], Array], dtype: Any) -> Kernel:
-    """Return `math.least` or `math.greatest`: the first argument that no other is better than."""
+    """Return `math.least` or `math.greatest`: the first of the best arguments."""
 
     def kernel(rows: int, args: list[ColumnValue]) -> ColumnValue:
         # The first operation makes an array of shared values, since some argument is an array.
@@ -204,8 +204,8 @@ def _amounts(args: list[ColumnValue]) -> tuple[Int64s, Int64s, int, Bad]:
 
 
 def amount_of(value: ColumnValue, scale: int) -> tuple[Int64s, Bad]:
-    """Return a quantity in a scale, a single one where all rows share it; NotColumnar where it is in another
-    scale, or finer than that.
+    """Return a quantity in a scale, a single one if all rows share it; NotColumnar if it is in another scale,
+    or finer.
     """
     if isinstance(value, Amounts) and value.scale == scale:
         return value.values, value.bad
@@ -374,8 +374,8 @@ KERNELS: Final[Mapping[str, Kernel]] = {
 
 
 def equality(left: ColumnValue, right: ColumnValue, dtype: Any, wanted: bool = True) -> ColumnValue:
-    """Compare two values of one plain type for equality, or inequality where `wanted` is false. Not all rows
-    share both.
+    """Compare two values of one plain type for equality, or inequality if `wanted` is false. At least one is
+    not shared by all rows.
     """
     compare = np.equal if wanted else np.not_equal
     if isinstance(left, Amounts) or isinstance(right, Amounts):

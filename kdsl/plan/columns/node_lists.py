@@ -214,7 +214,7 @@ def chosen_items(
     batch: Batch, listed: ColumnValue, slot: int, condition: ItemCondition
 ) -> tuple[CodedLists, Mask]:
     """Return lists, and for which of their distinct items a condition holds that reads the item in `slot`,
-    and nothing of the node. NotColumnar where it fails for an item that is there.
+    and nothing of the node. NotColumnar if it fails for an item that is there.
     """
     if not isinstance(listed, CodedLists):
         raise NotColumnar

@@ -149,7 +149,7 @@ class NodeReadsCompiler:
         return evaluate
 
     def _choice(self, expr: CallOf) -> Collect | None:
-        """Collect at the branch that all nodes take, or at all parts."""
+        """Return the collector of the branch that all nodes take, or of all parts."""
         condition = self._closure(expr.args[0])
         if condition is None or expr.args[0].type != BOOL:
             return self.compile_all(expr.args)
@@ -187,7 +187,7 @@ class NodeReadsCompiler:
             column = getattr(value, column_of, None)
             if column is None:
                 raise NotColumnar
-            # The value is held, so that no other one gets its id.
+            # The reference keeps the id unique.
             reads.columns[id(value)] = value, column, getattr(value, range_of)
 
         return collect
@@ -308,7 +308,7 @@ class NodeReadsCompiler:
 
 
 class _FnReadsCompiler(NodeReadsCompiler):
-    """Compiles parts of the body of a function, whose variables are `known` where its arguments are."""
+    """Compiles parts of a function's body; parameters are `known` if their arguments are."""
 
     def __init__(self, rule: ColumnScope, node: int | None, known: frozenset[int]) -> None:
         super().__init__(rule, node, known)

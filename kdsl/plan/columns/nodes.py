@@ -99,7 +99,7 @@ def lower_macro(
             return nodes
         value = evaluate(body, chosen, frame)
         if value is None or bad_of(value) is not None:
-            # Some node has no answer: going through them one by one finds the first.
+            # Some node fails: evaluating one by one finds the first.
             return None
         return result(value, chosen)
 
@@ -107,7 +107,7 @@ def lower_macro(
 
 
 def _tested(condition: TypedExpr, node: int) -> list[tuple[str, str]] | None:
-    """Return the keys that maps of a node must have, each with its map, where a condition is nothing else."""
+    """Return the keys that a condition tests, each with its map, if it tests nothing else; else None."""
     parts = [condition]
     if isinstance(condition, CallOf) and condition.function == "_&&_":
         parts = operands(condition)

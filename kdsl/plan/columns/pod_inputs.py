@@ -157,7 +157,7 @@ class InputResources(Resources):
 
 
 for _name in ("amounts", "max", "plus", "minus", "__add__", "__sub__", "_combine", "__eq__"):
-    # Amounts that are not known have no sums, and are equal to nothing.
+    # Recorded amounts cannot be added or compared as a whole.
     setattr(InputResources, _name, _refuse)
 
 

@@ -68,7 +68,7 @@ class ColumnPredicate:
 
 
 class ColumnScore:
-    """The value of a score over columns. `nothing` stands for no score, as of an ignored node."""
+    """The value of a score over columns. `nothing` is the mark of no score, as for an ignored node."""
 
     def __init__(self, value: ColumnClosure, ignores: Sequence[ColumnClosure], nothing: int | float) -> None:
         self._value = value
@@ -92,7 +92,7 @@ class ColumnScore:
         if self._has_ignores:
             ignored, bad = spread(self._ignored(batch), len(batch), np.bool_)
             if bad is not None:
-                # One `ignore when` that fails does not hold, and another may: rare enough for the reference.
+                # If one `ignore when` fails, another may still hold: rare enough for the scalar back end.
                 raise NotColumnar
             among = rows_of(~ignored)
             if not len(among):

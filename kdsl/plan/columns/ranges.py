@@ -17,7 +17,7 @@ from kdsl.eval.values import INT_MAX, INT_MIN
 
 Bound: TypeAlias = int | float
 Range: TypeAlias = tuple[Bound, Bound]
-"""The least and the largest that a number may be. Doubles that have a range are never NaN."""
+"""The least and the largest value of a number. Doubles with a range are never NaN."""
 
 ALL_INTS: Final[Range] = (INT_MIN, INT_MAX)
 
@@ -30,7 +30,7 @@ def fits(found: Range) -> bool:
 
 
 def range_of(function: object, ranges: list[Range | None], is_double: bool) -> Range | None:
-    """Return the range of exact results, None where nothing is known. Integers may turn out beyond int64."""
+    """Return the range of exact results, None if unknown. Integers may be beyond int64."""
     rule = _RULES.get(function)
     if rule is None or None in ranges:
         return None

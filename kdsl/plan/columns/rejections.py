@@ -87,7 +87,7 @@ class Rejections:
             self._open = ~rows if self._open is None else self._open & ~rows
 
     def ids(self, verdicts: Verdicts, report_all: bool) -> NDArray[np.int32]:
-        """Return the number of each row's status; those of bad rows mean nothing."""
+        """Return the number of each row's status; those of bad rows are arbitrary."""
         numbers = np.zeros(self._rows, dtype=np.int32)
         if not report_all:
             # The first failure closes a row.

@@ -27,7 +27,7 @@ from kdsl.plan.compile.scope import Functions, RuleScope
 @dataclass(frozen=True, slots=True)
 class ScalarPart:
     """A part of a rule that the scalar back end evaluates: once per distinct combination of `facts`, or for
-    each node where they are None.
+    each node if they are None.
     """
 
     span: Span
@@ -61,7 +61,7 @@ class ColumnScope(ABC):
 
     @abstractmethod
     def needs(self, expr: TypedExpr) -> frozenset[int]:
-        """Return the variables that an expression reads, with those that hoisted parts of it follow."""
+        """Return the variables that an expression reads, directly or through hoisted parts."""
 
     @abstractmethod
     def definition(self, slot: int) -> TypedExpr | None:
@@ -74,8 +74,8 @@ class ColumnScope(ABC):
     def facts(
         self, exprs: Iterable[TypedExpr], bound: frozenset[int] = frozenset()
     ) -> tuple[Fact, ...] | None:
-        """Return the facts of a node that expressions read; None where there is more to it. No key of a fact
-        may depend on a variable of `bound`.
+        """Return the facts of a node that expressions read; None if they read more. No key of a fact may
+        depend on a variable of `bound`.
         """
         found: dict[Fact, None] = {}
         for expr in exprs:
@@ -154,7 +154,7 @@ class RuleColumns(ColumnScope):
         self.tapes = RuleTapes(scope.new_frame, scope.slot_of("pod"), scope.slot_of("cluster"))
 
     def resetting(self, slots: Iterable[int]) -> Self:
-        """Return this scope with further lazy variables of the node, those of a loop."""
+        """Return this scope with further lazy variables of the node, from a loop."""
         other = copy(self)
         other.slots = NodeSlots(self.slots.node, (*self.slots.resets, *slots))
         return other
@@ -190,6 +190,6 @@ def _atoms(
 
 
 def _facts_in_fn(expr: TypedExpr, node: int) -> tuple[Fact, ...] | None:
-    """Return the facts of the node that a part of a function's body reads; None where there is more to it."""
+    """Return the facts of the node that a part of a function's body reads; None if it reads more."""
     found = facts_of(expr, node, lambda slot: None)
     return None if found is None else tuple(dict.fromkeys(found))

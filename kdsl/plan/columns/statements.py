@@ -126,7 +126,7 @@ class ColumnBlock:
 
         def failure(batch: Batch, code: Code, site: str) -> Failure:
             shown = text_in(text, batch.frame)
-            batch.spend(0)  # a hole that there were no steps left for shows another text
+            batch.spend(0)  # without steps, a hole shows another text
             return Failure(code, shown, site)
 
         return failure
@@ -179,7 +179,7 @@ class ColumnBlock:
                     if found.is_over:
                         return
             except EvalError as error:
-                # The list has no value, or there are not enough steps left; the latter is no row's own error.
+                # The list has no value, or the steps ran out, which is no row's own error.
                 batch.spend(0)
                 failure = on_error(error, statement.iterable.span, batch.frame)
                 if report_all:

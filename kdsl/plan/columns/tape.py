@@ -125,7 +125,7 @@ class Tape(Generic[M]):
         return all(bounds(snapshot, load.place) is load.range for load in self.known)
 
     def play(self, batch: Batch, pod: PodInfo) -> list[Array] | None:
-        """Return the outputs for the rows of a batch; None where the evaluation would take another course."""
+        """Return the outputs for the rows of a batch; None if the evaluation would go differently."""
         for condition in self.conditions:
             if not condition.holds(pod):
                 return None
@@ -172,7 +172,7 @@ _POD: Final = "pod."
 
 @dataclass(slots=True)
 class _SignatureTapes:
-    """The tapes for pods of one signature. `is_closed` where the evaluation cannot be done again."""
+    """The tapes for pods of one signature. `is_closed` if the evaluation cannot be replayed."""
 
     tapes: list[Tape[Any]] = field(default_factory=list)
     is_closed: bool = False

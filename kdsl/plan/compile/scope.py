@@ -129,7 +129,7 @@ class RuleScope:
         self.transient: list[int] = []
         # Equal counts share a variable.
         self._counts: dict[Hashable, Var] = {}
-        # By identity: of two equal expressions one may stand where more is known.
+        # By identity: equal expressions in different places may differ in known values.
         self._optimised: dict[int, tuple[TypedExpr, TypedExpr]] = {}
         for param in params:
             self.let(CheckedLet(param.variable, param.value, param.value.span))
@@ -160,7 +160,7 @@ class RuleScope:
         return self._slots
 
     def evaluate(self, expr: TypedExpr) -> Value:
-        """Compute an expression that depends on nothing."""
+        """Compute an expression without variables."""
         return self._compiler.compile(expr)([*[UNSET] * self._slots, Meter(self._steps.node)])
 
     def evaluate_for(self, expr: TypedExpr, filled: Mapping[int, Value], meter: Meter) -> Value:
@@ -229,7 +229,7 @@ class RuleScope:
                 return lambda frame: prod([len(each(frame)) for each in found])
 
     def _list_once(self, iterable: TypedExpr) -> TypedExpr:
-        """Return a list that loops range over as it is computed once for a pod, where it is."""
+        """Return the list of a loop as a hoisted variable, if it lasts."""
         known = self._lists.get(id(iterable))
         if known is None:
             is_same = is_cheap(iterable) or not self.is_lasting(iterable)
@@ -329,21 +329,19 @@ class RuleScope:
         return slot
 
     def slot_of(self, name: str) -> int:
-        """Return the slot of a name that the engine fills; one that is never read if the rule has no such
-        name.
-        """
+        """Return the slot of a name that the engine fills; an unused slot if the rule has no such name."""
         if name not in self._named:
             self._named[name] = self._new_slot()
         return self._named[name]
 
     def new_frame(self) -> Frame:
-        """Return a frame with nothing in it. Call it when everything is compiled."""
+        """Return an empty frame. Call it after compiling everything."""
         return [*[UNSET] * self._slots, Meter(self._steps.pod)]
 
 
 class Conditions:
-    """The conditions `applies when` of one rule, compiled; one that fails counts as holding, so that the rule
-    is not lost. `erred` gets the rule's name then.
+    """The compiled conditions `applies when` of one rule. One that fails counts as true, so that the rule
+    still runs; the rule's name is added to `erred`.
     """
 
     def __init__(self, exprs: Iterable[TypedExpr], scope: RuleScope, rule: str, erred: set[str]) -> None:

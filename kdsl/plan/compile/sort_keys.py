@@ -17,7 +17,7 @@ _TIMES: Final = (TIMESTAMP, DURATION)
 
 @dataclass(frozen=True, slots=True)
 class Descending:
-    """A sort key in reverse order, for keys that have no negative."""
+    """A sort key in reverse order, for keys without a negative."""
 
     value: Value
 
@@ -26,7 +26,7 @@ class Descending:
 
 
 class _Last:
-    """The sort key behind all others."""
+    """The sort key after all others."""
 
     __slots__ = ()
 

@@ -25,7 +25,7 @@ CODES = {
 }
 
 Chosen = tuple[Value, EvalError | None]
-"""An item of a loop (one value, or a pair for two variables), and why its `where` failed if it did."""
+"""An item of a loop (one value, or a pair for two variables), and the error of its `where`, if any."""
 
 
 class Block:
@@ -54,7 +54,7 @@ class Block:
                 self.steps.append(self._for_each(statement, on_error))
 
     def reset(self, frame: Frame) -> None:
-        """Forget the `let`s of the node or loop item before."""
+        """Reset the `let`s of the previous node or loop item."""
         for slot in self.resets:
             frame[slot] = UNSET
 

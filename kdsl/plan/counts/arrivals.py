@@ -20,7 +20,7 @@ Arrival: TypeAlias = tuple[int, Pods | None]
 
 
 class Arrivals:
-    """A log of arrivals at the rows of a live snapshot. `position` is where it ends; it only rises."""
+    """A log of arrivals at the rows of a live snapshot. `position` is its end, which only rises."""
 
     def __init__(self) -> None:
         self.position = 0
@@ -69,6 +69,6 @@ def _further_pods(before: NodeInfo | None, node: NodeInfo | None) -> Pods | None
     """Return the pods that were added to a node; None if more than that changed."""
     if before is None or node is None or before.facts is not node.facts:
         return None
-    # Pods come last.
+    # New pods are appended.
     known = len(before.pods)
     return node.pods[known:] if node.pods[:known] == before.pods else None

@@ -12,5 +12,5 @@ NO_DOMAIN: Final = ABSENT
 
 
 def domains_of(live: LiveSnapshot, topology_key: str) -> FactColumn:
-    """Return the column of a label, up to date: its codes are the numbers of the domains."""
+    """Return the current column of a label: its codes are the numbers of the domains."""
     return FactColumns.of(live).key("labels", topology_key)

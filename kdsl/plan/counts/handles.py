@@ -51,7 +51,7 @@ class Handle(Generic[TallyT]):
     def __init__(self, name: TallyKey | None) -> None:
         self.name = name
         self.tally: Callable[[], TallyT | None] = _nothing
-        """Returns the tally that answered the last time; None where it is not kept any more."""
+        """Returns the tally that answered the last time; None if it is not kept any more."""
 
     def note(self, tally: TallyT) -> None:
         """Remember the tally that answered."""

@@ -28,7 +28,7 @@ class Meter(Protocol):
     limit: int
 
     def spend(self, steps: int) -> None:
-        """Take steps before they are done; EvalError where that is too much."""
+        """Take steps in advance; EvalError if there are too few."""
         ...
 
 
@@ -106,7 +106,7 @@ class Measure:
     """Whether the nodes that take part are independent of placements."""
     pod_key: PodKey | None = field(init=False)
     limit: int = field(init=False)
-    """The steps that a node has."""
+    """The steps per node."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "on_facts", all(each.on_facts for each in self.filters))
@@ -114,8 +114,8 @@ class Measure:
         object.__setattr__(self, "limit", self.question.meter().limit)
 
     def screen(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
-        """Return those of some nodes of a live snapshot that take part, and the steps that none took more of;
-        None where they have to be counted one by one.
+        """Return the nodes that take part, and the most steps that one node took; None if the nodes have to
+        be counted one by one.
         """
         steps = 0
         for each in self.filters:
@@ -129,8 +129,8 @@ class Measure:
         return nodes, steps
 
     def selected(self, index: PodIndex) -> Iterable[tuple[int, PodInfo]] | None:
-        """Return pods with their rows; the others count for nothing, each for the same steps. None where no
-        selector decides that.
+        """Return the pods that may count, with their rows; the others count 0, each for the same steps. None
+        if no selector decides.
         """
         selecting = self.question.selecting
         if not isinstance(selecting, (PodAffinityTerm, SpreadConstraint)):
@@ -141,7 +141,7 @@ class Measure:
         """Count a node with all its pods."""
         if self.key not in node.labels:
             return NOT_COUNTED
-        # The other nodes must make no difference to whether this one can be counted.
+        # Whether a node can be counted must not depend on other nodes.
         meter = self.question.meter()
         try:
             if not all(all(each.answers((node,), meter)) for each in self.filters):
@@ -194,7 +194,7 @@ class Measure:
 
 
 def total(answers: Iterable[Value]) -> int:
-    """Add up numbers; of conditions, those that hold. EvalError where the sum is out of range."""
+    """Return the sum of numbers, or the number of true conditions. EvalError if it is out of range."""
     amount: int = sum(answers)
     if INT_MIN <= amount <= INT_MAX:
         return amount

@@ -18,7 +18,7 @@ MAX_KEYS: Final = 64
 """The most label keys that are indexed; beyond that the index starts over."""
 
 Posting: TypeAlias = dict[int, tuple[int, PodInfo]]
-"""The pods that have a label, with their rows, by id: an id is good as long as its pod is held."""
+"""The pods that have a label, with their rows, by id: an id is valid as long as its pod is referenced."""
 
 
 class PodIndex:
@@ -49,9 +49,7 @@ class PodIndex:
                 _put(values, key, row, pods)
 
     def matching(self, selector: LabelSelector) -> list[tuple[int, PodInfo]] | None:
-        """Return pods with their rows, all that a selector matches among them; None where that would be
-        most.
-        """
+        """Return the pods that may match a selector, with their rows; None if that would be most pods."""
         best: list[Posting] | None = None
         for requirement in selector.requirements:
             found = self._postings(requirement)

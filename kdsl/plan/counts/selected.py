@@ -20,9 +20,7 @@ from kdsl.plan.fact_columns import FactColumn
 
 
 def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> Sums | None:
-    """Return the sums over a snapshot; None where no selector decides, or where a node could not be
-    counted.
-    """
+    """Return the sums over a snapshot; None if no selector decides, or if a node could not be counted."""
     found = measure.selected(index) if measure.on_facts else None
     if found is None:
         return None

@@ -51,7 +51,7 @@ class TallyStore:
 
     @staticmethod
     def of(snapshot: Snapshot) -> TallyStore:
-        """Return the store of a cluster, from its snapshot or an overlay of it."""
+        """Return the store of a cluster, from its snapshot or an overlay."""
         live = snapshot.live
         store = live.kept.get(TallyStore)
         if store is None:
@@ -66,7 +66,7 @@ class TallyStore:
         """
         tally = handle.tally()
         if tally is not None and tally.version == snapshot.version:
-            # Nothing is written to it before the next version, so there is nothing to wait for.
+            # It is not changed before the next version, so no lock is needed.
             return tally.sums(snapshot, self._arrivals, measure)
         with self._lock:
             self._catch_up()
@@ -95,9 +95,7 @@ class TallyStore:
         return found
 
     def matching(self, selector: LabelSelector) -> list[tuple[int, PodInfo]] | None:
-        """Return pods with their rows, all that a selector matches among them; None where that would be
-        most.
-        """
+        """Return the pods that may match a selector, with their rows; None if that would be most pods."""
         with self._lock:
             self._catch_up()
             return self._pods.matching(selector)
@@ -165,13 +163,13 @@ class TallyStore:
         return tally
 
     def _keep(self, handle: Handle[TallyT], tally: TallyT) -> None:
-        """Keep a tally, which may have become larger."""
+        """Store a tally, whose size may have changed."""
         size, name = tally.nbytes + _OVERHEAD, handle.name
         if name is None:
             return
         if name in self._tallies:
             self._drop(name)
-        # The one that was brought up to date last is the last one to go.
+        # The most recently updated tally is dropped last.
         self._tallies[name] = tally
         self._bytes += size
         tally.booked = size

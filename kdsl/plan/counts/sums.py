@@ -28,7 +28,7 @@ class Amounts:
         self.numbers: Mapping[str, int] = column.numbers
         self.ids: NDArray[np.int32] | None = column.codes
         self.cells: NDArray[np.int64] = np.zeros(len(column.numbers), dtype=np.int64)
-        # No number was ever beyond these.
+        # Bounds of all numbers so far.
         self.least_ever = self.largest_ever = 0
 
     @property
@@ -42,11 +42,11 @@ class Amounts:
 
     @property
     def range(self) -> tuple[int, int]:
-        """Two numbers that none is beyond, that of no domain included."""
+        """Bounds of all numbers, including 0 for no domain."""
         return self.least_ever, self.largest_ever
 
     def refresh(self, column: FactColumn) -> None:
-        """Take in the rows and domains that came to the column."""
+        """Add the new rows and domains of the column."""
         self.ids = column.codes
         self.make_room(len(column.numbers))
 
@@ -60,7 +60,7 @@ class Amounts:
         self.note_range(after, after)
 
     def note_range(self, least: int, largest: int) -> None:
-        """Take in that numbers go so far."""
+        """Extend the bounds."""
         self.least_ever, self.largest_ever = min(self.least_ever, least), max(self.largest_ever, largest)
 
     def of(self, domain: str) -> int:
@@ -68,12 +68,12 @@ class Amounts:
         return self.cells.item(self.numbers.get(domain, NO_DOMAIN))
 
     def at(self, rows: Rows) -> NDArray[np.int64]:
-        """Return the number of the domain of each row of the live snapshot; 0 where a row is in none."""
+        """Return the number of the domain of each row of the live snapshot; 0 for rows without a domain."""
         assert self.ids is not None
         return self.cells.take(self.ids.take(rows))
 
     def number_of(self, domain: str) -> int:
-        """Return the number of a domain, new or not; for overlays, which may have domains of their own."""
+        """Return the number of a domain, new or not; for overlays, which may have their own domains."""
         number = self.numbers.get(domain)
         if number is None:
             number = len(self.numbers)
@@ -82,7 +82,7 @@ class Amounts:
         return number
 
     def of_overlay(self) -> Self:
-        """Return a copy that may be changed into that of an overlay."""
+        """Return a copy for an overlay."""
         other = copy(self)
         other.ids, other.cells = None, self.cells.copy()
         return other
@@ -106,8 +106,8 @@ class Sums(Amounts):
 
     @staticmethod
     def of_nodes(column: FactColumn, domains: NDArray[np.int32] | None) -> Sums:
-        """Return sums that are all 0, with the nodes that take part: `domains` are theirs by row,
-        `NO_DOMAIN` for others, None where those are all nodes that are in one.
+        """Return zero sums with the nodes that take part: `domains` are theirs by row, `NO_DOMAIN` for
+        others; None means all nodes with a domain.
         """
         sums = Sums(column)
         nodes = column.nodes_by_code() if domains is None else _nodes_by_domain(domains, len(column.numbers))
@@ -116,9 +116,9 @@ class Sums(Amounts):
 
     @staticmethod
     def counted(column: FactColumn, domains: NDArray[np.int32], amounts: NDArray[np.int64]) -> Sums:
-        """Return the sums of the amounts of rows in their domains, `NO_DOMAIN` for those in none."""
+        """Return the sums of the amounts of rows by domain; `NO_DOMAIN` rows are left out."""
         sums = Sums.of_nodes(column, domains)
-        # Most nodes have nothing.
+        # Most nodes have 0.
         rows = amounts.nonzero()[0]
         if len(rows):
             np.add.at(sums.cells, domains.take(rows), amounts.take(rows))
@@ -142,7 +142,7 @@ class Sums(Amounts):
 
     @property
     def least(self) -> int | None:
-        """The least sum of a domain; None where there is no domain."""
+        """The least sum of a domain; None if there is no domain."""
         return min(self._domains, default=None)
 
     @property
@@ -168,7 +168,7 @@ class Sums(Amounts):
         self.mark = object()
 
     def change(self, number: int, amount: int) -> None:
-        """Let a node of a domain have so much more."""
+        """Add to the amount of a node of a domain."""
         before = self.cells.item(number)
         after = before + amount
         spread = self._domains
@@ -199,7 +199,7 @@ def _nodes_by_domain(domains: NDArray[np.int32], size: int) -> NDArray[np.int64]
 
 
 def _counted(amounts: NDArray[np.int64]) -> dict[int, int]:
-    """Return how often each amount is there."""
+    """Return how often each amount occurs."""
     if not len(amounts):
         return {}
     least, largest = int(amounts.min()), int(amounts.max())

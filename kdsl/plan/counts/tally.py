@@ -46,7 +46,7 @@ class Tally(StoredTally):
         self.amounts: NDArray[np.int64] = np.zeros(rows, dtype=np.int64)
         self._domains: NDArray[np.int32] = np.full(rows, NO_DOMAIN, dtype=np.int32)
         self._steps: NDArray[np.int64] = np.zeros(rows, dtype=np.int64)
-        # A number that no amount is beyond.
+        # An upper bound of all amounts.
         self._largest = 0
         self._errors: dict[int, str] = {}
         self._sums = Sums(self._column)
@@ -135,7 +135,7 @@ class Tally(StoredTally):
             self._count(live, again, measure)
 
     def _grow(self, live: LiveSnapshot) -> None:
-        """Take in new rows and domains."""
+        """Add new rows and domains."""
         self._column = column = domains_of(live, self._key)
         missing = len(live.names) - len(self.amounts)
         if missing > 0:
@@ -160,13 +160,13 @@ class Tally(StoredTally):
         self.nbytes = columns + _PER_POD_KEY * len(self._known)
 
     def _count(self, live: LiveSnapshot, rows: Iterable[int], measure: Measure) -> None:
-        """Count all that rows have."""
+        """Count all pods of rows."""
         for row in rows:
             has_node = bool(live.names[row])
             self._put(row, measure.whole(live.info(row), self._known) if has_node else NOT_COUNTED)
 
     def _add(self, row: int, domain: int, more: int) -> bool:
-        """Add to the amount of a row that takes part. Return whether that is in range."""
+        """Add to the amount of a row that takes part. Return whether the result is in range."""
         amount = self.amounts.item(row) + more
         if not -self._largest <= amount <= self._largest:
             if not INT_MIN <= amount <= INT_MAX:
@@ -201,7 +201,7 @@ class Tally(StoredTally):
             self._errors[row] = error
 
     def _rebuild(self) -> None:
-        # Rows that take part have the number of their domain in the column; it may be another one now.
+        # The column may have renumbered the domains of rows that take part.
         self._domains = np.where(self._domains == NO_DOMAIN, NO_DOMAIN, self._column.codes)
         self._sums = Sums.counted(self._column, self._domains, self.amounts)
         self._sums.steps = int(self._steps.sum())
@@ -226,13 +226,13 @@ class Tally(StoredTally):
         return sums
 
     def _complain(self, errors: Mapping[int, str], snapshot: Snapshot, *others: int) -> None:
-        """Raise the error of the first node that has one, in visiting order, or that of sums which are too
-        large with the `others` among the amounts.
+        """Raise the first error of a node, in visiting order, or an overflow if the sums are too large, given
+        the `others` among the amounts.
         """
         if errors:
             raise EvalError(next(errors[row] for row in snapshot.order.tolist() if row in errors))
         if not self._fits:
-            # It may have been an amount that is no more.
+            # The largest amount may be gone.
             self._largest = max(int(self.amounts.max(initial=0)), -int(self.amounts.min(initial=0)))
         if max(self._largest, *others, 0) * len(self.amounts) > INT_MAX:
             # With amounts that large, any sum may be out of range.

@@ -13,7 +13,7 @@ _Terms: TypeAlias = dict[PodAffinityTerm, None]
 
 
 class TermLabels:
-    """Distinct terms, each under one label that every pod it matches has."""
+    """Distinct terms, each under a label that every matching pod has."""
 
     def __init__(self) -> None:
         self._by_label: dict[tuple[str, str], _Terms] = {}
@@ -21,7 +21,7 @@ class TermLabels:
         self._others: _Terms = {}
 
     def put(self, term: PodAffinityTerm) -> None:
-        """Take in a term. One without a selector matches no pod."""
+        """Add a term. One without a selector matches no pod."""
         if term.selector is not None:
             for label in _labels(term.selector):
                 self._terms(label)[term] = None
@@ -41,7 +41,7 @@ class TermLabels:
         self._others.clear()
 
     def matching(self, labels: Mapping[str, str]) -> Iterator[PodAffinityTerm]:
-        """Yield terms, each once: all that match a pod with such labels are among them."""
+        """Yield the terms that may match a pod with these labels, each once."""
         yield from self._others
         for label in labels.items():
             yield from self._by_label.get(label, ())

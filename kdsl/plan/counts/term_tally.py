@@ -209,7 +209,7 @@ class TermTally(StoredTally):
 def _complain(
     counts: Mapping[PodAffinityTerm, TermCount], rows: Iterable[Iterable[tuple[PodAffinityTerm, object]]]
 ) -> None:
-    """Raise the error of the first term that has one, in visiting order."""
+    """Raise the first error of a term, in visiting order."""
     for terms in rows:
         for term, _ in terms:
             error = counts.get(term, _NOTHING).error

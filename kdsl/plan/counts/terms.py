@@ -44,8 +44,8 @@ class Placed(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A term of a pod that came to a domain (`pods` is 1) or went from it (-1). `is_edge`: no other pod has
-    the term.
+    """A term of a pod that came to a domain (`pods` is 1) or left it (-1). `is_edge`: no other pod has the
+    term.
     """
 
     term: PodAffinityTerm
@@ -85,7 +85,7 @@ class TermIndex:
         return not self.domains
 
     def since(self, position: int) -> list[Move] | None:
-        """Return the moves after a position; None where they are not known any more."""
+        """Return the moves after a position; None if they were dropped."""
         return None if position < self._first else self._moves[position - self._first :]
 
     def refresh(self, came: Sequence[Arrival] | None) -> None:
@@ -109,7 +109,7 @@ class TermIndex:
                 self.put(row, self.terms_of(pod))
 
     def put(self, row: int, terms: Iterable[PodAffinityTerm]) -> None:
-        """Take in the terms of a pod that came to a row."""
+        """Add the terms of a pod that came to a row."""
         for term in terms:
             number = self.column(term.topology_key).codes.item(row)
             if number != NO_DOMAIN:
@@ -182,7 +182,7 @@ class TermIndex:
 def placed_terms(
     kind: TermKind, node: NodeInfo, pods: Iterable[PodInfo]
 ) -> Iterator[tuple[PodAffinityTerm, str]]:
-    """Yield the terms of some pods of a node, each with its domain, where the node is in one."""
+    """Yield the terms of some pods of a node, each with its domain, if the node has one."""
     labels = node.labels
     for pod in pods:
         for term in getattr(pod, kind):

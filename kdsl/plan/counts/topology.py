@@ -24,7 +24,7 @@ from kdsl.plan.counts.term_tally import CountTerm, TermCount, TermSums, TermTall
 from kdsl.plan.counts.terms import TermKind
 
 NO_DOMAINS: Final = 2147483647
-"""The least count where there is no domain at all: kube-scheduler's MaxInt32."""
+"""The least count without any domain: kube-scheduler's MaxInt32."""
 FEW_DOMAINS: Final = 8
 """The most domains that are compared one by one, by label instead of by count."""
 _SHARED_STEPS: Final = 16
@@ -32,7 +32,7 @@ _SHARED_STEPS: Final = 16
 
 
 HereColumn: TypeAlias = Callable[[Rows], NDArray[np.int64] | int]
-"""Returns a number for each row, or the one that all rows have."""
+"""Returns a number for each row, or the number that all rows share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class TopologyCount:
 
     @property
     def here_range(self) -> tuple[int, int]:
-        """Two numbers that no `here` is beyond."""
+        """Bounds of every `here`."""
         return self.sums.range
 
     @property
@@ -245,7 +245,7 @@ class PodTermCount:
 
     @property
     def here_range(self) -> tuple[int, int]:
-        """Two numbers that no `here` is beyond."""
+        """Bounds of every `here`."""
         ranges = [amounts.range for amounts in self.sums.by_key.values()]
         return sum([least for least, _ in ranges]), sum([largest for _, largest in ranges])
 

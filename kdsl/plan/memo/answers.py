@@ -33,19 +33,19 @@ _WHAT_IF_BYTES: Final = 1024
 
 
 class Answers(Protocol):
-    """Answers over a live snapshot. `get` may be used by several threads between two calls of `refresh`."""
+    """Answers over a live snapshot. Several threads may use `get` between two calls of `refresh`."""
 
     @property
     def nbytes(self) -> int: ...
 
     @property
     def only(self) -> Any:
-        """The answer that all nodes have, None where they differ or not all are known."""
+        """The answer that all nodes share, None if they differ or some are unknown."""
         ...
 
     @property
     def least(self) -> Any:
-        """No answer that is known is less; None where none is known."""
+        """A lower bound of the known answers; None if there are none."""
         ...
 
     def refresh(self) -> None:
@@ -141,7 +141,7 @@ class ByNodeClass:
             column.clear()
         size = len(classes)
         if size > len(column.known):
-            # Twice as many as there are: classes come one by one.
+            # Spare room, since classes come one by one.
             column.grow(2 * size)
         while self._complete + 1 < size and column.known[self._complete + 1]:
             self._complete += 1

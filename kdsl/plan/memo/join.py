@@ -14,7 +14,7 @@ from kdsl.plan.rules.plugins import CompiledProfile
 
 
 def join(table: HookTable, profile: CheckedProfile, compiled: CompiledProfile) -> HookTable:
-    """Return the table with its rules joined: predicates that follow each other, and scores."""
+    """Return the table with adjacent predicates, and all scores, joined."""
     compiled_predicates = iter(compiled.predicates)
     # Joined predicates report only the first rejection.
     rules = () if table.check_all else profile.predicates

@@ -35,7 +35,7 @@ Predicate = PredicatePlugin | TightenedPlugin[PredicatePlugin]
 _IDS: Final = np.dtype(np.int32)
 _LAST: Final = np.iinfo(np.int32).max
 MAX_STATUSES: Final = 4096
-"""The most different statuses that are kept; reasons that name the node would else grow without end."""
+"""The most distinct statuses that are kept; reasons that name the node would grow without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ class _Uncached:
     def filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, ids: NDArray[np.int32] | None, table: _Statuses
     ) -> NDArray[np.int32] | None:
-        """Return the numbers `ids` of the nodes, with those of the nodes that this predicate is the first to
-        reject; None where all pass.
+        """Return the status numbers `ids`, with those of this predicate where it is the first to reject; None
+        if all pass.
         """
         verdicts = table.of(self.plugin.name)
         if ids is None:
@@ -137,7 +137,7 @@ class _Entry:
 
 
 class JoinedPredicates:
-    """Predicates of a profile, one after the other, whose answers can be kept."""
+    """Adjacent predicates of a profile as one."""
 
     def __init__(self, plugins: Sequence[Predicate], signatures: Signatures | None = None) -> None:
         """Join predicates; `signatures` are shared by all joined rules of one profile."""
@@ -232,7 +232,7 @@ class JoinedPredicates:
         return self._with_uncached(state, pod, nodes, ids, table)
 
     def _what_if(self, entry: _Entry, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
-        """Return the status of a node that has other pods than in the live snapshot."""
+        """Return the status of a node with other pods than in the live snapshot."""
         table, row, ids = entry.table, int(nodes.rows[0]), None
         node = nodes.snapshot.info(row)
         for parts, answers in entry.verdicts:

@@ -87,7 +87,7 @@ class _Entry:
 
 
 class JoinedScores:
-    """The scores of a profile that are rules, with their weights."""
+    """The rules among the scores of a profile, with their weights."""
 
     def __init__(self, plugins: Sequence[ScorePlugin], signatures: Signatures | None = None) -> None:
         """Join scores; `signatures` are shared by all joined rules of one profile."""
@@ -136,7 +136,7 @@ class JoinedScores:
         return skipped
 
     def totals(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64] | None:
-        """Return the weighted sums of the nodes; None where a score is out of range."""
+        """Return the weighted sums of the nodes; None if a score is out of range."""
         entry = state.get(self._key)
         assert isinstance(entry, _Entry)
         columns: Columns = []
@@ -234,7 +234,7 @@ def _normalized(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -
 
 
 def _in_range(normalized: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return normalised scores; raise _RangeError where one is."""
+    """Return normalised scores; raise _RangeError if one is out of range."""
     if normalized.min() < 0 or normalized.max() > MAX_NODE_SCORE:
         raise _RangeError
     return normalized
@@ -245,7 +245,7 @@ def _raw(plugin: ScorePlugin, pod: PodInfo, snapshot: Snapshot, rows: Rows) -> N
 
 
 def _sums(parts: Sequence[_Part], pod: PodInfo, snapshot: Snapshot, rows: Rows) -> NDArray[np.int64]:
-    """Add up plain scores with their weights; `_OUT_OF_RANGE` where one is out of range."""
+    """Add up plain scores with their weights; `_OUT_OF_RANGE` marks a sum with a score out of range."""
     nodes = NodeSet(snapshot, rows)
     sums = np.zeros(len(nodes), np.int64)
     out_of_range: NDArray[np.bool_] | None = None

@@ -61,7 +61,7 @@ class Dependencies:
 
     @classmethod
     def of(cls, reads: frozenset[str]) -> Dependencies | None:
-        """Return the dependencies of a rule with these reads; None where its answers cannot be shared."""
+        """Return the dependencies of a rule with these reads; None if its answers cannot be shared."""
         pod = {word for word in reads if word.startswith(_POD)}
         if reads - pod - _KNOWN or reads & _UNIQUE:
             return None
@@ -106,7 +106,7 @@ def _epoch(
     if not catalog:
         return versions
     if len(catalog) == 1 and not (on_images or on_nodes):
-        # Most rules that read a catalog read one part of it: services or storage.
+        # Most rules read at most one part of the catalog: services or storage.
         (word,) = catalog
         return lambda snapshot: (snapshot.catalog.version(word),)
     return lambda snapshot: (*versions(snapshot), *map(snapshot.catalog.version, catalog))
@@ -140,7 +140,7 @@ def _expressions(rule: CheckedPredicate | CheckedScore) -> Iterable[TypedExpr]:
             yield rule.normalize.by
         return
     if rule.narrow is not None:
-        # It rejects nodes by their names.
+        # `narrow to` rejects nodes by name.
         yield rule.scope["node"]
     yield from _of_statements(rule.body)
 

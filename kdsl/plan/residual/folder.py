@@ -40,8 +40,8 @@ MAX_ITEMS: Final = 16
 MAX_WORK: Final = 4096
 """The most expressions that are visited for one rule and signature."""
 LARGE: Final = 4
-"""A rule that saves more than this part of the least steps it has stays as it is, lest one that takes too
-many goes on.
+"""The part of the least steps that a residual rule may save; one that saves more is not used, as the rule
+might run out of steps without it.
 """
 LOOPS: Final = 16
 """The assumed number of items of a loop that stays, for counting steps."""
@@ -87,10 +87,10 @@ class Folder:
         self._scope = scope
         self._functions = functions
         self._filled = filled
-        # Variables that have a value wherever they are read.
+        # Variables that always have a value.
         self._named = {*filled, node}
         self._work = 0
-        # The steps of the meter that an attempt with the residual rule does not take.
+        # The steps that the residual rule saves.
         self._saved, self._most = 0, min(functions.steps.node, LEAST_NODE_STEPS) // LARGE
         self.known: dict[int, TypedExpr] = {}
 
@@ -154,7 +154,7 @@ class Folder:
         )
 
     def _constant(self, expr: TypedExpr) -> Known | None:
-        """Compute an expression; None where it has no value."""
+        """Compute an expression; None if it has no value."""
         slots = free_slots(expr) & self.known.keys()
         if slots:
             expr = self.substituted(expr, {slot: self.known[slot] for slot in slots})
@@ -296,7 +296,7 @@ class Folder:
         return replace(expr, iterable=iterable, where=where, body=body)
 
     def _unrolled(self, expr: Comprehension, items: Sequence[TypedExpr]) -> TypedExpr | None:
-        """Return a macro over some items without the macro; None where there is no such form."""
+        """Return a macro over some items without the macro; None if there is no such form."""
         match expr.macro:
             case Macro.ALL | Macro.EXISTS if expr.body.type == BOOL and self._is_forced(expr, items):
                 parts = (self._of_item(expr.body, expr, place, item) for place, item in enumerate(items))
@@ -335,8 +335,8 @@ class Folder:
         )
 
     def _padded(self, expr: Comprehension) -> TypedExpr | None:
-        """Return a list of numbers with the sum of another: nothing is left out, but counts as zero. None
-        where there is no such form.
+        """Return a list of numbers with an equal sum, with zeros for omitted items; None if there is no such
+        form.
         """
         items, where = known_items(expr.iterable), expr.where
         if items is None or len(items) > MAX_ITEMS or where is None or expr.macro not in _RESULTS:
@@ -364,7 +364,7 @@ class Folder:
     def _chosen(
         self, expr: Comprehension, condition: TypedExpr | None, items: Sequence[TypedExpr]
     ) -> list[tuple[int, TypedExpr]] | None:
-        """Return the items, with their places, for which a condition holds; None where that is not known."""
+        """Return the items, with their places, for which a condition holds; None if unknown."""
         if condition is None:
             return list(enumerate(items))
         chosen: list[tuple[int, TypedExpr]] = []

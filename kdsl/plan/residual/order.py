@@ -20,7 +20,7 @@ from kdsl.plan.compile.passes.inline import is_plain
 
 _ABSORBING: Final = ("_&&_", "_||_")
 _FIRST_ONLY: Final = ("_?_:_", "or", "orValue")
-"""Functions that need their first argument in any case, and others only then."""
+"""Functions that always evaluate only their first argument."""
 _SURE: Final = frozenset(
     {
         *("TopologyCount.here", "TopologyCount.least", "TopologyCount.total", "TopologyCount.domains"),

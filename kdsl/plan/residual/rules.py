@@ -166,7 +166,7 @@ class _Rewriter:
 
     @property
     def slots(self) -> int:
-        """The slots that a frame needs by now."""
+        """The number of slots of a frame so far."""
         return self._scope.slots
 
     def conditions(self, exprs: Iterable[TypedExpr]) -> tuple[TypedExpr, ...]:
@@ -192,7 +192,7 @@ class _Rewriter:
         if isinstance(statement, CheckedRequire):
             return self._required_late(statement, self.fold(statement.condition))
         loop = replace(statement, iterable=self.fold(statement.iterable))
-        # Under `report all` a `require` that fails ends the loop's item, and nothing else.
+        # Under `report all` a failing `require` ends the loop's item only.
         unrolled = None if report_all else self._unrolled(loop)
         return [self._rolled(loop)] if unrolled is None else unrolled
 
@@ -229,7 +229,7 @@ class _Rewriter:
         return self._required(statement, condition)
 
     def _unrolled(self, loop: CheckedForEach) -> list[CheckedStatement] | None:
-        """Return a loop over a constant list without the loop; None where there is no such form."""
+        """Return a loop over a constant list without the loop; None if there is no such form."""
         items = items_of(loop.iterable)
         is_nested = any(isinstance(inner, CheckedForEach) for inner in loop.body)
         if items is None or len(items) > MAX_ITEMS or is_nested:
@@ -248,7 +248,7 @@ class _Rewriter:
         return found
 
     def _item(self, body: Sequence[CheckedStatement], by: dict[int, TypedExpr]) -> list[CheckedStatement]:
-        """Return the statements of a loop for one item, with `let`s of their own."""
+        """Return the statements of a loop for one item, with their own `let`s."""
         folder = self._folder
         found: list[CheckedStatement] = []
         for statement in body:

@@ -1,7 +1,7 @@
-"""Raw scores to 0..100: kube-scheduler's formulas in its arithmetic, vectorised where that is exact.
+"""Raw scores to 0..100: kube-scheduler's formulas in its arithmetic, vectorised if that is exact.
 
 `max` and `reverse` are DefaultNormalizeScore (int64, truncating), `minmax` is InterPodAffinity's (float64).
-Scores that are doubles go through the same formulas in float64 and are truncated.
+Doubles use the same formulas in float64 and are truncated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LOWEST = INT_MIN + MAX_SCORE + 1
 _LARGEST = math.nextafter(2.0**63, 0)
 """The double just below 2**63: the next one up is out of range."""
 _HUGE = sys.float_info.max / (2 * MAX_SCORE)
-"""Doubles beyond it could overflow on the way."""
+"""Larger doubles could overflow in between."""
 _EXACT: Final = 2**53
 """Whole numbers that are no larger are doubles as well."""
 
@@ -102,7 +102,7 @@ def _clipped(values: list[int]) -> NDArray[np.int64]:
 
 
 def _between(raw: Scores) -> NDArray[np.int64]:
-    """Return `100 * ((s - min) / (max - min))` truncated, 0 for all where they are equal."""
+    """Return `100 * ((s - min) / (max - min))` truncated, 0 for all if they are equal."""
     lowest, highest = raw.min().item(), raw.max().item()
     if raw.dtype != np.int64 and max(highest, -lowest) > _HUGE:
         raw, lowest, highest = raw / 4, lowest / 4, highest / 4  # a power of two changes no digit
@@ -111,6 +111,6 @@ def _between(raw: Scores) -> NDArray[np.int64]:
         return np.zeros(len(raw), dtype=np.int64)
     if raw.dtype == np.int64 and span > INT_MAX:
         return np.array([int(100.0 * ((score - lowest) / span)) for score in raw.tolist()], dtype=np.int64)
-    # Between 0 and 100: no need to hold it within int64.
+    # Shares are within 0..100, so int64 needs no check.
     shares: NDArray[np.int64] = (100.0 * ((raw - lowest) / span)).astype(np.int64)
     return shares

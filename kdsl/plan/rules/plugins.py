@@ -101,7 +101,7 @@ class PredicatePlugin:
         return (self,)
 
     def applying(self, state: CycleState) -> tuple[PredicatePlugin, ...]:
-        """Return the parts that apply, once PreFilter has not skipped all of it."""
+        """Return the parts that apply, if PreFilter did not skip the plugin."""
         return (self,)
 
     @hookimpl
@@ -156,7 +156,7 @@ class PredicatePlugin:
         return self._program.faults_at(self._program.begin(pod, ClusterView(nodes.snapshot)), nodes.nodes())
 
     def statuses_of(self, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
-        """Return the number in `verdicts` of the status of each node, for a pod that PreFilter let pass."""
+        """Return the status of each node, as a number in `verdicts`, for a pod that passed PreFilter."""
         program = self._program_for(pod, nodes.snapshot)
         return program.statuses(program.begin(pod, ClusterView(nodes.snapshot)), nodes, verdicts)
 
@@ -169,7 +169,7 @@ class PredicatePlugin:
     def _statuses_within(
         self, names: Collection[str], attempt: _Attempt, nodes: NodeSet, verdicts: Verdicts
     ) -> NDArray[np.int32]:
-        """Judge the nodes that `narrow to` names, and reject the others."""
+        """Evaluate the nodes that `narrow to` names, and reject the others."""
         inside = np.array([name in names for name in nodes.names()], dtype=np.bool_)
         ids = np.full(len(nodes), verdicts.number(attempt.program.outside(attempt.frame)), _IDS)
         ids[inside] = self._statuses(attempt, nodes.take(inside), verdicts)

@@ -145,12 +145,12 @@ class PredicateProgram:
         return log.take()
 
     def outside(self, frame: Frame) -> Status:
-        """Return the status of nodes that `narrow to` does not name; the rule must have one."""
+        """Return the status of nodes outside of `narrow to`; the rule must have one."""
         assert self._narrow is not None
         return status_of((self._narrow.failure(frame),))
 
     def statuses(self, frame: Frame, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
-        """Return the number in `verdicts` of the status of each node, over columns where that pays."""
+        """Return the status of each node, as a number in `verdicts`, over columns if that pays."""
 
         def scalar(batch: Batch) -> NDArray[np.int32]:
             return np.fromiter(self.scalar_statuses(frame, batch.nodes(), verdicts), np.int32, len(batch))

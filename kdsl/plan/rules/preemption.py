@@ -66,7 +66,7 @@ class PreemptionPlugin:
 
     @hookimpl
     def may_preempt(self, pod: PodInfo, on_nominated_node: Sequence[PodInfo]) -> Status | None:
-        """Refuse the pod with the reason of the first `eligible when` that does not hold, or fails."""
+        """Refuse the pod with the reason of the first `eligible when` that is false, or fails."""
         frame = self._frame(pod, onNominatedNode=on_nominated_node)
         for condition, reason, eligible in self._eligible:
             try:
@@ -153,7 +153,7 @@ def _fields_of_victims(rule: CheckedPreemption) -> tuple[str, ...]:
 
 
 def _fields_of(expr: TypedExpr, slot: int) -> Iterator[str]:
-    """Yield the plain fields that are read of a variable, `_NOT_PLAIN` for any other use of it."""
+    """Yield the plain fields that an expression reads of a variable, `_NOT_PLAIN` for any other use of it."""
     match expr:
         case FieldOf(operand=Var(slot=used), field=name) if used == slot:
             yield name if expr.type.name in _PLAIN else _NOT_PLAIN

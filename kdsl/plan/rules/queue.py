@@ -35,7 +35,7 @@ SortKey = Callable[[QueuedPod], tuple[Any, ...]]
 
 
 class QueuedView:
-    """The view `QueuedPod`: the pod's own fields, and since when it waits, in nanoseconds since the epoch."""
+    """The view `QueuedPod`: the pod's fields, and the start of its wait, in nanoseconds since the epoch."""
 
     __slots__ = ("_pod", "queued_at")
 
@@ -80,9 +80,9 @@ class QueueProgram:
         return frame
 
     def admit(self, pod: Value) -> Status | None:
-        """Refuse the pod with the reason of the first `admit when` that does not hold, or fails.
+        """Refuse the pod with the reason of the first `admit when` that is false, or fails.
 
-        A pod that is not in the queue yet has the epoch as `queuedAt`.
+        A pod that is not queued yet has the epoch as `queuedAt`.
         """
         if self._admission is None:
             return self._decide(pod)

@@ -124,7 +124,7 @@ class ScoreProgram:
         return raw.column(self.dtype) if isinstance(raw, Grouped) else raw
 
     def points(self, frame: Frame, nodes: NodeSet) -> NDArray[np.int64] | Grouped[int]:
-        """Return the normalised scores of nodes; those without a score get 0 and do not count for others."""
+        """Return the normalised scores of nodes; those without a score get 0 and do not affect the others."""
         raw = self._grouped_scores(frame, nodes)
         if isinstance(raw, Grouped):
             # Normalising reads the least, the largest and the score itself, so one value stands for its
@@ -215,8 +215,8 @@ class ScoreProgram:
     def normalized(
         self, frame: Frame, raw: Scores, missing: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
-        """Return the scores in 0..100 if the rule keeps to that; 0 for the `missing` ones, which do not count
-        for the others.
+        """Return the scores, in 0..100 if the rule keeps to that; the `missing` ones get 0 and do not affect
+        the others.
         """
         if missing is not None and missing.any():
             normalized = np.zeros(len(raw), np.int64)

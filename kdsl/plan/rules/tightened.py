@@ -49,7 +49,9 @@ P = TypeVar("P", bound=Part)
 
 
 class TightenedPlugin(Generic[P]):
-    """The first part is the predicate, whose key, name and site it has; the others tighten it, in order."""
+    """A predicate with its tightenings, in order. The first part is the predicate, which gives key, name and
+    site.
+    """
 
     def __init__(self, parts: tuple[P, ...]) -> None:
         self.parts = parts

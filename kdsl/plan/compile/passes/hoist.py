@@ -17,7 +17,8 @@ def hoist_lasting(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
     """Replace the largest parts that do not depend on the node by lazy variables that last as long as the
     pod.
 
-    Lazy, because a part behind `&&` or `?:` that is never reached must not be computed, let alone fail.
+    They are lazy, because a part behind `&&` or `?:` that is never reached must not be computed, let alone
+    fail.
     """
     if is_cheap(expr):
         return expr
