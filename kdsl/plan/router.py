@@ -14,7 +14,7 @@ from kdsl.eval.scalar.meter import POD_STEPS, Meter
 from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
 from kdsl.plan.compile.fault_log import FaultLog
-from kdsl.plan.compile.scope import Functions, NoteError, RuleScope
+from kdsl.plan.compile.scope import Functions, ReportError, RuleScope
 from kdsl.plan.reads.dependencies import Dependencies
 
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -23,7 +23,7 @@ DEFAULT_SCHEDULER = "default-scheduler"
 CACHED_OWNERS = 65_536
 """The most signatures of pods that are kept with their owner; the least recently used go first."""
 
-Owns = Callable[[PodInfo, NoteError], bool]
+Owns = Callable[[PodInfo, ReportError], bool]
 """Returns whether a team owns a pod, and reports errors."""
 
 
@@ -34,13 +34,13 @@ def compile_owns(team: CheckedTeam, functions: Functions) -> Owns:
     condition = scope.compile(team.owns)
     blank = scope.new_frame()
 
-    def owns(pod: PodInfo, note: NoteError) -> bool:
+    def owns(pod: PodInfo, report: ReportError) -> bool:
         frame = blank.copy()
         frame[slot], frame[-1] = pod, Meter(POD_STEPS)
         try:
             return bool(condition(frame))
         except EvalError as error:
-            note(error, team.owns.span)
+            report(error, team.owns.span)
             return False
 
     return owns

@@ -7,7 +7,7 @@ compiled: constants are folded, and parts that do not depend on the node count o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
 from kdsl.analysis.cost.formula import ONE, UNBOUNDED, ZERO, Formula, total
@@ -22,7 +22,7 @@ from kdsl.analysis.cost.shapes import (
     shape_of_value,
     shape_up_to,
 )
-from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.typed import (
     Aggregate,
     Bind,
@@ -64,7 +64,7 @@ class Estimator:
 
     def __init__(
         self,
-        fns: Mapping[str, CheckedFn | ExternalFn],
+        fns: Fns,
         views: Views,
         lasting: set[int] | None = None,
         bodies: dict[tuple[str, tuple[Shape, ...]], Measured] | None = None,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kdsl.analysis.cost.expressions import Estimator, Measured
 from kdsl.analysis.cost.formula import ZERO, Formula, total
 from kdsl.analysis.cost.shapes import shape_of_value
 from kdsl.check.model.rule_set import (
-    CheckedFn,
     CheckedForEach,
     CheckedLet,
     CheckedPredicate,
@@ -19,7 +18,7 @@ from kdsl.check.model.rule_set import (
     CheckedScore,
     CheckedStatement,
     CheckedTemplate,
-    ExternalFn,
+    Fns,
 )
 from kdsl.check.model.typed import TypedExpr
 from kdsl.check.views.view import Views
@@ -47,7 +46,7 @@ class Cost:
         return self.per_pod.names | self.per_node.names
 
 
-def cost_of(rule: Rule, fns: Mapping[str, CheckedFn | ExternalFn], views: Views) -> Cost | None:
+def cost_of(rule: Rule, fns: Fns, views: Views) -> Cost | None:
     """Return the cost of a rule without its tightenings; None for a plugin."""
     if isinstance(rule, CheckedPredicate | CheckedScore) and rule.plugin:
         return None
@@ -67,7 +66,7 @@ def cost_of(rule: Rule, fns: Mapping[str, CheckedFn | ExternalFn], views: Views)
 class _Analysis:
     """Visits a rule in the order of compilation; the cost per pod adds up separately."""
 
-    def __init__(self, rule: Rule, fns: Mapping[str, CheckedFn | ExternalFn], views: Views) -> None:
+    def __init__(self, rule: Rule, fns: Fns, views: Views) -> None:
         self._scope = RuleScope(rule.scope, rule.params, rule.slots, Functions.of(fns))
         names = rule.scope if isinstance(rule, CheckedPreemption) else ("pod", "node", "cluster", "feasible")
         for name in names:

@@ -16,13 +16,13 @@ from operator import or_
 from typing import Final
 
 from kdsl.check.model.rule_set import (
-    CheckedFn,
     CheckedForEach,
     CheckedLet,
     CheckedPredicate,
     CheckedRequire,
     CheckedStatement,
     ExternalFn,
+    Fns,
 )
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import (
@@ -92,7 +92,7 @@ _LESS: Final = frozenset({"_<_", "_<=_", "isLessThan"})
 _GREATER: Final = frozenset({"_>_", "_>=_", "isGreaterThan"})
 
 
-def predicate_facts(rule: CheckedPredicate, views: Views, fns: Mapping[str, CheckedFn | ExternalFn]) -> Facts:
+def predicate_facts(rule: CheckedPredicate, views: Views, fns: Fns) -> Facts:
     """Return the facts that can make a predicate pass what it rejects; tightenings are rules of their own."""
     finder = FactFinder(views, fns, rule.scope)
     for condition in rule.applies:
@@ -106,9 +106,7 @@ def predicate_facts(rule: CheckedPredicate, views: Views, fns: Mapping[str, Chec
 class FactFinder:
     """Gathers the facts behind expressions of one rule; `found` is what they came to so far."""
 
-    def __init__(
-        self, views: Views, fns: Mapping[str, CheckedFn | ExternalFn], scope: Mapping[str, Var]
-    ) -> None:
+    def __init__(self, views: Views, fns: Fns, scope: Mapping[str, Var]) -> None:
         self.found: dict[Fact, Direction] = {}
         self._views = views
         self._fns = fns

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
+from kdsl.check.model.rule_set import Fns
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, TypedExpr, Var
 from kdsl.check.model.types import Type
@@ -15,7 +16,7 @@ from kdsl.eval.nodelist import NodeList
 from kdsl.eval.scalar.frame import Closure, Compile, Frame, value_or_failure
 from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.scalar.over_nodes import AtOnce, Lower, Needs
-from kdsl.eval.scalar.pod_keys import Fns, fields_of, pod_key_of
+from kdsl.eval.scalar.pod_keys import fields_of, pod_key_of
 from kdsl.eval.scalar.selecting import selector_of
 from kdsl.eval.values import Value
 from kdsl.eval.views import attribute_of
@@ -37,7 +38,7 @@ _UNNAMED = frozenset(
 class _Question:
     """The body of a macro on its own frame; see `kdsl.plan.counts.measures.Question`."""
 
-    name: Hashable | None
+    key: Hashable | None
     on_facts: bool
     frame: Frame
     slot: int
@@ -77,7 +78,7 @@ class _Capture:
     fields: tuple[str, ...] | None
     has_key: bool
 
-    def name(self, value: Value) -> Hashable:
+    def key(self, value: Value) -> Hashable:
         if self.fields is None:
             whole: Hashable = value
             return whole
@@ -88,16 +89,16 @@ def compile_aggregate(
     expr: Aggregate,
     compile: Compile,
     fns: Fns,
-    asked: dict[Hashable, object],
+    questions: dict[Hashable, object],
     needs: Needs,
     lower: Lower | None,
 ) -> Closure:
-    """Compile a macro of a view, after `capture`. `asked` holds the identity of each distinct question:
+    """Compile a macro of a view, after `capture`. `questions` holds the identity of each distinct question:
     macros with equal questions share an entry. `needs` and `lower` are for questions about nodes.
     """
     target, body, slot, macro = compile(expr.target), compile(expr.body), expr.variable.slot, expr.macro
     places = {slot: 0}
-    question = asked.setdefault(shape(expr.body, places), object())
+    question = questions.setdefault(shape(expr.body, places), object())
     captured = sorted(_captured(expr), key=lambda variable: places[variable.slot])
     captures = [_capture(variable, expr.body, compile, fns) for variable in captured]
     on_facts = "cluster.pods" not in expr.body.reads
@@ -110,19 +111,19 @@ def compile_aggregate(
     def ask(frame: Frame) -> Value:
         nonlocal at_once
         counted = target(frame)
-        nothing = counted.nothing
-        if nothing is not None:
-            return nothing
+        empty = counted.empty_count
+        if empty is not None:
+            return empty
         own = frame.copy()
         for each in captures:
             own[each.slot] = value_or_failure(each.read, frame)
-        names = tuple([each.name(own[each.slot]) for each in captures]) if has_key else None
-        name = None if names is None or not _is_hashable(names) else (question, names)
+        keys = tuple([each.key(own[each.slot]) for each in captures]) if has_key else None
+        key = None if keys is None or not _is_hashable(keys) else (question, keys)
         if asks_nodes and at_once is None:
             assert lower is not None
             at_once = lower(expr, compile, needs)
         selecting = None if selector is None else selector(own)
-        asking = _Question(name, on_facts, own, slot, body, at_once, pod_key, selecting)
+        asking = _Question(key, on_facts, own, slot, body, at_once, pod_key, selecting)
         return getattr(counted, macro)(asking, frame[-1])
 
     return ask
@@ -150,9 +151,9 @@ def _has_key(type_: Type) -> bool:
     return type_.name not in _UNNAMED and all(map(_has_key, type_.args))
 
 
-def _is_hashable(names: Hashable) -> bool:
+def _is_hashable(keys: Hashable) -> bool:
     try:
-        hash(names)
+        hash(keys)
     except TypeError:  # a map that the rule made
         return False
     return True

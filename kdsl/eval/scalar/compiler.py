@@ -6,9 +6,9 @@ frames, here and in the modules it calls: the parser admits 250 levels.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 
-from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.typed import (
     UNDECLARED,
     Aggregate,
@@ -56,16 +56,16 @@ class Compiler:
     `lazy` fills the slots of lazy variables: `let`, `cel.bind` and hoisted parts. `by_item` reads variables
     that depend on the loop items in `follows`. `fns` are the functions of the rule files by qualified name;
     `bodies` caches their compiled bodies for all rules. `lower` compiles macros over nodes; without it they
-    visit one node after the other. `asked` are the questions of macros of views; sharing it shares the
+    visit one node after the other. `questions` are the questions of macros of views; sharing it shares the
     counts.
     """
 
     def __init__(
         self,
-        fns: Mapping[str, CheckedFn | ExternalFn],
+        fns: Fns,
         bodies: dict[str, Closure],
         lower: Lower | None = None,
-        asked: dict[Hashable, object] | None = None,
+        questions: dict[Hashable, object] | None = None,
     ) -> None:
         self.lazy: dict[int, Closure] = {}
         self.by_item: dict[int, Closure] = {}
@@ -73,7 +73,7 @@ class Compiler:
         self._fns = fns
         self._bodies = bodies
         self._lower = lower
-        self._asked = {} if asked is None else asked
+        self._questions = {} if questions is None else questions
 
     def compile(self, expr: TypedExpr) -> Closure:
         """Compile an expression to a closure over a frame of values."""
@@ -101,7 +101,9 @@ class Compiler:
             case Comprehension():
                 return compile_comprehension(expr, self.compile)
             case Aggregate():
-                return compile_aggregate(expr, self.compile, self._fns, self._asked, self.needs, self._lower)
+                return compile_aggregate(
+                    expr, self.compile, self._fns, self._questions, self.needs, self._lower
+                )
             case Bind():
                 return self._bind(expr)
 
@@ -167,7 +169,7 @@ class Compiler:
         body = self._bodies.get(fn.qualified)
         if body is None:
             # INVARIANT: functions are not recursive; the checker ensures it.
-            compiler = Compiler(self._fns, self._bodies, self._lower, self._asked)
+            compiler = Compiler(self._fns, self._bodies, self._lower, self._questions)
             body = self._bodies[fn.qualified] = compiler.compile(fn.body)
 
         def call(frame: Frame) -> Value:

@@ -5,18 +5,16 @@ Pods with equal keys get equal answers, for equal steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
-from typing import Final, TypeAlias
+from typing import Final
 
 from kdsl.base.frozen_map import FrozenMap
-from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import CallFn, CallOf, FieldOf, HasField, TypedExpr, Var
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.views import READ_OF_PODS, attribute_of
-
-Fns: TypeAlias = Mapping[str, CheckedFn | ExternalFn]
 
 _UNIQUE: Final = frozenset(("name", "uid"))
 
@@ -27,7 +25,7 @@ def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> Callable[[PodInfo], Hash
     """
     reads = _Reads(fns)
     try:
-        reads.note(body, slot)
+        reads.add(body, slot)
     except _UnknownReadError:
         return None
     if _UNIQUE & (reads.shown | reads.used):
@@ -42,7 +40,7 @@ def fields_of(body: TypedExpr, slot: int, fns: Fns) -> tuple[str, ...] | None:
     """Return the attributes that a body reads of the pod in `slot`; None if unknown."""
     reads = _Reads(fns)
     try:
-        reads.note(body, slot)
+        reads.add(body, slot)
     except _UnknownReadError:
         return None
     return tuple(sorted(reads.shown | reads.used))
@@ -63,7 +61,7 @@ class _Reads:
         self._fns = fns
         self._followed: set[tuple[str, int | None]] = set()
 
-    def note(self, expr: TypedExpr, slot: int | None) -> None:
+    def add(self, expr: TypedExpr, slot: int | None) -> None:
         """Add the reads of the pod in `slot`; None if the expression does not get the pod."""
         match expr:
             case Var():
@@ -76,12 +74,12 @@ class _Reads:
             ):
                 self.used.update(READ_OF_PODS[expr.function])
                 for each in (receiver, *others):
-                    self.note(each, slot)
+                    self.add(each, slot)
             case CallFn():
                 self._follow(expr, slot)
             case _:
                 for child in children(expr):
-                    self.note(child, slot)
+                    self.add(child, slot)
 
     def _follow(self, call: CallFn, slot: int | None) -> None:
         fn = self._fns[call.fn]
@@ -92,11 +90,11 @@ class _Reads:
             if isinstance(arg, Var) and arg.slot == slot:
                 inside.append(param.slot)
             else:
-                self.note(arg, slot)
+                self.add(arg, slot)
         for each in inside:
             if (call.fn, each) not in self._followed:
                 self._followed.add((call.fn, each))
-                self.note(fn.body, each)
+                self.add(fn.body, each)
 
 
 def _shown(fields: Sequence[str]) -> Callable[[PodInfo], Hashable]:

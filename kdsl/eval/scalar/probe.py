@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Protocol
 
-from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.rule_set import Fns
 from kdsl.check.model.typed import TypedExpr
 from kdsl.eval.scalar.compiler import Compiler
 from kdsl.eval.scalar.frame import Closure
@@ -25,9 +24,7 @@ class Probe(Protocol):
 class ProbedCompiler(Compiler):
     """A compiler that reports expressions to a probe, except for bodies of functions."""
 
-    def __init__(
-        self, fns: Mapping[str, CheckedFn | ExternalFn], bodies: dict[str, Closure], probe: Probe
-    ) -> None:
+    def __init__(self, fns: Fns, bodies: dict[str, Closure], probe: Probe) -> None:
         super().__init__(fns, bodies)
         self._probe = probe
 

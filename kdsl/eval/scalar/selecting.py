@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.typed import CallFn, CallOf, Comprehension, Const, Macro, TypedExpr, Var
 from kdsl.eval.ir import free_slots, operands
 from kdsl.eval.scalar.frame import Closure, Compile, Frame
 from kdsl.eval.values import EvalError, Value
-
-Fns: TypeAlias = Mapping[str, CheckedFn | ExternalFn]
 
 _OF_TERM: Final = "PodAffinityTerm.matches"
 _OF_POD: Final = frozenset((_OF_TERM, "SpreadConstraint.selects"))

@@ -131,7 +131,7 @@ class Lowering:
             return self._guarded(self._columnar(expr), expr)
         except NotColumnar:
             del notes[noted:]
-            self._rule.note(expr, self._node, self._in_fn)
+            self._rule.add_scalar_part(expr, self._node, self._in_fn)
             return self._fallback(expr)
         finally:
             self._depth -= 1
@@ -264,7 +264,7 @@ class Lowering:
                 if counted is not None:
                     return counted
         if any(arg.type.name in ("list", "map") and not self._is_uniform(arg) for arg in expr.args) and not (
-            expr.function == "size" and self.is_listed(expr.args[0])
+            expr.function == "size" and self.is_node_list(expr.args[0])
         ):
             raise NotColumnar
         return call_over_columns(expr, [self.lower(arg) for arg in expr.args], special or kernel)
@@ -339,20 +339,20 @@ class Lowering:
             return None
         return count_selected(variable.slot, sorted(needs & self._captured), compile(expr.body), selector)
 
-    def is_listed(self, expr: TypedExpr) -> bool:
+    def is_node_list(self, expr: TypedExpr) -> bool:
         """Return whether an expression is a list of node facts, or a filtered one."""
         match expr:
             case FieldOf(operand=Var(slot=slot)) if slot == self._node:
                 return expr.type.name == "list" and is_fact(expr)
             case Comprehension(macro=Macro.FILTER, iterable=iterable):
-                return self.is_listed(iterable)
+                return self.is_node_list(iterable)
             case Var(slot=slot) if slot not in self._captured and not self._in_fn:
                 definition = self._rule.definition(slot)
-                return definition is not None and self.is_listed(definition)
+                return definition is not None and self.is_node_list(definition)
         return False
 
     def items_of(self, expr: TypedExpr) -> ColumnClosure:
-        """Lower a list that is `is_listed`."""
+        """Lower a list that is `is_node_list`."""
         return list_field(attribute_of(expr.field)) if isinstance(expr, FieldOf) else self.lower(expr)
 
     def of_item(self, condition: TypedExpr, slot: int) -> ItemCondition | None:
@@ -366,7 +366,7 @@ class Lowering:
         return ItemCondition(self._within([slot]).lower(condition), not needs)
 
     def _comprehension(self, expr: Comprehension) -> ColumnClosure:
-        if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.FILTER) and self.is_listed(expr.iterable):
+        if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.FILTER) and self.is_node_list(expr.iterable):
             slot = expr.variables[0].slot
             condition = self.of_item(expr.body, slot) if len(expr.variables) == 1 else None
             if condition is None:

@@ -108,7 +108,7 @@ class Fallback:
                 for slot, column in coded.items():
                     frame[slot] = column.values[column.codes[row]]
                 if slots is not None:
-                    show_node(batch, row, slots)
+                    set_node(batch, row, slots)
                 meter.next()
                 try:
                     results.append(closure(frame))
@@ -149,7 +149,7 @@ class Spending:
         self._batch.spend(self._meter.limit - least)
 
 
-def show_node(batch: Batch, row: int, slots: NodeSlots) -> None:
+def set_node(batch: Batch, row: int, slots: NodeSlots) -> None:
     """Put the node of a row in the frame."""
     frame = batch.frame
     frame[slots.node] = batch.snapshot.info(int(batch.rows[row]))

@@ -85,12 +85,12 @@ def list_of(items: Sequence[Operand]) -> Operand:
     def build(batch: Batch) -> ColumnValue:
         values = [item(batch) for item in items]
         entries = [Entry(place, value, None) for place, value in enumerate(values)]
-        return _listed(entries, either(*map(bad_of, values)))
+        return _list_value(entries, either(*map(bad_of, values)))
 
     return build
 
 
-def _listed(entries: Sequence[Entry], bad: Bad = None) -> ColumnValue:
+def _list_value(entries: Sequence[Entry], bad: Bad = None) -> ColumnValue:
     """Return a list of entries; `Same` if all rows have the same."""
     same = [entry.value.value for entry in entries if entry.present is None and isinstance(entry.value, Same)]
     if len(same) == len(entries) and bad is None:
@@ -209,7 +209,7 @@ def _build(
                 bad = either(bad, own if present is None else own & present)
             key = entry.key if items.is_map else place
             entries.append(Entry(key if to_map else len(entries), value, present))
-        return Items(tuple(entries), True, bad) if to_map else _listed(entries, bad)
+        return Items(tuple(entries), True, bad) if to_map else _list_value(entries, bad)
 
     return evaluate
 

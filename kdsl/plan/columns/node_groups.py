@@ -66,7 +66,7 @@ class NodeGroups:
         self._compile = collect
         self._slot = slot
 
-    def ask(self, batch: Batch, question: Callable[[Batch], NDArray[Scalar]]) -> NDArray[Scalar] | None:
+    def evaluate(self, batch: Batch, question: Callable[[Batch], NDArray[Scalar]]) -> NDArray[Scalar] | None:
         """Ask about the first row of each group, in visiting order, and return the answer for each row.
 
         None if the rows cannot be grouped, or if there are so many groups that columns are as fast.
@@ -80,7 +80,7 @@ class NodeGroups:
         return answers[:1].repeat(len(batch)) if len({*known}) == 1 else groups.spread(known, answers.dtype)
 
     def groups(self, batch: Batch) -> Groups | None:
-        """Return the groups of rows; None as for `ask`."""
+        """Return the groups of rows; None as for `evaluate`."""
         frame = batch.frame
         reads = frame[self._slot]
         if reads is UNSET:

@@ -106,7 +106,7 @@ class NodeReadsCompiler:
             raise NotColumnar
         return closure
 
-    def _knowing(self, slots: Iterable[int]) -> NodeReadsCompiler:
+    def _with_known(self, slots: Iterable[int]) -> NodeReadsCompiler:
         """Return a compiler with further known variables."""
         return self._inside(NodeReadsCompiler(self._rule, self._node, self._known.union(slots)))
 
@@ -162,15 +162,15 @@ class NodeReadsCompiler:
         """Return the collector of a method that takes the node; see `NodeMethod`."""
         if method_of(expr.function) is None:
             raise NotColumnar
-        target, given = self._shared(receiver), [self._shared(each) for each in others]
+        target, inputs = self._shared(receiver), [self._shared(each) for each in others]
         name = attribute_of(expr.function.rpartition(".")[2])
 
-        if given:
+        if inputs:
             keys_of = f"{name}_keys"
 
             def collect_keys(frame: Frame, reads: NodeReads) -> None:
                 find = getattr(target(frame), keys_of, None)
-                keys = None if find is None else find(*[each(frame) for each in given])
+                keys = None if find is None else find(*[each(frame) for each in inputs])
                 if keys is None:
                     raise NotColumnar
                 _add_labels(reads, keys)
@@ -193,14 +193,14 @@ class NodeReadsCompiler:
         return collect
 
     def _function(self, expr: CallFn) -> Collect | None:
-        given = [isinstance(arg, Var) and arg.slot == self._node for arg in expr.args]
-        if True not in given:
+        inputs = [isinstance(arg, Var) and arg.slot == self._node for arg in expr.args]
+        if True not in inputs:
             return self.compile_all(expr.args)
         fn = self._rule.fn(expr.fn)
-        if given.count(True) > 1:
+        if inputs.count(True) > 1:
             raise NotColumnar
         pairs = list(zip(fn.params, expr.args, strict=True))
-        node = fn.params[given.index(True)].slot
+        node = fn.params[inputs.index(True)].slot
         known = [(param.slot, closure) for param, arg in pairs if (closure := self._closure(arg)) is not None]
         place = (expr.fn, node, frozenset(slot for slot, _ in known))
         if place not in self._bodies:
@@ -229,7 +229,7 @@ class NodeReadsCompiler:
         if iterable is None:
             return self.compile_all(children(expr))
         slots = tuple(variable.slot for variable in expr.variables)
-        inner = self._knowing(slots)
+        inner = self._with_known(slots)
         collect = _together(
             [None if expr.where is None else inner.compile(expr.where), inner.compile(expr.body)]
         )
@@ -239,7 +239,7 @@ class NodeReadsCompiler:
         slot, value = expr.variable.slot, self._closure(expr.value)
         if value is None:
             return self.compile_all((expr.value, expr.body))
-        collect = self._knowing([slot]).compile(expr.body)
+        collect = self._with_known([slot]).compile(expr.body)
         if collect is None:
             return None
         body, bound = collect, value
@@ -286,12 +286,12 @@ class NodeReadsCompiler:
         iterable = self._closure(optimised(statement.iterable))
         if iterable is None:
             return _unclear
-        inner, lets = self._knowing(slots), []
+        inner, lets = self._with_known(slots), []
         for each in statement.body:
             if isinstance(each, CheckedLet):
                 lets.append(each.variable.slot)
                 if inner._closure(each.value) is not None:
-                    inner = inner._knowing(lets[-1:])
+                    inner = inner._with_known(lets[-1:])
         where = None if statement.where is None else inner.compile(optimised(statement.where))
         collect = _together([where, inner._statements(statement.body, optimised)])
         if collect is None:
@@ -317,7 +317,7 @@ class _FnReadsCompiler(NodeReadsCompiler):
     def _closure(self, expr: TypedExpr) -> Closure | None:
         return self._compiler.compile(expr) if free_slots(expr) <= self._known else None
 
-    def _knowing(self, slots: Iterable[int]) -> NodeReadsCompiler:
+    def _with_known(self, slots: Iterable[int]) -> NodeReadsCompiler:
         return self._inside(_FnReadsCompiler(self._rule, self._node, self._known.union(slots)))
 
     def _variable(self, slot: int) -> Collect | None:

@@ -138,20 +138,20 @@ def _nanos(value: object) -> object:
 class InputResources(Resources):
     """The resources that a pod requests; their names are no input."""
 
-    __slots__ = ("_given",)
+    __slots__ = ("_inputs",)
 
     def __init__(self, trace: Trace, attribute: str, resources: Resources) -> None:
-        self._given: Mapping[str, InputQuantity] = {
+        self._inputs: Mapping[str, InputQuantity] = {
             name: InputQuantity(trace, Input(attribute, name), resources.amount(name)) for name in resources
         }
-        self._amounts = dict.fromkeys(self._given, 0)
-        self._quantities = dict(self._given)
+        self._amounts = dict.fromkeys(self._inputs, 0)
+        self._quantities = dict(self._inputs)
         self._hash = None
 
     def amount(self, name: str) -> Any:
         """Return the amount of a resource in its canonical unit."""
-        given = self._given.get(name)
-        return 0 if given is None else InputAmount(given.trace, given.source, given.amount, 1)
+        inputs = self._inputs.get(name)
+        return 0 if inputs is None else InputAmount(inputs.trace, inputs.source, inputs.amount, 1)
 
     __hash__ = __repr__ = _refuse
 
@@ -163,5 +163,5 @@ for _name in ("amounts", "max", "plus", "minus", "__add__", "__sub__", "_combine
 
 def pod_with_inputs(pod: PodInfo, trace: Trace, attributes: tuple[str, ...]) -> PodInfo:
     """Return the pod with inputs in place of its amounts; `attributes` are those that hold resources."""
-    given: dict[str, Any] = {name: InputResources(trace, name, getattr(pod, name)) for name in attributes}
-    return pod.with_fields(**given)
+    inputs: dict[str, Any] = {name: InputResources(trace, name, getattr(pod, name)) for name in attributes}
+    return pod.with_fields(**inputs)

@@ -39,22 +39,22 @@ class DistinctPredicate:
         digits = fact_digits(self._atoms, batch)
         if digits is None:
             return scalar(batch)
-        representatives, kinds = grouped(digits, len(batch))
-        return scalar(batch.part(representatives))[kinds]
+        representatives, groups = grouped(digits, len(batch))
+        return scalar(batch.part(representatives))[groups]
 
 
 class ColumnPredicate:
     """A predicate whose statements run over columns, unless the nodes fall into few groups."""
 
-    def __init__(self, steps: Sequence[Step], report_all: bool, kinds: NodeGroups | None) -> None:
+    def __init__(self, steps: Sequence[Step], report_all: bool, groups: NodeGroups | None) -> None:
         self._steps = tuple(steps)
         self._report_all = report_all
-        self._groups = kinds
+        self._groups = groups
 
     def statuses(self, batch: Batch, verdicts: Verdicts, scalar: ScalarStatuses) -> Ids:
-        by_kind = None if self._groups is None else self._groups.ask(batch, scalar)
-        if by_kind is not None:
-            return by_kind
+        by_group = None if self._groups is None else self._groups.evaluate(batch, scalar)
+        if by_group is not None:
+            return by_group
         try:
             with np.errstate(all="ignore"):
                 found = reject(batch, self._steps, self._report_all)
@@ -125,5 +125,5 @@ def column_predicate(
         return DistinctPredicate(compiler.atoms(facts))
     steps = block.steps(statements)
     reads_compiler = NodeReadsCompiler(compiler, compiler.slots.node)
-    kinds = reads_compiler.of_rule(error_parts, statements, scope.optimised, scope.transient_slot)
-    return ColumnPredicate(steps, rule.report_all, kinds)
+    groups = reads_compiler.of_rule(error_parts, statements, scope.optimised, scope.transient_slot)
+    return ColumnPredicate(steps, rule.report_all, groups)

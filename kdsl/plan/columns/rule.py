@@ -5,13 +5,13 @@ the scalar back end.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Self
 
 from kdsl.base.span import Span
-from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.rule_set import CheckedFn, Fns
 from kdsl.check.model.typed import TypedExpr
 from kdsl.eval.ir import free_slots
 from kdsl.eval.scalar import Closure, Compiler
@@ -116,7 +116,7 @@ class ColumnScope(ABC):
         """The parts that are left to the scalar back end."""
         return self.lowered.scalar_parts
 
-    def note(self, expr: TypedExpr, node: int | None, in_fn: bool) -> None:
+    def add_scalar_part(self, expr: TypedExpr, node: int | None, in_fn: bool) -> None:
         """Record that an expression is left to the scalar back end, if it reads the node."""
         if in_fn:
             if node is not None and node in free_slots(expr):
@@ -133,7 +133,7 @@ class ColumnScope(ABC):
         return self._functions.compiler()
 
     @property
-    def fns(self) -> Mapping[str, CheckedFn | ExternalFn]:
+    def fns(self) -> Fns:
         """The functions that rules may call, by name."""
         return self._functions.fns
 

@@ -25,7 +25,7 @@ from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Bad, Mask, NotColumnar, OutOfSteps, Same, spread
 from kdsl.plan.columns.compiler import ColumnCompiler, ScalarPart
-from kdsl.plan.columns.distinct import Spending, fact_digits, show_node
+from kdsl.plan.columns.distinct import Spending, fact_digits, set_node
 from kdsl.plan.columns.groups import grouped
 from kdsl.plan.columns.logic import scattered
 from kdsl.plan.columns.node_lists import chosen_items, over_items
@@ -191,7 +191,7 @@ class ColumnBlock:
 
     def is_over_items(self, statement: CheckedStatement) -> bool:
         """Return whether a statement is a loop over a list of the node."""
-        return isinstance(statement, CheckedForEach) and self._compiler.lowering(frozenset()).is_listed(
+        return isinstance(statement, CheckedForEach) and self._compiler.lowering(frozenset()).is_node_list(
             self._scope.optimised(statement.iterable)
         )
 
@@ -202,7 +202,7 @@ class ColumnBlock:
         scope, lowering = self._scope, self._compiler.lowering(shared)
         iterable = scope.optimised(statement.iterable)
         match statement.body, statement.variables:
-            case [CheckedRequire() as require], [variable] if lowering.is_listed(iterable):
+            case [CheckedRequire() as require], [variable] if lowering.is_node_list(iterable):
                 pass
             case _:
                 return None
@@ -257,7 +257,7 @@ class ColumnBlock:
             with Spending(part) as meter:
                 for kind, row in enumerate(representatives.tolist()):
                     failures: list[Failure] = []
-                    show_node(part, row, slots)
+                    set_node(part, row, slots)
                     meter.next()
                     run(part.frame, failures)
                     rows = np.zeros(len(batch), dtype=np.bool_)

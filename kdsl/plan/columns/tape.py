@@ -29,7 +29,7 @@ from kdsl.plan.columns.column import AllBad, Array, Column, ColumnValue, NotColu
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.pod_inputs import Condition, pod_with_inputs
 from kdsl.plan.columns.traced import (
-    UNSEEN,
+    UNREADABLE,
     Applied,
     ColumnKey,
     Input,
@@ -99,19 +99,19 @@ class Tape(Generic[M]):
     def of(trace: Trace, outputs: Sequence[Traced], meaning: M, cost: int) -> Tape[M]:
         """Return a tape of the recorded values, without unused ones."""
         needed = {id(each) for each in (*outputs, *(guard.mask for guard in trace.guards))}
-        for each in reversed(trace.noted):
+        for each in reversed(trace.values):
             if id(each) in needed and isinstance(each.origin, Applied):
                 needed.update(map(id, each.origin.args))
-        noted = [each for each in trace.noted if id(each) in needed]
+        values = [each for each in trace.values if id(each) in needed]
         # The sort is stable: values of one rank stay in the recorded order.
-        noted.sort(key=lambda each: _RANKS[each.origin.__class__])
-        numbers = {id(each): number for number, each in enumerate(noted)}
-        origins = [each.origin for each in noted]
+        values.sort(key=lambda each: _RANKS[each.origin.__class__])
+        numbers = {id(each): number for number, each in enumerate(values)}
+        origins = [each.origin for each in values]
         return Tape(
-            tuple(each.origin for each in trace.noted if isinstance(each.origin, Load)),
+            tuple(each.origin for each in trace.values if isinstance(each.origin, Load)),
             tuple(each.place for each in origins if isinstance(each, Load)),
             tuple(each for each in origins if isinstance(each, np.ndarray)),
-            tuple(_input(each) for each in noted if isinstance(each.origin, Input)),
+            tuple(_input(each) for each in values if isinstance(each.origin, Input)),
             tuple(dict.fromkeys(trace.conditions)),
             tuple(_step(each, numbers) for each in origins if isinstance(each, Applied)),
             tuple((numbers[id(each.mask)], each.of_all, each.outcome) for each in trace.guards),
@@ -247,7 +247,7 @@ class Tapes(Generic[M]):
         try:
             frame[rule.pod] = pod_with_inputs(pod, trace, amounts_of)
             frame[rule.cluster] = batch.frame[rule.cluster]
-            outputs, meaning = self._evaluate(Batch(UNSEEN, cast(Any, trace.rows), frame, UNSEEN))
+            outputs, meaning = self._evaluate(Batch(UNREADABLE, cast(Any, trace.rows), frame, UNREADABLE))
             cost = meter.limit - meter.left
             return Tape.of(trace, [_traced(each) for each in outputs], meaning, cost)
         except (Untraceable, NotColumnar, AllBad):

@@ -167,14 +167,14 @@ class Traced(NDArrayOperatorsMixin):
     __array__ = __bool__ = __getitem__ = __index__ = __iter__ = __getattr__ = _refuse
 
 
-class _Unseen:
+class _Unreadable:
     """A placeholder that raises Untraceable when it is read."""
 
     def __getattr__(self, name: str) -> Any:
         raise Untraceable
 
 
-UNSEEN: Final[Any] = _Unseen()
+UNREADABLE: Final[Any] = _Unreadable()
 
 
 class Trace:
@@ -183,7 +183,7 @@ class Trace:
     def __init__(self, snapshot: LiveSnapshot, rows: Rows) -> None:
         self._snapshot = snapshot
         self._rows = rows
-        self.noted: list[Traced] = []
+        self.values: list[Traced] = []
         self.guards: list[Guard] = []
         self.conditions: list[Any] = []
         self._known: dict[object, Traced] = {}
@@ -282,7 +282,7 @@ class Trace:
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = make()
-            self.noted.append(found)
+            self.values.append(found)
         return found
 
 

@@ -11,6 +11,8 @@ from collections.abc import Hashable
 from typing import Final
 
 from kdsl.eval.scalar.meter import Meter, Steps
+from kdsl.eval.values import Value
+from kdsl.plan.cluster_view import ClusterView
 
 LEAST_NODE_STEPS: Final = 2_000
 """The least steps of a rule per node, for any number of nodes and rules."""
@@ -77,3 +79,7 @@ class Share:
         steps = budget.steps
         share = max(LEAST_NODE_STEPS, min(steps.rule, steps.profile // budget.rules) // (nodes or 1))
         return Meter(steps.node) if share >= steps.node else Meter(share, is_share=True)
+
+    def meter_over(self, cluster: Value) -> Meter:
+        """Return the meter of one node of a cluster view; it is refilled for each node."""
+        return self.node_meter(len(cluster.snapshot) if cluster.__class__ is ClusterView else 1)

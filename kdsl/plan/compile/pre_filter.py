@@ -25,18 +25,18 @@ def split_body(
     rule: CheckedPredicate,
 ) -> tuple[list[CheckedRequire], list[CheckedRequire | CheckedForEach]]:
     """Return the leading statements that PreFilter decides, and the others; no `let`s."""
-    early: list[CheckedRequire] = []
-    late: list[CheckedRequire | CheckedForEach] = []
+    first: list[CheckedRequire] = []
+    others: list[CheckedRequire | CheckedForEach] = []
     is_early = narrows_in_pre_filter(rule) and not rule.report_all
     for statement in rule.body:
         if isinstance(statement, CheckedLet):
             continue
         if is_early and isinstance(statement, CheckedRequire) and _is_in_pre_filter(statement):
-            early.append(statement)
+            first.append(statement)
         else:
             is_early = False
-            late.append(statement)
-    return early, late
+            others.append(statement)
+    return first, others
 
 
 def _is_in_pre_filter(statement: CheckedRequire) -> bool:

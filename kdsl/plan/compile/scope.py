@@ -13,7 +13,7 @@ from math import prod
 from typing import Final, Protocol
 
 from kdsl.base.span import Span
-from kdsl.check.model.rule_set import CheckedFn, CheckedLet, CheckedParam, ExternalFn
+from kdsl.check.model.rule_set import CheckedLet, CheckedParam, Fns
 from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import Aggregate, Comprehension, Const, TypedExpr, Var
 from kdsl.eval.ir import free_slots, map_children, shape
@@ -33,7 +33,7 @@ REWRITE_AFTER: Final = 32
 save.
 """
 
-NoteError = Callable[[EvalError, Span], None]
+ReportError = Callable[[EvalError, Span], None]
 """Receives an ignored error, and the place of its expression."""
 
 
@@ -51,16 +51,16 @@ class LowerMacro(Protocol):
 class Functions:
     """The functions of one rule set and their compiled bodies, shared by all of its rules.
 
-    `asked` holds the questions to the cluster: rules with equal questions share a count. A `probe` observes
-    the expressions of rules; `steps` bound them, divided by `budget`; `lower` compiles macros over many
-    nodes. After `rewrite_after` attempts of a signature, rules are rewritten for it. `erred` are the rules
-    that ever ignored an error, by qualified name: they run again to report it, so that kept answers have the
-    same faults.
+    `questions` holds the questions to the cluster: rules with equal questions share a count. A `probe`
+    observes the expressions of rules; `steps` bound them, divided by `budget`; `lower` compiles macros over
+    many nodes. After `rewrite_after` attempts of a signature, rules are rewritten for it. `erred` are the
+    rules that ever ignored an error, by qualified name: they run again to report it, so that kept answers
+    have the same faults.
     """
 
-    fns: Mapping[str, CheckedFn | ExternalFn]
+    fns: Fns
     bodies: dict[str, Closure]
-    asked: dict[Hashable, object]
+    questions: dict[Hashable, object]
     probe: Probe | None = None
     steps: Steps = DEFAULT_STEPS
     lower: LowerMacro | None = None
@@ -71,7 +71,7 @@ class Functions:
     @classmethod
     def of(
         cls,
-        fns: Mapping[str, CheckedFn | ExternalFn],
+        fns: Fns,
         probe: Probe | None = None,
         steps: Steps = DEFAULT_STEPS,
         lower: LowerMacro | None = None,
@@ -84,7 +84,7 @@ class Functions:
         if self.probe is not None:
             return ProbedCompiler(self.fns, self.bodies, self.probe)
         lower = None if self.lower is None else partial(self.lower, self)
-        return Compiler(self.fns, self.bodies, lower, self.asked)
+        return Compiler(self.fns, self.bodies, lower, self.questions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,14 +352,14 @@ class Conditions:
     def __bool__(self) -> bool:
         return bool(self._conditions)
 
-    def hold(self, frame: Frame, note: NoteError | None = None) -> bool:
-        """Return whether all hold; `note` receives errors."""
+    def hold(self, frame: Frame, report: ReportError | None = None) -> bool:
+        """Return whether all hold; `report` receives errors."""
         for condition, span in self._conditions:
             try:
                 if not condition(frame):
                     return False
             except EvalError as error:
                 self._erred.add(self._rule)
-                if note is not None:
-                    note(error, span)
+                if report is not None:
+                    report(error, span)
         return True

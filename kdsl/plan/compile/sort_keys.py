@@ -10,7 +10,7 @@ from kdsl.check.model.rule_set import CheckedSortKey
 from kdsl.check.model.types import DURATION, INT, TIMESTAMP, Type
 from kdsl.eval.scalar import Closure, Frame
 from kdsl.eval.values import EvalError, Value
-from kdsl.plan.compile.scope import NoteError, RuleScope
+from kdsl.plan.compile.scope import ReportError, RuleScope
 
 _TIMES: Final = (TIMESTAMP, DURATION)
 
@@ -53,14 +53,14 @@ class SortKeys:
             for key in keys
         ]
 
-    def values(self, frame: Frame, note: NoteError) -> tuple[Value, ...]:
-        """Return the sort key; a part that fails is `LAST`, and `note` receives the error."""
+    def values(self, frame: Frame, report: ReportError) -> tuple[Value, ...]:
+        """Return the sort key; a part that fails is `LAST`, and `report` receives the error."""
         found: list[Value] = []
         for key, reverse, span in self._keys:
             try:
                 value = key(frame)
             except EvalError as error:
-                note(error, span)
+                report(error, span)
                 value = LAST
             else:
                 value = value if reverse is None else reverse(value)

@@ -33,7 +33,7 @@ class Failure(NamedTuple):
     fault: Fault | None = None
 
 
-def _fewer(failures: tuple[Failure, ...]) -> tuple[Failure, ...]:
+def _shortened(failures: tuple[Failure, ...]) -> tuple[Failure, ...]:
     """Return the failures without the unreadably many; the last one counts those, with their most severe
     code.
     """
@@ -76,7 +76,7 @@ class Verdicts:
     def id_of(self, failures: tuple[Failure, ...]) -> int:
         """Return the number of the status that the failures make. They are different ones."""
         if len(failures) > _FEW:
-            failures = _fewer(failures)
+            failures = _shortened(failures)
         known = self._ids.get(failures)
         if known is None:
             known = self._ids[failures] = self.number(status_of(failures))

@@ -41,18 +41,18 @@ class Arrivals:
         nodes, names = self._nodes, live.names
         if len(nodes) < len(names):
             nodes += [None] * (len(names) - len(nodes))
-        came: list[Arrival] = []
+        arrived: list[Arrival] = []
         for row in rows:
             before, node = nodes[row], live.info(row) if names[row] else None
             nodes[row] = node
-            came.append((row, _further_pods(before, node)))
-        self._log += came
-        self.position += len(came)
+            arrived.append((row, _added_pods(before, node)))
+        self._log += arrived
+        self.position += len(arrived)
         if len(self._log) > 2 * (len(live.names) + _SPARE):
             dropped = len(self._log) // 2
             del self._log[:dropped]
             self._first += dropped
-        return came
+        return arrived
 
     def since(self, position: int) -> Sequence[Arrival] | None:
         """Return the arrivals after a position; None if they were dropped."""
@@ -65,7 +65,7 @@ class Arrivals:
         self._first = self.position
 
 
-def _further_pods(before: NodeInfo | None, node: NodeInfo | None) -> Pods | None:
+def _added_pods(before: NodeInfo | None, node: NodeInfo | None) -> Pods | None:
     """Return the pods that were added to a node; None if more than that changed."""
     if before is None or node is None or before.facts is not node.facts:
         return None

@@ -46,14 +46,14 @@ class Handle(Generic[TallyT]):
     The reference to the tally is weak: the store decides what is kept.
     """
 
-    __slots__ = ("name", "tally")
+    __slots__ = ("key", "tally")
 
-    def __init__(self, name: TallyKey | None) -> None:
-        self.name = name
+    def __init__(self, key: TallyKey | None) -> None:
+        self.key = key
         self.tally: Callable[[], TallyT | None] = _nothing
         """Returns the tally that answered the last time; None if it is not kept any more."""
 
-    def note(self, tally: TallyT) -> None:
+    def remember(self, tally: TallyT) -> None:
         """Remember the tally that answered."""
         self.tally = ref(tally)
 

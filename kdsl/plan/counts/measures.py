@@ -35,12 +35,12 @@ class Meter(Protocol):
 class Question(Protocol):
     """The body of a macro, with the values of all variables that it captures.
 
-    `name` is equal for questions with equal answers, None if unknown. `on_facts` is true if the answer about
+    `key` is equal for questions with equal answers, None if unknown. `on_facts` is true if the answer about
     a node does not depend on its pods.
     """
 
     @property
-    def name(self) -> Hashable | None: ...
+    def key(self) -> Hashable | None: ...
 
     @property
     def on_facts(self) -> bool: ...
@@ -113,7 +113,7 @@ class Measure:
         object.__setattr__(self, "pod_key", self.question.pod_key)
         object.__setattr__(self, "limit", self.question.meter().limit)
 
-    def screen(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
+    def participants(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
         """Return the nodes that take part, and the most steps that one node took; None if the nodes have to
         be counted one by one.
         """
@@ -137,7 +137,7 @@ class Measure:
             return None
         return () if selecting.selector is None else index.matching(selecting.selector)
 
-    def whole(self, node: NodeInfo, known: PodAnswers) -> NodeCount:
+    def count_node(self, node: NodeInfo, answers: PodAnswers) -> NodeCount:
         """Count a node with all its pods."""
         if self.key not in node.labels:
             return NOT_COUNTED
@@ -146,7 +146,7 @@ class Measure:
         try:
             if not all(all(each.answers((node,), meter)) for each in self.filters):
                 return NodeCount(False, 0, meter.limit - meter.left)
-            found = self.further(node.pods, meter.limit - meter.left, known)
+            found = self.count_added(node.pods, meter.limit - meter.left, answers)
             if found is not None:
                 return NodeCount(True, *found)
             amount = total(self.question.answers(node.pods, meter))
@@ -154,7 +154,7 @@ class Measure:
             return NodeCount(True, 0, min(meter.limit, meter.limit - meter.left), error.message)
         return NodeCount(True, amount, meter.limit - meter.left)
 
-    def further(self, pods: Sequence[PodInfo], steps: int, known: PodAnswers) -> tuple[int, int] | None:
+    def count_added(self, pods: Sequence[PodInfo], steps: int, answers: PodAnswers) -> tuple[int, int] | None:
         """Return the count of pods that were added to a node, and the node's total steps; None if that fails,
         in which case the whole node has to be counted.
 
@@ -162,25 +162,25 @@ class Measure:
         """
         pod_key = self.pod_key
         if pod_key is None:
-            return self.ask(pods, steps)
+            return self.count_pods(pods, steps)
         amount = 0
         for pod in pods:
             like = pod_key(pod)
-            answer = known.get(like)
+            answer = answers.get(like)
             if answer is None:
-                answer = self.ask((pod,), 0)
+                answer = self.count_pods((pod,), 0)
                 if answer is None:
                     return None
-                if len(known) >= MAX_POD_KEYS:
-                    known.clear()
-                known[like] = answer
+                if len(answers) >= MAX_POD_KEYS:
+                    answers.clear()
+                answers[like] = answer
             more, taken = answer
             amount += more
             steps += taken
         # A count does not depend on the steps that are left, as long as they suffice.
         return (amount, steps) if steps <= self.limit and INT_MIN <= amount <= INT_MAX else None
 
-    def ask(self, pods: Sequence[PodInfo], steps: int) -> tuple[int, int] | None:
+    def count_pods(self, pods: Sequence[PodInfo], steps: int) -> tuple[int, int] | None:
         """Return the count of pods on a node that has taken so many steps, and its total steps; None if that
         fails.
         """

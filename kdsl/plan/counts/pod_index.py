@@ -30,16 +30,16 @@ class PodIndex:
         # The pods of each row at the last refresh.
         self._pods: dict[int, Pods] = {}
 
-    def refresh(self, came: Sequence[Arrival] | None) -> None:
+    def refresh(self, arrived: Sequence[Arrival] | None) -> None:
         """Apply the arrivals at rows; None means all rows."""
-        if came is None:
+        if arrived is None:
             self._keys.clear()
             self._pods.clear()
             return
         if not self._keys:
             return
         live = self._live
-        for row, pods in came:
+        for row, pods in arrived:
             now = live.info(row).pods if live.names[row] else ()
             if pods is None:
                 self._drop(self._pods.get(row, ()))

@@ -44,7 +44,7 @@ def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> S
     total, largest = 0, 0
     sums.steps = steps * asked + other * others
     for row, each in selected.items():
-        answer = measure.ask(each, steps + other * (int(counts.item(row)) - len(each)))
+        answer = measure.count_pods(each, steps + other * (int(counts.item(row)) - len(each)))
         if answer is None:
             return None
         amount, taken = answer
@@ -66,7 +66,7 @@ def _domains(
         return codes, 0, 0
     order = live.order
     asked = NodeSet(live, order if column.is_everywhere else order[codes.take(order) != NO_DOMAIN])
-    found = measure.screen(asked)
+    found = measure.participants(asked)
     if found is None:
         return None
     nodes, steps = found
@@ -90,6 +90,6 @@ def _steps_of_other(
         chosen = selected.get(row, ())
         if domains.item(row) != NO_DOMAIN and len(pods) > len(chosen):
             names = {id(pod) for pod in chosen}
-            answer = measure.ask([pod for pod in pods if id(pod) not in names][:1], 0)
+            answer = measure.count_pods([pod for pod in pods if id(pod) not in names][:1], 0)
             return answer[1] if answer is not None and not answer[0] else None
     return 0

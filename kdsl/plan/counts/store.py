@@ -72,7 +72,7 @@ class TallyStore:
             self._catch_up()
             tally = tally or self._find(handle, Tally)
             if tally is None and not snapshot.is_overlay:
-                first = self._first_sums(handle.name, measure)
+                first = self._first_sums(handle.key, measure)
                 if first is not None:
                     return first
             tally = tally or Tally(self._live, measure.key)
@@ -81,17 +81,17 @@ class TallyStore:
             finally:
                 self._keep(handle, tally)
 
-    def _first_sums(self, name: TallyKey | None, measure: Measure) -> Sums | None:
+    def _first_sums(self, key: TallyKey | None, measure: Measure) -> Sums | None:
         """Return the sums for a question that was not asked at another version; None for others."""
-        known = None if name is None else self._first.get(name)
+        known = None if key is None else self._first.get(key)
         if known is not None:
             version, sums = known
             return sums if version == self._version else None
         found = sums_of_selected(self._live, self._pods, measure)
-        if found is not None and name is not None:
+        if found is not None and key is not None:
             if len(self._first) >= MAX_FIRST:
                 del self._first[next(iter(self._first))]
-            self._first[name] = self._version, found
+            self._first[key] = self._version, found
         return found
 
     def matching(self, selector: LabelSelector) -> list[tuple[int, PodInfo]] | None:
@@ -119,7 +119,7 @@ class TallyStore:
         Handles have one key if their counts are the same.
         """
         tally, index = handle.tally(), self._terms[kind]
-        if tally is not None and self._version == snapshot.version and tally.is_good(index):
+        if tally is not None and self._version == snapshot.version and tally.is_valid(index):
             return tally.latest
         with self._lock:
             self._catch_up()
@@ -134,18 +134,18 @@ class TallyStore:
         live = self._live
         if self._version == live.version:
             return
-        came = self._arrivals.refresh(live)
-        self._pods.refresh(came)
-        if came is None or _is_more_than_pods(came):
+        arrived = self._arrivals.refresh(live)
+        self._pods.refresh(arrived)
+        if arrived is None or _is_more_than_pods(arrived):
             for index in self._terms.values():
-                index.refresh(came)
+                index.refresh(arrived)
         else:
-            self._put_terms(came)
+            self._put_terms(arrived)
         self._version = live.version
 
-    def _put_terms(self, came: Iterable[Arrival]) -> None:
+    def _put_terms(self, arrived: Iterable[Arrival]) -> None:
         """Add the terms of pods that arrived. Most pods have none."""
-        for row, pods in came:
+        for row, pods in arrived:
             for pod in pods or ():
                 if pod.has_affinity_terms:
                     for index in self._terms.values():
@@ -154,38 +154,38 @@ class TallyStore:
                             index.put(row, terms)
 
     def _find(self, handle: Handle[TallyT], kind: type[TallyT]) -> TallyT | None:
-        """Return the tally that is kept under the name of a handle."""
-        tally = None if handle.name is None else self._tallies.get(handle.name)
+        """Return the tally that is kept under the key of a handle."""
+        tally = None if handle.key is None else self._tallies.get(handle.key)
         if tally is None:
             return None
         assert isinstance(tally, kind)
-        handle.note(tally)
+        handle.remember(tally)
         return tally
 
     def _keep(self, handle: Handle[TallyT], tally: TallyT) -> None:
         """Store a tally, whose size may have changed."""
-        size, name = tally.nbytes + _OVERHEAD, handle.name
-        if name is None:
+        size, key = tally.nbytes + _OVERHEAD, handle.key
+        if key is None:
             return
-        if name in self._tallies:
-            self._drop(name)
+        if key in self._tallies:
+            self._drop(key)
         # The most recently updated tally is dropped last.
-        self._tallies[name] = tally
+        self._tallies[key] = tally
         self._bytes += size
         tally.booked = size
-        handle.note(tally)
+        handle.remember(tally)
         while self._bytes > MAX_BYTES and len(self._tallies) > MIN_TALLIES:
             self._drop(next(iter(self._tallies)))
 
-    def _drop(self, name: TallyKey) -> None:
-        tally = self._tallies.pop(name)
+    def _drop(self, key: TallyKey) -> None:
+        tally = self._tallies.pop(key)
         self._bytes -= tally.booked
         tally.booked = 0
 
 
-def _is_more_than_pods(came: Iterable[Arrival]) -> bool:
+def _is_more_than_pods(arrived: Iterable[Arrival]) -> bool:
     """Return whether a node changed in more than its pods."""
-    for _, pods in came:  # noqa: SIM110 - the hot path
+    for _, pods in arrived:  # noqa: SIM110 - the hot path
         if pods is None:
             return True
     return False

@@ -36,7 +36,7 @@ class Amounts:
         return self.cells.nbytes
 
     @property
-    def named(self) -> int:
+    def named_domains(self) -> int:
         """The number of domains that have a number."""
         return len(self.numbers) - 1
 
@@ -57,9 +57,9 @@ class Amounts:
     def add(self, number: int, amount: int) -> None:
         """Add to the number of a domain."""
         self.cells[number] = after = self.cells.item(number) + amount
-        self.note_range(after, after)
+        self.extend_range(after, after)
 
-    def note_range(self, least: int, largest: int) -> None:
+    def extend_range(self, least: int, largest: int) -> None:
         """Extend the bounds."""
         self.least_ever, self.largest_ever = min(self.least_ever, least), max(self.largest_ever, largest)
 

@@ -39,7 +39,7 @@ class Tally(StoredTally):
         self._key = topology_key
         self._column = domains_of(live, topology_key)
         self._position = -1
-        self._known: PodAnswers = {}
+        self._answers: PodAnswers = {}
         self._clear(0)
 
     def _clear(self, rows: int) -> None:
@@ -67,20 +67,20 @@ class Tally(StoredTally):
         if snapshot.is_overlay:
             return self._corrected(snapshot, measure)
         if self._errors or not self._fits:
-            self._complain(self._errors, snapshot)
+            self._raise_first_error(self._errors, snapshot)
         return self._sums
 
     def _refresh(self, live: LiveSnapshot, arrivals: Arrivals, measure: Measure) -> None:
-        came, looks = arrivals.since(self._position), len(self._known)
+        arrived, remembered = arrivals.since(self._position), len(self._answers)
         self._position = arrivals.position
-        if came is None:
+        if arrived is None:
             self._begin(live, measure)
-        elif came:
-            self._follow(live, came, measure)
+        elif arrived:
+            self._follow(live, arrived, measure)
         if self._is_stale:
             self._rebuild()
-        elif len(self._known) != looks:
-            self._note_size()
+        elif len(self._answers) != remembered:
+            self._update_size()
 
     def _begin(self, live: LiveSnapshot, measure: Measure) -> None:
         """Count all nodes."""
@@ -88,7 +88,7 @@ class Tally(StoredTally):
         self._clear(len(live.names))
         ids = self._column.codes
         asked = NodeSet(live, live.order[ids[live.order] != NO_DOMAIN])
-        found = measure.screen(asked)
+        found = measure.participants(asked)
         if found is None:
             self._count(live, asked.rows.tolist(), measure)
         else:
@@ -104,27 +104,27 @@ class Tally(StoredTally):
             self._count(live, rows.tolist(), measure)
             return
         pods = [live.info(row).pods for row in rows.tolist()]
-        found = list(map(measure.further, pods, self._steps[rows].tolist(), repeat(self._known)))
+        found = list(map(measure.count_added, pods, self._steps[rows].tolist(), repeat(self._answers)))
         left = [row for row, each in zip(rows.tolist(), found, strict=True) if each is None]
         self._steps[rows] = [0 if each is None else each[1] for each in found]
         self.amounts[rows] = amounts = [0 if each is None else each[0] for each in found]
         self._largest = max(map(abs, amounts), default=0)
         self._count(live, left, measure)
 
-    def _follow(self, live: LiveSnapshot, came: Sequence[Arrival], measure: Measure) -> None:
+    def _follow(self, live: LiveSnapshot, arrived: Sequence[Arrival], measure: Measure) -> None:
         """Count the arrivals at rows; for some rows, all their pods."""
-        if len(came) * _REBUILD > len(self.amounts) or not self._fits:
+        if len(arrived) * _REBUILD > len(self.amounts) or not self._fits:
             self._is_stale = True
         # In order, each once. Counting a whole row includes later arrivals.
         again: dict[int, None] = {}
-        domains, taken, known = self._domains, self._steps, self._known
-        can_add, further = measure.on_facts, measure.further
-        for row, pods in came:
+        domains, taken, answers = self._domains, self._steps, self._answers
+        can_add, count_added = measure.on_facts, measure.count_added
+        for row, pods in arrived:
             if pods is None or row in again or row in self._errors or not can_add:
                 again[row] = None
             elif (domain := domains.item(row)) != NO_DOMAIN:
                 before = taken.item(row)
-                found = further(pods, before, known)
+                found = count_added(pods, before, answers)
                 if found is None or (found[0] and not self._add(row, domain, found[0])):
                     again[row] = None
                 elif found[1] != before:
@@ -144,7 +144,7 @@ class Tally(StoredTally):
             self._steps = np.pad(self._steps, (0, missing))
         if column.numbers is self._sums.numbers:
             self._sums.refresh(column)
-            self._note_size()
+            self._update_size()
         else:
             self._is_stale = True
 
@@ -155,15 +155,15 @@ class Tally(StoredTally):
         """
         return self._largest * len(self.amounts) <= INT_MAX
 
-    def _note_size(self) -> None:
+    def _update_size(self) -> None:
         columns = _PER_ROW * len(self.amounts) + self._sums.nbytes
-        self.nbytes = columns + _PER_POD_KEY * len(self._known)
+        self.nbytes = columns + _PER_POD_KEY * len(self._answers)
 
     def _count(self, live: LiveSnapshot, rows: Iterable[int], measure: Measure) -> None:
         """Count all pods of rows."""
         for row in rows:
             has_node = bool(live.names[row])
-            self._put(row, measure.whole(live.info(row), self._known) if has_node else NOT_COUNTED)
+            self._put(row, measure.count_node(live.info(row), self._answers) if has_node else NOT_COUNTED)
 
     def _add(self, row: int, domain: int, more: int) -> bool:
         """Add to the amount of a row that takes part. Return whether the result is in range."""
@@ -171,13 +171,13 @@ class Tally(StoredTally):
         if not -self._largest <= amount <= self._largest:
             if not INT_MIN <= amount <= INT_MAX:
                 return False
-            self._note_amount(amount)
+            self._extend_bound(amount)
         self.amounts[row] = amount
         if not self._is_stale:
             self._sums.change(domain, more)
         return True
 
-    def _note_amount(self, amount: int) -> None:
+    def _extend_bound(self, amount: int) -> None:
         if abs(amount) > self._largest:
             self._largest = abs(amount)
             if not self._fits:
@@ -188,7 +188,7 @@ class Tally(StoredTally):
         takes_part, amount, steps, error = counted
         before, was, took = self._domains.item(row), self.amounts.item(row), self._steps.item(row)
         domain = self._column.codes.item(row) if takes_part else NO_DOMAIN
-        self._note_amount(amount)
+        self._extend_bound(amount)
         if not self._is_stale and (before, was) != (domain, amount):
             if before != NO_DOMAIN:
                 self._sums.move(before, was, -1)
@@ -206,14 +206,16 @@ class Tally(StoredTally):
         self._sums = Sums.counted(self._column, self._domains, self.amounts)
         self._sums.steps = int(self._steps.sum())
         self._is_stale = False
-        self._note_size()
+        self._update_size()
 
     def _corrected(self, overlay: Snapshot, measure: Measure) -> Sums:
         """Return the sums with the changed rows of an overlay in place of the live ones."""
-        found = {row: measure.whole(overlay.info(row), self._known) for row in sorted(overlay.changed_rows)}
+        found = {
+            row: measure.count_node(overlay.info(row), self._answers) for row in sorted(overlay.changed_rows)
+        }
         errors = {row: error for row, error in self._errors.items() if row not in found}
         errors |= {row: counted.error for row, counted in found.items() if counted.error}
-        self._complain(errors, overlay, *(abs(counted.amount) for counted in found.values()))
+        self._raise_first_error(errors, overlay, *(abs(counted.amount) for counted in found.values()))
         sums = self._sums.of_overlay()
         for row, counted in found.items():
             before = int(self._domains[row])
@@ -225,7 +227,7 @@ class Tally(StoredTally):
             sums.steps += counted.steps - int(self._steps[row])
         return sums
 
-    def _complain(self, errors: Mapping[int, str], snapshot: Snapshot, *others: int) -> None:
+    def _raise_first_error(self, errors: Mapping[int, str], snapshot: Snapshot, *others: int) -> None:
         """Raise the first error of a node, in visiting order, or an overflow if the sums are too large, given
         the `others` among the amounts.
         """

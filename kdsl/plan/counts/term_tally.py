@@ -76,10 +76,10 @@ class TermTally(StoredTally):
         self._largest = 0
         self._errors = 0
 
-    def is_good(self, index: TermIndex) -> bool:
+    def is_valid(self, index: TermIndex) -> bool:
         """Return whether `latest` is current, provided that the index is."""
         # The places of terms do not matter while every amount is 0.
-        return self.version >= (index.moved_at if self._largest else index.edged_at)
+        return self.version >= (index.moved_at if self._largest else index.distinct_changed_at)
 
     def sums(self, index: TermIndex, snapshot: Snapshot, count_term: CountTerm) -> TermSums:
         """Return the sums over a snapshot, live or an overlay; EvalError if a term could not be counted.
@@ -88,12 +88,12 @@ class TermTally(StoredTally):
 
         INVARIANT: every `count_term` that a tally is given returns the same counts.
         """
-        if not self.is_good(index):
+        if not self.is_valid(index):
             self._refresh(index, count_term)
         if snapshot.is_overlay:
             return self._corrected(index, snapshot, count_term)
         if self._errors:
-            _complain(self._counts, map(index.placed_on, snapshot.order.tolist()))
+            _raise_first_error(self._counts, map(index.placed_on, snapshot.order.tolist()))
         _check(self._largest, index.count)
         self.version = snapshot.version
         return self.latest
@@ -120,9 +120,9 @@ class TermTally(StoredTally):
     def _follow(self, index: TermIndex, moves: Sequence[Move], count_term: CountTerm) -> bool:
         """Apply the moves of terms to the sums. Return false if the sums may be out of range."""
         sums, terms = self.latest, index.count + len(moves)
-        for term, number, pods, is_edge in moves:
+        for term, number, pods, is_first_or_last in moves:
             count = self._count_of(term, count_term)
-            if is_edge:
+            if is_first_or_last:
                 sums.steps += pods * count.steps
                 self._errors += pods * bool(count.error)
                 if pods < 0:
@@ -179,7 +179,7 @@ class TermTally(StoredTally):
         new = [counts[term] for term in counts if term not in self._counts and term not in index.domains]
         if self._errors or any(count.error for count in new):
             rows = overlay.order.tolist()
-            _complain(counts, (placed.get(row, index.placed_on(row)) for row in rows))
+            _raise_first_error(counts, (placed.get(row, index.placed_on(row)) for row in rows))
         largest = max([self._largest, *(abs(count.amount) for count in new)])
         _check(largest, index.count + sum(map(len, placed.values())))
         sums = TermSums(
@@ -206,7 +206,7 @@ class TermTally(StoredTally):
         return sums
 
 
-def _complain(
+def _raise_first_error(
     counts: Mapping[PodAffinityTerm, TermCount], rows: Iterable[Iterable[tuple[PodAffinityTerm, object]]]
 ) -> None:
     """Raise the first error of a term, in visiting order."""

@@ -44,14 +44,14 @@ class Placed(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A term of a pod that came to a domain (`pods` is 1) or left it (-1). `is_edge`: no other pod has the
-    term.
+    """A term of a pod that came to a domain (`pods` is 1) or left it (-1). `is_first_or_last`: no other pod
+    has the term.
     """
 
     term: PodAffinityTerm
     number: int
     pods: int
-    is_edge: bool
+    is_first_or_last: bool
 
 
 class TermIndex:
@@ -59,7 +59,8 @@ class TermIndex:
 
     `count` is the number of terms of pods, `domains` their numbers by term and domain, `labels` the distinct
     terms by required label. `position` is the end of the log of moves; `growth` changes with new rows or
-    domains. `moved_at` is the version of the last change, `edged_at` that of the last new or removed term.
+    domains. `moved_at` is the version of the last change, `distinct_changed_at` that of the last new or
+    removed term.
     """
 
     def __init__(self, kind: TermKind, live: LiveSnapshot) -> None:
@@ -67,7 +68,7 @@ class TermIndex:
         self.count = 0
         self.position = 0
         self.growth = 0
-        self.moved_at = self.edged_at = live.version
+        self.moved_at = self.distinct_changed_at = live.version
         self.domains: dict[PodAffinityTerm, dict[int, int]] = {}
         self.labels = TermLabels()
         self.terms_of: Callable[[PodInfo], tuple[PodAffinityTerm, ...]] = attrgetter(kind.value)
@@ -88,13 +89,13 @@ class TermIndex:
         """Return the moves after a position; None if they were dropped."""
         return None if position < self._first else self._moves[position - self._first :]
 
-    def refresh(self, came: Sequence[Arrival] | None) -> None:
+    def refresh(self, arrived: Sequence[Arrival] | None) -> None:
         """Apply the arrivals at rows; None means all rows."""
-        if came is None:
+        if arrived is None:
             self._begin()
             return
         may_have_grown = bool(self._columns)
-        for row, pods in came:
+        for row, pods in arrived:
             if pods is None:
                 if may_have_grown:
                     may_have_grown = False
@@ -147,7 +148,7 @@ class TermIndex:
         # Readers that are behind must start over.
         self._moves.clear()
         self.position += 1
-        self.moved_at = self.edged_at = self._live.version
+        self.moved_at = self.distinct_changed_at = self._live.version
         self._first = self.position
 
     def _forget(self, row: int) -> None:
@@ -156,7 +157,7 @@ class TermIndex:
 
     def _move(self, term: PodAffinityTerm, number: int, pods: int) -> None:
         domains = self.domains.get(term)
-        is_edge = domains is None
+        is_first_or_last = domains is None
         if domains is None:
             domains = self.domains[term] = {}
             self.labels.put(term)
@@ -166,13 +167,13 @@ class TermIndex:
             if not domains:
                 del self.domains[term]
                 self.labels.drop(term)
-                is_edge = True
+                is_first_or_last = True
         self.moved_at = self._live.version
-        if is_edge:
-            self.edged_at = self._live.version
+        if is_first_or_last:
+            self.distinct_changed_at = self._live.version
         self.count += pods
         self.position += 1
-        self._moves.append(Move(term, number, pods, is_edge))
+        self._moves.append(Move(term, number, pods, is_first_or_last))
         if len(self._moves) > 2 * (self.count + _SPARE):
             dropped = len(self._moves) // 2
             del self._moves[:dropped]

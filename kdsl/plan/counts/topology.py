@@ -42,23 +42,19 @@ class Topology:
     snapshot: Snapshot
     key: str
     filters: tuple[Question, ...] = ()
-    nothing = None
+    empty_count = None
 
     def eligible(self, question: Question, meter: Meter) -> Topology:
         return replace(self, filters=(*self.filters, question))
 
     def count(self, question: Question, meter: Meter) -> TopologyCount:
-        return self._summed(question, meter)
-
-    def sum(self, question: Question, meter: Meter) -> TopologyCount:
-        return self._summed(question, meter)
-
-    def _summed(self, question: Question, meter: Meter) -> TopologyCount:
-        names = (*[each.name for each in self.filters], question.name)
-        handle = Handle[Tally](None if None in names else TallyKey((self.key, names)))
+        keys = (*[each.key for each in self.filters], question.key)
+        handle = Handle[Tally](None if None in keys else TallyKey((self.key, keys)))
         measure = Measure(self.key, self.filters, question)
         counter = _TopologyCounter(self.snapshot, TallyStore.of(self.snapshot), handle, measure)
         return TopologyCount(self.key, counter.sums(meter), counter)
+
+    sum = count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,7 +103,7 @@ class TopologyCount:
     @property
     def label_keys(self) -> frozenset[str] | None:
         """The label that determines `here` if it has few values; else None."""
-        return frozenset((self.key,)) if self.sums.named <= FEW_DOMAINS else None
+        return frozenset((self.key,)) if self.sums.named_domains <= FEW_DOMAINS else None
 
     def least(self, min_domains: int) -> int:
         least = self.sums.least
@@ -135,7 +131,7 @@ class PodTerms:
         return TallyStore.of(self.snapshot)
 
     @property
-    def nothing(self) -> PodTermCount | None:
+    def empty_count(self) -> PodTermCount | None:
         """The count for any question if no pod has such terms; else None."""
         return None if self.exist() else PodTermCount(_NO_SUMS, self)
 
@@ -144,19 +140,15 @@ class PodTerms:
         return self.store.has_terms(self.snapshot, self.kind)
 
     def count(self, question: Question, meter: Meter) -> PodTermCount:
-        return self._summed(question, meter)
-
-    def sum(self, question: Question, meter: Meter) -> PodTermCount:
-        return self._summed(question, meter)
-
-    def _summed(self, question: Question, meter: Meter) -> PodTermCount:
         count_term = _CountTerm(question)
-        handle = Handle[TermTally](None if question.name is None else TallyKey((self.kind, question.name)))
+        handle = Handle[TermTally](None if question.key is None else TallyKey((self.kind, question.key)))
         counter = _TermCounter(self, handle, count_term)
         count = PodTermCount(counter.sums(meter), self, counter)
         if self.on_count is not None:
             self.on_count(count)
         return count
+
+    sum = count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,7 +245,7 @@ class PodTermCount:
     def label_keys(self) -> frozenset[str] | None:
         """The labels that determine `here` if they have few values; else None."""
         tables = self.sums.by_key
-        are_few = all(amounts.named <= FEW_DOMAINS for amounts in tables.values())
+        are_few = all(amounts.named_domains <= FEW_DOMAINS for amounts in tables.values())
         return frozenset(tables) if are_few else None
 
     def total(self) -> int:

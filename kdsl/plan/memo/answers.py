@@ -234,9 +234,11 @@ class ByRow:
             if len(missing):
                 # Enough for columns; fewer might be evaluated one by one.
                 if self._prefetches and self._is_repeated and len(missing) >= MIN_ROWS:
-                    asked = np.zeros(len(column.known), np.bool_)
-                    asked[missing] = asked[self._unknown(self._live.order)[:MAX_PREFETCHED_ROWS]] = True
-                    missing = np.flatnonzero(asked).astype(np.int32)
+                    other_reads = np.zeros(len(column.known), np.bool_)
+                    other_reads[missing] = other_reads[
+                        self._unknown(self._live.order)[:MAX_PREFETCHED_ROWS]
+                    ] = True
+                    missing = np.flatnonzero(other_reads).astype(np.int32)
                 column.put(missing, compute(missing))
                 self._missing = len(self._unknown(self._live.order)) > 0
         return column.values.take(rows), column.only
@@ -340,20 +342,20 @@ class Memo(Generic[K]):
         self._latest: tuple[Hashable, K | None] = (None, None)
         self._lock = Lock()
 
-    def of(self, signature: Hashable, is_good: Callable[[K], bool], make: Callable[[bool], K]) -> K:
+    def of(self, signature: Hashable, is_valid: Callable[[K], bool], make: Callable[[bool], K]) -> K:
         """Return the entry of a signature. A new signature's entry is made by `make(True)` and not kept."""
         if not self._seen.add(signature):
             return make(True)
-        return self.get(signature, is_good, lambda: make(False))
+        return self.get(signature, is_valid, lambda: make(False))
 
-    def get(self, signature: Hashable, is_good: Callable[[K], bool], make: Callable[[], K]) -> K:
+    def get(self, signature: Hashable, is_valid: Callable[[K], bool], make: Callable[[], K]) -> K:
         """Return the entry of a signature, made again if it is not valid."""
         latest, entry = self._latest
-        if entry is not None and latest == signature and is_good(entry):
+        if entry is not None and latest == signature and is_valid(entry):
             return entry
         with self._lock:
             entry = self._entries.get(signature)
-            if entry is None or not is_good(entry):
+            if entry is None or not is_valid(entry):
                 entry = self._entries[signature] = make()
             self._entries.move_to_end(signature)
             size = entry.nbytes + _OVERHEAD

@@ -18,10 +18,10 @@ def join(table: HookTable, profile: CheckedProfile, compiled: CompiledProfile) -
     compiled_predicates = iter(compiled.predicates)
     # Joined predicates report only the first rejection.
     rules = () if table.check_all else profile.predicates
-    places = [None if rule.plugin else next(compiled_predicates) for rule in rules]
+    positions = [None if rule.plugin else next(compiled_predicates) for rule in rules]
     predicates: list[JoinedPredicates] = []
     signatures = Signatures()
-    for is_rule, run in groupby(places, lambda each: each is not None):
+    for is_rule, run in groupby(positions, lambda each: each is not None):
         if is_rule:
             members: list[Predicate] = [each for each in run if each is not None]
             predicates.append(JoinedPredicates(members, signatures))

@@ -53,8 +53,8 @@ class _Statuses:
 
     def __init__(self, names: Iterable[str]) -> None:
         self.statuses = StatusTable()
-        self._places = {name: place for place, name in enumerate(names)}
-        self._verdicts = {name: Verdicts(self.statuses, name) for name in self._places}
+        self._positions = {name: position for position, name in enumerate(names)}
+        self._verdicts = {name: Verdicts(self.statuses, name) for name in self._positions}
         self._column = np.array([_LAST], _IDS)
 
     @property
@@ -65,17 +65,17 @@ class _Statuses:
         """Return the numbering of one predicate's statuses."""
         return self._verdicts[name]
 
-    def places(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+    def positions(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the positions of the predicates of these statuses; success is last."""
         column = self._column
         if len(column) < len(self.statuses):
-            added = [self._places[status.plugin] for status in self.statuses[len(column) :]]
+            added = [self._positions[status.plugin] for status in self.statuses[len(column) :]]
             column = self._column = np.append(column, np.array(added, _IDS))
         return column.take(ids)
 
     def first(self, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the status number of the predicate that runs first, for each node."""
-        found: NDArray[np.int32] = np.where(self.places(other) < self.places(one), other, one)
+        found: NDArray[np.int32] = np.where(self.positions(other) < self.positions(one), other, one)
         return found
 
 
@@ -88,13 +88,13 @@ def _is_kept(plugin: Predicate) -> bool:
 class _Uncached:
     """A predicate that runs for every pod that it does not skip."""
 
-    place: int
+    position: int
     plugin: Predicate
 
     @staticmethod
-    def of(place: int, plugin: Predicate, signatures: Signatures) -> _Uncached:
+    def of(position: int, plugin: Predicate, signatures: Signatures) -> _Uncached:
         return _Uncached(
-            place, with_residuals(plugin, signatures) if isinstance(plugin, PredicatePlugin) else plugin
+            position, with_residuals(plugin, signatures) if isinstance(plugin, PredicatePlugin) else plugin
         )
 
     def filter(
@@ -107,7 +107,7 @@ class _Uncached:
         if ids is None:
             found = self.plugin.statuses(state, pod, nodes, verdicts)
             return found if found is not None and np.count_nonzero(found) else None
-        left = (table.places(ids) > self.place).nonzero()[0]
+        left = (table.positions(ids) > self.position).nonzero()[0]
         found = self.plugin.statuses(state, pod, nodes.take(left), verdicts) if len(left) else None
         if found is None:
             return ids
@@ -147,7 +147,9 @@ class JoinedPredicates:
         self._key = f"{plugins[0].key}/joined"
         self._kept = frozenset(plugin.name for plugin in plugins if _is_kept(plugin))
         self._uncached = tuple(
-            _Uncached.of(place, each, signatures) for place, each in enumerate(plugins) if not _is_kept(each)
+            _Uncached.of(position, each, signatures)
+            for position, each in enumerate(plugins)
+            if not _is_kept(each)
         )
         self._skips = Skips(
             {
@@ -215,10 +217,10 @@ class JoinedPredicates:
         """Return the status of each node, with the name of the predicate that gave it; None if all pass."""
         entry = state.get(self._key)
         if not isinstance(entry, _Entry) or entry.snapshot is not nodes.snapshot.live:
-            return self._ask_each(state, pod, nodes)
+            return self._run_each(state, pod, nodes)
         if nodes.snapshot is not entry.snapshot:
             if self._dependencies.on_nodes or not _has_other_pods_only(nodes):
-                return self._ask_each(state, pod, nodes)
+                return self._run_each(state, pod, nodes)
             return self._what_if(entry, state, pod, nodes)
         table, ids = entry.table, None
         for parts, answers in entry.verdicts:
@@ -282,7 +284,7 @@ class JoinedPredicates:
         )
         return _Entry(live, epoch, self._table, answers, verdicts)
 
-    def _ask_each(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
+    def _run_each(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
         """Run one predicate after the other, for a snapshot without a memo."""
         ids, table = np.zeros(len(nodes), _IDS), self._table
         for plugin in self._plugins:
@@ -312,6 +314,6 @@ def _evaluate(
         left = np.flatnonzero(ids == 0)
         if not len(left):
             break
-        asked = nodes if len(left) == len(nodes) else nodes.take(left)
-        ids[left] = part.plugin.statuses_of(pod, asked, table.of(part.name))
+        other_reads = nodes if len(left) == len(nodes) else nodes.take(left)
+        ids[left] = part.plugin.statuses_of(pod, other_reads, table.of(part.name))
     return ids

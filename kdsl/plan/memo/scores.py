@@ -141,9 +141,9 @@ class JoinedScores:
         assert isinstance(entry, _Entry)
         columns: Columns = []
         try:
-            same = _plain(entry, pod, nodes, columns)
-            same += _normalized(entry, pod, nodes, columns)
-            same += self._asked(state, pod, nodes, columns)
+            same = _plain_points(entry, pod, nodes, columns)
+            same += _normalized_points(entry, pod, nodes, columns)
+            same += self._uncached_points(state, pod, nodes, columns)
         except _RangeError:
             return None
         if not columns:
@@ -153,7 +153,7 @@ class JoinedScores:
             total = total + points
         return total + same if same else total
 
-    def _asked(self, state: CycleState, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
+    def _uncached_points(self, state: CycleState, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
         """Return the common points of the scores that cannot be kept; append columns for those that differ by
         node.
         """
@@ -195,7 +195,7 @@ class JoinedScores:
         return _Entry(live, epoch, frozenset(skipped), sums, tuple(raw))
 
 
-def _plain(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
+def _plain_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
     """Return the common points of the scores without normalisation; append columns for those that differ."""
     same = 0
     for parts, answers in entry.sums:
@@ -214,21 +214,21 @@ def _plain(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int
     return same
 
 
-def _normalized(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
+def _normalized_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
     """Return the common points of the normalised scores; append columns for those that differ."""
     same = 0
-    for place, (part, answers) in enumerate(entry.raw):
+    for position, (part, answers) in enumerate(entry.raw):
         only = answers.only
         if only is None:
             raw, only = answers.get(nodes.rows, partial(_raw, part.plugin, pod, nodes.snapshot))
         if only is None:
             columns.append(_in_range(part.plugin.normalized_of(pod, nodes, raw)) * part.weight)
             continue
-        share = entry.shares.get((place, only))
+        share = entry.shares.get((position, only))
         if share is None:
             # Normalising reads the smallest, the largest and the score itself, so one value stands for all.
             one = part.plugin.normalized_of(pod, nodes, np.array([only], part.plugin.dtype))
-            share = entry.shares[place, only] = int(_in_range(one)[0]) * part.weight
+            share = entry.shares[position, only] = int(_in_range(one)[0]) * part.weight
         same += share
     return same
 

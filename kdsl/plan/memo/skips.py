@@ -30,30 +30,30 @@ _PODS: Final = frozenset({"cluster.pods", "cluster.static"})
 @dataclass(frozen=True, eq=False)
 class RecordingView(ClusterView):
     """A view of the cluster that records reads of its pods: `absent` are the kinds of terms that no pod has,
-    `counts` the counts of terms with their marks, `asked` any other reads.
+    `counts` the counts of terms with their marks, `other_reads` any other reads.
     """
 
     absent: set[TermKind] = field(default_factory=set)
     counts: list[tuple[PodTermCount, object]] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    other_reads: list[str] = field(default_factory=list)
 
     @property
     def nodes(self) -> Sequence[NodeInfo]:
-        self.asked.append("nodes")
+        self.other_reads.append("nodes")
         return ClusterView(self.snapshot).nodes
 
     @property
     def pods(self) -> tuple[PodInfo, ...]:
-        self.asked.append("pods")
+        self.other_reads.append("pods")
         return ClusterView(self.snapshot).pods
 
     def topology(self, key: str) -> Topology:
-        self.asked.append("topology")
+        self.other_reads.append("topology")
         return super().topology(key)
 
     def terms(self, kind: TermKind) -> PodTerms:
         terms = super().terms(kind)
-        if terms.nothing is None:
+        if terms.empty_count is None:
             return replace(terms, on_count=lambda count: self.counts.append((count, count.sums.mark)))
         self.absent.add(kind)
         return terms
@@ -120,20 +120,20 @@ class Skips:
         if known is None and not self._seen.add(signature):
             return frozenset()
         if known is None or not known.holds(snapshot, epoch):
-            known = self._ask(pod, snapshot, epoch)
+            known = self._record(pod, snapshot, epoch)
             with self._lock:
                 if len(self._known) >= MAX_SIGNATURES:
                     self._known.clear()
                 self._known[signature] = known
         return known.skipping
 
-    def _ask(self, pod: PodInfo, snapshot: Snapshot, epoch: tuple[int, ...]) -> _KnownSkips:
+    def _record(self, pod: PodInfo, snapshot: Snapshot, epoch: tuple[int, ...]) -> _KnownSkips:
         skipping: set[str] = set()
         absent: set[TermKind] = set()
         counts: list[tuple[PodTermCount, object]] = []
         for name, applies in self._rules.items():
             view = RecordingView(snapshot)
-            if not applies(pod, view) and not view.asked:
+            if not applies(pod, view) and not view.other_reads:
                 skipping.add(name)
                 absent |= view.absent
                 counts += view.counts

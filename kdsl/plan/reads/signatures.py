@@ -40,7 +40,7 @@ class Signatures:
 
     def __init__(self) -> None:
         self._rules: list[tuple[Dependencies, _Numbers]] = []
-        self._whole = Dependencies.on_pods(())
+        self._all_fields = Dependencies.on_pods(())
         self._known: dict[Hashable, tuple[int, ...]] = {}
         self._latest: tuple[PodInfo | None, tuple[int, ...]] = (None, ())
 
@@ -50,7 +50,7 @@ class Signatures:
         if dependencies.pod_fields not in fields:
             fields.append(dependencies.pod_fields)
             self._rules.append((dependencies, _Numbers()))
-            self._whole = Dependencies.on_pods(_union(fields))
+            self._all_fields = Dependencies.on_pods(_union(fields))
             self._known.clear()
             self._latest = (None, ())
         place = fields.index(dependencies.pod_fields)
@@ -58,18 +58,18 @@ class Signatures:
         def signature(pod: PodInfo) -> int:
             # Pods are immutable, and many rules in a row ask about one pod.
             latest, signatures = self._latest
-            return signatures[place] if latest is pod else self._look(pod)[place]
+            return signatures[place] if latest is pod else self._compute(pod)[place]
 
         return signature
 
-    def _look(self, pod: PodInfo) -> tuple[int, ...]:
-        whole = self._whole.signature(pod)
-        found = self._known.get(whole)
+    def _compute(self, pod: PodInfo) -> tuple[int, ...]:
+        values = self._all_fields.signature(pod)
+        found = self._known.get(values)
         if found is None:
             if len(self._known) >= MAX_SIGNATURES:
                 self._known.clear()
             found = tuple([numbers.of(each.signature(pod)) for each, numbers in self._rules])
-            self._known[whole] = found
+            self._known[values] = found
         self._latest = (pod, found)
         return found
 

@@ -40,8 +40,8 @@ MAX_ITEMS: Final = 16
 MAX_WORK: Final = 4096
 """The most expressions that are visited for one rule and signature."""
 LARGE: Final = 4
-"""The part of the least steps that a residual rule may save; one that saves more is not used, as the rule
-might run out of steps without it.
+"""The part (1 in `LARGE`) of the least steps that a residual rule may save. One that saves more is not used:
+the rule itself may run out of steps, and must then do so.
 """
 LOOPS: Final = 16
 """The assumed number of items of a loop that stays, for counting steps."""

@@ -12,7 +12,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Snapshot
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.compile.frames import EpochOf, Frames, SignatureOf
-from kdsl.plan.compile.passes import LATE_PASSES, Pass
+from kdsl.plan.compile.passes import RESIDUAL_PASSES, Pass
 from kdsl.plan.compile.scope import Functions
 from kdsl.plan.residual.folder import TooMuch
 from kdsl.plan.residual.rules import Filled
@@ -109,7 +109,7 @@ class ResidualPrograms(Generic[R, P]):
         filled = {"pod": pod, "cluster": ClusterView(snapshot)}
         try:
             left = self._rewrite(self._prepared, filled, self._functions)
-            program = self._compile(left, self._functions, LATE_PASSES)
+            program = self._compile(left, self._functions, RESIDUAL_PASSES)
         except (TooMuch, RecursionError):
             return None
         # The program serves one signature and epoch only.

@@ -71,14 +71,14 @@ def residual_predicate(rule: CheckedPredicate, filled: Filled, functions: Functi
     Its answers in PreFilter and in Filter are the predicate's: conditions decided per node stay there.
     """
     rewriter = _Rewriter(rule, filled, functions)
-    early, late = split_body(rule)
+    early, per_node = split_body(rule)
     # Statements before the first `require` may use `let`s.
     lets = [let for each in rule.body if isinstance(each, CheckedLet) for let in rewriter.let(each)]
     body: list[CheckedStatement] = [*lets]
     for require in early:
         body += rewriter.require(require)
-    for statement in late:
-        body += rewriter.late(statement, rule.report_all)
+    for statement in per_node:
+        body += rewriter.per_node(statement, rule.report_all)
     residual = _with_narrow_and_error(rule, rewriter.fold, rewriter.template)
     return replace(
         residual, applies=rewriter.conditions(rule.applies), body=tuple(body), slots=rewriter.slots
@@ -187,10 +187,12 @@ class _Rewriter:
         """Return the residual of a `require`."""
         return self._required(statement, self.fold(statement.condition))
 
-    def late(self, statement: CheckedRequire | CheckedForEach, report_all: bool) -> list[CheckedStatement]:
+    def per_node(
+        self, statement: CheckedRequire | CheckedForEach, report_all: bool
+    ) -> list[CheckedStatement]:
         """Return the residual of a statement that is decided per node; it stays so, whatever it reads."""
         if isinstance(statement, CheckedRequire):
-            return self._required_late(statement, self.fold(statement.condition))
+            return self._required_per_node(statement, self.fold(statement.condition))
         loop = replace(statement, iterable=self.fold(statement.iterable))
         # Under `report all` a failing `require` ends the loop's item only.
         unrolled = None if report_all else self._unrolled(loop)
@@ -223,7 +225,7 @@ class _Rewriter:
             return []
         return [replace(statement, condition=condition, reason=_mapped(statement.reason, self.fold))]
 
-    def _required_late(self, statement: CheckedRequire, condition: TypedExpr) -> list[CheckedStatement]:
+    def _required_per_node(self, statement: CheckedRequire, condition: TypedExpr) -> list[CheckedStatement]:
         if condition.time.is_lasting and not _holds(condition):
             condition = replace(condition, time=BindingTime.NODE)
         return self._required(statement, condition)
@@ -261,7 +263,7 @@ class _Rewriter:
                 case CheckedRequire(condition=condition, reason=reason):
                     put = partial(folder.substituted, by=by)
                     one = replace(statement, reason=_mapped(reason, put))
-                    found += self._required_late(one, _placed(folder.fold(put(condition)), condition))
+                    found += self._required_per_node(one, _placed(folder.fold(put(condition)), condition))
                 case CheckedForEach():
                     raise AssertionError("a loop in a loop is not unrolled")
         return found
@@ -277,7 +279,7 @@ class _Rewriter:
                     case CheckedLet():
                         body += self.let(statement)
                     case CheckedRequire(condition=condition):
-                        body += self._required_late(statement, fold(condition))
+                        body += self._required_per_node(statement, fold(condition))
                     case CheckedForEach(iterable=iterable):
                         body.append(self._rolled(replace(statement, iterable=fold(iterable))))
         return replace(loop, where=where, body=tuple(body))

@@ -82,12 +82,9 @@ class PredicatePlugin:
         self.hint_rule = HintRule(rule, self._program, functions.fns)
         self._hints = QueueingHints((self.hint_rule,))
 
-    def keep_frames(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
-        """Start attempts of a signature from its last frame."""
+    def keep(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
+        """Keep frames by signature, and residual programs of frequent signatures."""
         self._program.frames.keep(signature_of, epoch_of)
-
-    def keep_residuals(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
-        """Use residual programs for frequent signatures."""
         self._residual_programs.keep(signature_of, epoch_of)
 
     @property
@@ -208,12 +205,9 @@ class ScorePlugin:
         )
         self.dtype = self._program.dtype
 
-    def keep_frames(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
-        """Start attempts of a signature from its last frame."""
+    def keep(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
+        """Keep frames by signature, and residual programs of frequent signatures."""
         self._program.frames.keep(signature_of, epoch_of)
-
-    def keep_residuals(self, signature_of: SignatureOf, epoch_of: EpochOf) -> None:
-        """Use residual programs for frequent signatures."""
         self._residual_programs.keep(signature_of, epoch_of)
 
     @property

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 from kdsl.check.model.rule_set import CheckedLet, CheckedNarrow, CheckedPredicate
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.scalar import Frame
-from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import EvalError, Optional, Value
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.status import Code, Status
 from kdsl.lang.tree import Code as RuleCode
-from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.compiler import ColumnCompiler
 from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate, column_predicate
@@ -69,11 +67,11 @@ class PredicateProgram:
         self._narrows_in_pre_filter = narrows_in_pre_filter(rule)
         if self._narrow is not None and not self._narrows_in_pre_filter:
             self._block.steps.append(self._stay_narrow(self._narrow))
-        early, late = split_body(rule)
-        self._early = [self._block.require(statement, self._on_error) for statement in early]
-        for statement in late:
+        first, others = split_body(rule)
+        self._pre_filter_steps = [self._block.require(statement, self._on_error) for statement in first]
+        for statement in others:
             self._block.add(statement, self._on_error)
-        self._late = late
+        self._node_statements = others
         self.scalar_parts: list[ScalarPart] = []
         self._tapes: RuleTapes | None = None
         self.columns = self._over_columns(scope, functions)
@@ -88,17 +86,12 @@ class PredicateProgram:
             return None
         compiler = ColumnCompiler(scope, functions, self._node, self._block.resets)
         self.scalar_parts, self._tapes = compiler.scalar_parts, compiler.tapes
-        return column_predicate(self.rule, self._late, scope, compiler, self._on_error)
+        return column_predicate(self.rule, self._node_statements, scope, compiler, self._on_error)
 
     @property
     def applies_by_node(self) -> bool:
         """Return whether a condition of `applies when` reads the node."""
         return bool(self._node_applies)
-
-    def _node_meter(self, frame: Frame) -> Meter:
-        """Return the meter of one node; it is filled again for each."""
-        cluster = frame[self._cluster]
-        return self._share.node_meter(len(cluster.snapshot) if cluster.__class__ is ClusterView else 1)
 
     def begin(self, pod: Value, cluster: Value) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views."""
@@ -109,7 +102,7 @@ class PredicateProgram:
         if not self.is_for(frame):
             return SKIP
         failures: list[Failure] = []
-        if any(step(frame, failures) for step in self._early):
+        if any(step(frame, failures) for step in self._pre_filter_steps):
             return status_of(tuple(failures))
         if self._narrow is None or not self._narrows_in_pre_filter:
             return None
@@ -137,7 +130,7 @@ class PredicateProgram:
         """
         log = FaultLog(self.rule.name)
         if self._node_applies and self.is_for(frame):
-            meter = frame[-1] = self._node_meter(frame)
+            meter = frame[-1] = self._share.meter_over(frame[self._cluster])
             for node in nodes:
                 frame[self._node], meter.left = node, meter.limit
                 self._block.reset(frame)
@@ -158,14 +151,14 @@ class PredicateProgram:
         has_tapes = len(nodes) < MIN_ROWS and self._tapes is not None and self._tapes.are_known(frame)
         if self.columns is None or not is_worth_columns(nodes, has_tapes):
             return np.fromiter(self.scalar_statuses(frame, nodes.nodes(), verdicts), np.int32, len(nodes))
-        frame[-1] = self._node_meter(frame)
+        frame[-1] = self._share.meter_over(frame[self._cluster])
         return self.columns.statuses(batch_of(nodes, frame), verdicts, scalar)
 
     def scalar_statuses(self, frame: Frame, nodes: Iterable[Value], verdicts: Verdicts) -> Iterator[int]:
         """Yield the number in `verdicts` of the status of each node. `frame` must not be in use elsewhere."""
         failures: list[Failure] = []
         block, node_slot = self._block, self._node
-        meter = frame[-1] = self._node_meter(frame)
+        meter = frame[-1] = self._share.meter_over(frame[self._cluster])
         for node in nodes:
             frame[node_slot], meter.left = node, meter.limit
             block.reset(frame)

@@ -53,7 +53,7 @@ class PreemptionPlugin:
         ]
         self._victim, self._victim_span = scope.compile(rule.victim), rule.victim.span
         self.victim_fields = _fields_of_victims(rule)
-        self._look: Callable[[PodInfo], Hashable] | None = (
+        self._victim_key: Callable[[PodInfo], Hashable] | None = (
             attrgetter(*self.victim_fields) if self.victim_fields else None
         )
         # For the latest pod: whether pods with these field values are victims.
@@ -74,7 +74,7 @@ class PreemptionPlugin:
                     continue
                 text = text_in(reason, frame)
             except EvalError as error:
-                self._note(error, eligible.condition.span)
+                self._report(error, eligible.condition.span)
                 text = error_text(self.name, error, eligible.condition.span)
             return Status(Code.UNSCHEDULABLE, (text,), sites=(eligible.span.site,))
         return None
@@ -86,7 +86,7 @@ class PreemptionPlugin:
         if latest is not pod:
             known = {}
             self._known = (pod, known)
-        look, found = self._look, []
+        look, found = self._victim_key, []
         for victim in pods:
             seen = None if look is None else look(victim)
             is_victim = None if seen is None else known.get(seen)
@@ -98,7 +98,9 @@ class PreemptionPlugin:
             if is_victim:
                 found.append(victim)
         if len(found) > 1:
-            keys = [self._importance.values(self._frame(pod, victim=victim), self._note) for victim in found]
+            keys = [
+                self._importance.values(self._frame(pod, victim=victim), self._report) for victim in found
+            ]
             found = [found[at] for at in sorted(range(len(found)), key=keys.__getitem__)]
         return found
 
@@ -110,15 +112,15 @@ class PreemptionPlugin:
         try:
             return max(1, int(self._count(self._frame(pod, potentialNodes=potential_nodes))))
         except EvalError as error:
-            self._note(error, self._count_span)
+            self._report(error, self._count_span)
             return potential_nodes
 
     @hookimpl
     def rank_candidate(self, pod: PodInfo, candidate: Candidate) -> Any:
         """Return the keys of `choose by`."""
-        return self._rank.values(self._frame(pod, candidate=candidate), self._note)
+        return self._rank.values(self._frame(pod, candidate=candidate), self._report)
 
-    def _note(self, error: EvalError, span: Span) -> None:
+    def _report(self, error: EvalError, span: Span) -> None:
         self._erred.add(self._qualified)
         self.log.add(error, span)
 
@@ -127,7 +129,7 @@ class PreemptionPlugin:
         try:
             return bool(self._victim(self._frame(pod, victim=victim)))
         except EvalError as error:
-            self._note(error, self._victim_span)
+            self._report(error, self._victim_span)
             return None
 
     def _frame(self, pod: PodInfo, **values: Value) -> Frame:

@@ -137,7 +137,7 @@ class QueueProgram:
         if self._read_key is not None:
             return self._read_key(queued)
         frame = self._frame(queued.pod, queued.queued_at)
-        return (*self._keys.values(frame, self._note), queued.sequence)
+        return (*self._keys.values(frame, self._report), queued.sequence)
 
     def faults_of(self, pod: Value) -> tuple[Fault, ...]:
         """Return the sort keys of a pod that exceed their steps."""
@@ -145,7 +145,7 @@ class QueueProgram:
         self._keys.values(self._frame(pod, 0), log.add)
         return log.take()
 
-    def _note(self, error: EvalError, span: Span) -> None:
+    def _report(self, error: EvalError, span: Span) -> None:
         self._erred.add(self.rule.qualified)
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from kdsl.base.events import EventPattern, Resource, merged
-from kdsl.check.analyses.cures import Fns, predicate_cures
-from kdsl.check.model.rule_set import CheckedPredicate
+from kdsl.check.analyses.cures import predicate_cures
+from kdsl.check.model.rule_set import CheckedPredicate, Fns
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent

@@ -16,11 +16,9 @@ from kdsl.check.model.types import DOUBLE
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.eval.nodelist import NodeList
 from kdsl.eval.scalar import UNSET, Frame
-from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import INT_MIN, BudgetError, EvalError, Value
 from kdsl.hooks.faults import MOST_NAMED, Fault
 from kdsl.lang.tree import ErrorAction
-from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
 from kdsl.plan.columns.column import Column, encoded
 from kdsl.plan.columns.compiler import ColumnCompiler
@@ -90,11 +88,6 @@ class ScoreProgram:
         self._groups = reads_compiler.of_rule((*ignores, value), (), lambda expr: expr, scope.transient_slot)
         return ColumnScore(compiler.compile(value), list(map(compiler.compile, ignores)), self._nothing)
 
-    def _node_meter(self, frame: Frame) -> Meter:
-        """Return the meter of one node; it is filled again for each."""
-        cluster = frame[self._cluster]
-        return self._share.node_meter(len(cluster.snapshot) if cluster.__class__ is ClusterView else 1)
-
     def begin(self, pod: Value, cluster: Value, feasible: NodeSet) -> Frame:
         """Return the frame of one pod over the snapshot that `cluster` views."""
         frame = self.frames.begin(pod, cluster)
@@ -141,7 +134,7 @@ class ScoreProgram:
         has_tapes = len(nodes) < MIN_ROWS and self._tapes is not None and self._tapes.are_known(frame)
         if self._columns is None or not is_worth_columns(nodes, has_tapes):
             return np.fromiter(self.scalar_scores(frame, nodes.nodes()), self.dtype, len(nodes))
-        frame[-1] = self._node_meter(frame)
+        frame[-1] = self._share.meter_over(frame[self._cluster])
         batch = batch_of(nodes, frame)
         groups = None if self._groups is None else self._groups.groups(batch)
         if groups is None:
@@ -178,7 +171,7 @@ class ScoreProgram:
         ScoreError under `on error abort`. `log` receives errors, each for `count` nodes.
         """
         value, resets, node_slot = self._value, self._resets, self._node
-        meter = frame[-1] = self._node_meter(frame)
+        meter = frame[-1] = self._share.meter_over(frame[self._cluster])
         for node in nodes:
             frame[node_slot], meter.left = node, meter.limit
             for slot in resets:
@@ -261,7 +254,7 @@ class ScoreProgram:
         by_span = self.rule.normalize.by.span
         value_slot, min_slot, max_slot = self._range
         frame[min_slot], frame[max_slot] = least, largest
-        meter = frame[-1] = self._node_meter(frame)
+        meter = frame[-1] = self._share.meter_over(frame[self._cluster])
         found: list[int] = []
         for at, value in enumerate(values):
             frame[value_slot], meter.left = value, meter.limit

@@ -61,8 +61,8 @@ POD = st.builds(
 )
 
 
-def nodes(kinds: list[tuple[dict[str, str], bool]]) -> Iterator[NodeFacts]:
-    for at, (labels, is_off) in enumerate(kinds):
+def nodes(groups: list[tuple[dict[str, str], bool]]) -> Iterator[NodeFacts]:
+    for at, (labels, is_off) in enumerate(groups):
         host = {"host": f"n{at}"} if at % 5 else {}
         yield NodeFacts(f"n{at}", labels=FrozenMap({**labels, **host}), unschedulable=is_off)
 
@@ -87,11 +87,11 @@ def counting_predicate(first: str, second: str) -> str:
 def test_rules_that_count_give_what_the_scalar_back_end_gives(
     first: str,
     second: str,
-    kinds: list[tuple[dict[str, str], bool]],
+    groups: list[tuple[dict[str, str], bool]],
     pods: list[tuple[int, int]],
     pod: PodInfo,
 ) -> None:
-    candidates = NodeSet.all(cluster(list(nodes(kinds)), bound(pods)).snapshot())
+    candidates = NodeSet.all(cluster(list(nodes(groups)), bound(pods)).snapshot())
     predicate = predicate_program(counting_predicate(first, second), FNS)
     columns, scalar = both_verdicts(predicate, pod, candidates)
     assert columns == scalar
@@ -118,11 +118,11 @@ def test_points_of_groups_are_the_normalised_scores_of_nodes(
     first: str,
     second: str,
     end: str,
-    kinds: list[tuple[dict[str, str], bool]],
+    groups: list[tuple[dict[str, str], bool]],
     pods: list[tuple[int, int]],
     pod: PodInfo,
 ) -> None:
-    candidates = NodeSet.all(cluster(list(nodes(kinds)), bound(pods)).snapshot())
+    candidates = NodeSet.all(cluster(list(nodes(groups)), bound(pods)).snapshot())
     program = score_program(f"let found = {first}\nignore when found == {second}\n{end}", FNS)
 
     def begin() -> Frame:
@@ -155,8 +155,8 @@ class Evaluated:
 
 
 def zones(pods: int) -> ClusterCache:
-    kinds = [({"zone": "abc"[at % 3]}, False) for at in range(30)]
-    return cluster(list(nodes(kinds)), bound([(at, 1) for at in range(pods)]))
+    groups = [({"zone": "abc"[at % 3]}, False) for at in range(30)]
+    return cluster(list(nodes(groups)), bound([(at, 1) for at in range(pods)]))
 
 
 def test_one_node_of_each_domain_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:

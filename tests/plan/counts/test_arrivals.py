@@ -18,10 +18,10 @@ def _cluster(*names: str) -> ClusterCache:
 
 
 def _take(log: Arrivals, cache: ClusterCache) -> list[tuple[int, list[str] | None]] | None:
-    came = log.refresh(cache.snapshot().live)
-    if came is None:
+    arrived = log.refresh(cache.snapshot().live)
+    if arrived is None:
         return None
-    return [(row, None if pods is None else [pod.name for pod in pods]) for row, pods in came]
+    return [(row, None if pods is None else [pod.name for pod in pods]) for row, pods in arrived]
 
 
 def test_pods_that_come_are_told_by_row() -> None:
@@ -36,9 +36,9 @@ def test_pods_that_come_are_told_by_row() -> None:
     cache.add_pod(PodInfo("p4", node_name="b"))
     assert _take(log, cache) == [(a, ["p3"]), (b, ["p4"])]
     assert _take(log, cache) == []
-    came = log.since(start)
-    assert came is not None
-    found = [(row, pods and [pod.name for pod in pods]) for row, pods in came]
+    arrived = log.since(start)
+    assert arrived is not None
+    found = [(row, pods and [pod.name for pod in pods]) for row, pods in arrived]
     assert found == [(a, ["p1", "p2"]), (a, ["p3"]), (b, ["p4"])]
 
 

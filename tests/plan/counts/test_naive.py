@@ -93,16 +93,16 @@ class Question:
     """Asks the same of everything; `name` as for questions of one text."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.key = name
 
     @property
     def on_facts(self) -> bool:
-        return self.name != "roomy"
+        return self.key != "roomy"
 
     def answers(self, values: Iterable[Value], meter: Meter) -> Iterable[Value]:
         for value in values:
             meter.spend(1)
-            match self.name:
+            match self.key:
                 case "cordoned":
                     yield not value.unschedulable
                 case "roomy":
@@ -124,7 +124,7 @@ class Question:
         """Tell only where nodes are many: both ways of beginning a count are gone."""
         if len(nodes) < 3:
             return None
-        is_in = [is_eligible(node, self.name) for node in nodes.nodes()]
+        is_in = [is_eligible(node, self.key) for node in nodes.nodes()]
         return nodes.take(np.array(is_in, dtype=np.bool_)), 2
 
     def meter(self) -> Meter:
@@ -132,7 +132,7 @@ class Question:
 
     @property
     def pod_key(self) -> PodKey | None:
-        return attrgetter("priority") if self.name == "priority" else None
+        return attrgetter("priority") if self.key == "priority" else None
 
 
 class SelectingQuestion(Question):
@@ -273,7 +273,7 @@ def check_terms(snapshot: Snapshot, question: Question, matches: Callable[[PodAf
             for term in pod.required_anti_affinity
             if term.topology_key in node.labels
         }
-        asked = question.name == "matching weight"
+        asked = question.key == "matching weight"
         assert terms.sums.steps == sum(2 if asked and not matches(term) else 1 for term in placed)
     here = [sum(wanted_terms.get(pair, 0) for pair in node.labels.items()) for node in nodes]
     assert [terms.here(node) for node in nodes] == here
@@ -396,7 +396,7 @@ def test_a_row_is_counted_once_at_one_version() -> None:
     assert sorted(asked[3:]) == sorted([*(pod.name for pod in info.pods), "x"])
 
 
-def test_pods_that_look_alike_are_asked_about_once() -> None:
+def test_pods_of_one_key_are_asked_about_once() -> None:
     cache = ClusterCache()
     _zone(cache, "a", "b")
     for number in range(4):
@@ -420,7 +420,7 @@ def test_answers_about_few_looks_are_kept(monkeypatch: pytest.MonkeyPatch) -> No
     measure = Measure("zone", (), Question("priority"))
     known: PodAnswers = {}
     for number in range(9):
-        assert measure.further((PodInfo("p", priority=number),), 0, known) == (number, 1)
+        assert measure.count_added((PodInfo("p", priority=number),), 0, known) == (number, 1)
         assert len(known) <= 2
 
 

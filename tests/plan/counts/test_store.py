@@ -74,11 +74,11 @@ def test_what_is_kept_is_what_was_booked(monkeypatch: pytest.MonkeyPatch) -> Non
         assert len(kept._tallies) == store.MIN_TALLIES
 
 
-def test_what_has_no_name_is_counted_every_time() -> None:
+def test_what_has_no_key_is_counted_every_time() -> None:
     class Unnamed(Question):
         def __init__(self) -> None:
             super().__init__("urgent")
-            self.name = None  # type: ignore[assignment]
+            self.key = None  # type: ignore[assignment]
 
     cache = _cluster()
     count = Topology(cache.snapshot(), "k0").count(Unnamed(), Meter(100))

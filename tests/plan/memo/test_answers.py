@@ -162,12 +162,12 @@ def test_kinds_used_longest_ago_go_first_and_those_that_are_no_good_are_made_ane
     kinds: Memo[MemoEntry] = Memo()
     made: list[str] = []
 
-    def get(name: str, is_good: bool = True) -> MemoEntry:
+    def get(name: str, is_valid: bool = True) -> MemoEntry:
         def make() -> MemoEntry:
             made.append(name)
             return MemoEntry(8 << 20)
 
-        return kinds.get(name, lambda entry: is_good, make)
+        return kinds.get(name, lambda entry: is_valid, make)
 
     for name in ("a", "a", "b", "c", "a", "d", "e"):
         get(name)
@@ -176,6 +176,6 @@ def test_kinds_used_longest_ago_go_first_and_those_that_are_no_good_are_made_ane
     get("a")
     get("b")
     assert made[5:] == ["b"]
-    get("b", is_good=False)
+    get("b", is_valid=False)
     assert made[5:] == ["b", "b"]
     assert get("b") is get("b")

@@ -19,7 +19,7 @@ from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.hooks.state import CycleState
-from kdsl.plan.memo import skips as standing_skips
+from kdsl.plan.memo import skips as skips_module
 from kdsl.plan.memo.predicates import JoinedPredicates
 from kdsl.plan.memo.scores import JoinedScores
 
@@ -301,7 +301,7 @@ def test_what_is_known_of_the_live_cluster_is_not_said_of_an_overlay() -> None:
 
 
 def test_opinions_on_few_kinds_of_pods_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing_skips, "MAX_SIGNATURES", 3)
+    monkeypatch.setattr(skips_module, "MAX_SIGNATURES", 3)
     joined, cache = JoinedPredicates([predicate(REPELLED)]), ClusterCache()
     cache.add_node(NodeFacts("n1", labels=ZONE))
     for number in range(10):
@@ -311,15 +311,15 @@ def test_opinions_on_few_kinds_of_pods_are_kept(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_rule_that_skips_a_kind_of_pod_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    ask = standing_skips.Skips._ask
+    ask = skips_module.Skips._record
 
     def watched(
-        skips: standing_skips.Skips, pod: PodInfo, snapshot: Snapshot, epoch: tuple[int, ...]
+        skips: skips_module.Skips, pod: PodInfo, snapshot: Snapshot, epoch: tuple[int, ...]
     ) -> object:
         asked.append(pod.name)
         return ask(skips, pod, snapshot, epoch)
 
-    monkeypatch.setattr(standing_skips.Skips, "_ask", watched)
+    monkeypatch.setattr(skips_module.Skips, "_record", watched)
     joined, cache = JoinedPredicates([predicate(REPELLED)]), ClusterCache()
     cache.add_node(NodeFacts("n1", labels=ZONE))
     for name in ("a", "b", "c"):

@@ -25,8 +25,8 @@ from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.columns import batch
-from kdsl.plan.memo import answers as standing_answers
-from kdsl.plan.memo import predicates as standing_predicates
+from kdsl.plan.memo import answers as answers_module
+from kdsl.plan.memo import predicates as predicates_module
 from kdsl.plan.memo.answers import ByNodeClass
 from kdsl.plan.memo.predicates import JoinedPredicates
 from kdsl.plan.memo.scores import JoinedScores
@@ -242,7 +242,7 @@ def test_joined_predicates_answer_as_they_do_alone(
 
 
 def test_statuses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing_predicates, "MAX_STATUSES", 4)
+    monkeypatch.setattr(predicates_module, "MAX_STATUSES", 4)
     text = profile_of(
         [
             'require pod.priority > 1 else "${node.name} has ${pod.priority}"',
@@ -265,7 +265,7 @@ def test_statuses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def over_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let columns, and looking ahead, pay for a single row."""
-    for module in (batch, standing_answers):
+    for module in (batch, answers_module):
         monkeypatch.setattr(module, "MIN_ROWS", 1)
 
 

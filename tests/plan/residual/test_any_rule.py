@@ -12,7 +12,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.specs import Narrowed
 from kdsl.plan.cluster_view import ClusterView
-from kdsl.plan.compile.passes import LATE_PASSES
+from kdsl.plan.compile.passes import RESIDUAL_PASSES
 from kdsl.plan.compile.scope import Functions
 from kdsl.plan.compile.verdicts import Verdicts
 from kdsl.plan.counts.store import TallyStore
@@ -74,7 +74,7 @@ def assert_same_verdicts(rule: CheckedPredicate, functions: Functions, pod: PodI
     counted = tallies(nodes)
     with suppress(TooMuch):
         left = left_of_predicate(rule, functions, pod, nodes.snapshot)
-        assert verdicts(PredicateProgram(left, functions, LATE_PASSES), pod, nodes) == expected
+        assert verdicts(PredicateProgram(left, functions, RESIDUAL_PASSES), pod, nodes) == expected
         assert tallies(nodes) == counted
 
 
@@ -83,7 +83,7 @@ def assert_same_scores(rule: CheckedScore, functions: Functions, pod: PodInfo, n
     counted = tallies(nodes)
     with suppress(TooMuch):
         left = left_of_score(rule, functions, pod, nodes.snapshot)
-        assert raw_scores(ScoreProgram(left, functions, LATE_PASSES), pod, nodes) == expected
+        assert raw_scores(ScoreProgram(left, functions, RESIDUAL_PASSES), pod, nodes) == expected
         assert tallies(nodes) == counted
 
 

@@ -18,7 +18,7 @@ Pass = Callable[[TypedExpr, "RuleScope"], TypedExpr]
 PASSES: tuple[Pass, ...] = (fold_constants, capture, hoist_lasting)
 """The passes over every expression of a rule, in order."""
 
-LATE_PASSES: tuple[Pass, ...] = (hoist_lasting,)
+RESIDUAL_PASSES: tuple[Pass, ...] = (hoist_lasting,)
 """The passes over a rule rewritten for a signature: its expressions are already folded and captured, and none
 of its variables is a constant.
 """

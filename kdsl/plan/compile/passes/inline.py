@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.rule_set import ExternalFn, Fns
 from kdsl.check.model.typed import Aggregate, Bind, CallFn, Comprehension, Const, FieldOf, TypedExpr, Var
 from kdsl.eval.ir import map_children
 
@@ -21,7 +21,7 @@ Substitutes = Mapping[int, TypedExpr]
 
 def inline_calls(
     expr: TypedExpr,
-    fns: Mapping[str, CheckedFn | ExternalFn],
+    fns: Fns,
     names: Collection[int],
     variable: Callable[[TypedExpr], Var],
     depth: int = DEPTH,

@@ -6,7 +6,7 @@ from kdsl.check.model.typed import CallOf, Var
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.eval.ir import Known
 from kdsl.eval.values import EvalError
-from kdsl.plan.compile.passes import LATE_PASSES, PASSES
+from kdsl.plan.compile.passes import PASSES, RESIDUAL_PASSES
 from kdsl.plan.compile.passes.capture import capture
 from kdsl.plan.compile.passes.fold import fold_constants
 from kdsl.plan.compile.passes.hoist import hoist_lasting
@@ -33,7 +33,7 @@ def condition(checked: CheckedPredicate) -> tuple[CheckedRequire, RuleScope]:
 def test_the_passes_in_order() -> None:
     assert (fold_constants, capture, hoist_lasting) == PASSES
     # What a rewritten rule is made of was folded and captured; that this is so, the tests of such rules tell.
-    assert PASSES[-1:] == LATE_PASSES
+    assert PASSES[-1:] == RESIDUAL_PASSES
 
 
 def test_fold_computes_what_depends_on_nothing() -> None:
