@@ -57,7 +57,7 @@ def test_columns_of_images_are_those_of_the_nodes_that_have_them(every: int) -> 
             cache.remove_node(name)
         else:
             cache.add_node(node(name, image_sizes=FrozenMap(images)))
-        # In between, the snapshot does not know yet what the cache knows.
+        # The snapshot lags behind the cache here.
         if at % every == 0:
             cache.snapshot()
         check()
@@ -70,7 +70,7 @@ def test_only_changed_nodes_are_encoded_again() -> None:
     facts = FactColumns.of(cache.snapshot().live)
     column = facts.key("labels", "k")
     row = cache.snapshot().row_of("b")
-    column.codes[row] = ABSENT  # what a full encoding would put right
+    column.codes[row] = ABSENT  # a full encoding would correct it
     cache.add_node(node("a", labels={"k": "x"}))
     cache.snapshot()
     assert facts.key("labels", "k").codes[row] == ABSENT

@@ -1,4 +1,4 @@
-"""Nodes that look alike have one number, whatever happens to them."""
+"""Equal nodes have one class number, whatever happens to them."""
 
 from __future__ import annotations
 

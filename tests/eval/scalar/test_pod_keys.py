@@ -1,4 +1,4 @@
-"""Which pods are alike to a question: told by what its body reads of them."""
+"""Pod keys of questions, from the reads of their bodies."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def pod_key(text: str, pod: PodInfo) -> Hashable:
         ("cluster.services(pod).all(g, g.includes(p))", ("labels", "namespace", "deletion_timestamp")),
     ],
 )
-def test_pods_are_told_apart_by_what_is_read(body: str, fields: tuple[str, ...]) -> None:
+def test_the_pod_key_holds_the_fields_that_are_read(body: str, fields: tuple[str, ...]) -> None:
     others = {
         "labels": FrozenMap({"app": "z"}),
         "namespace": "other",
@@ -85,7 +85,7 @@ def test_pods_are_told_apart_by_what_is_read(body: str, fields: tuple[str, ...])
         assert is_alike is (field not in fields), field
 
 
-def test_maps_are_alike_in_order_where_a_rule_may_see_it() -> None:
+def test_the_pod_key_holds_the_order_of_maps_that_a_loop_shows() -> None:
     turned = POD.with_fields(labels=FrozenMap({"tier": "y", "app": "x"}))
     assert pod_key("p.labels.exists(k, k == 'app')", turned) != pod_key("p.labels.exists(k, k == 'app')", POD)
     matches = "pod.requiredAffinity.all(t, t.matches(p))"
@@ -103,7 +103,7 @@ def test_maps_are_alike_in_order_where_a_rule_may_see_it() -> None:
         "cel.bind(q, p, q.priority > 2)",
     ],
 )
-def test_where_more_is_done_with_a_pod_nothing_is_known(body: str) -> None:
+def test_there_is_no_pod_key_for_other_uses_of_a_pod(body: str) -> None:
     aggregate, fns = body_of(body)
     assert pod_key_of(aggregate.body, aggregate.variable.slot, fns) is None
 
@@ -119,7 +119,7 @@ def test_a_plugin_may_answer_anything() -> None:
 
 
 class Recorder:
-    """Stands in for a pod and notes which attributes are read."""
+    """Stands for a pod and records the attributes that are read."""
 
     def __init__(self, pod: PodInfo, read: set[str]) -> None:
         self._pod, self._read = pod, read
@@ -135,7 +135,7 @@ class Recorder:
         return getattr(self._pod, name)
 
 
-def test_methods_read_of_pods_what_they_say() -> None:
+def test_methods_read_the_declared_fields_of_pods() -> None:
     app = LabelSelector.of_labels({"app": "x"})
     receivers = {
         "PodAffinityTerm.matches": [
@@ -166,7 +166,7 @@ def test_methods_read_of_pods_what_they_say() -> None:
         assert read == {*READ_OF_PODS[method]}
 
 
-def test_what_rules_see_of_pods_can_be_looked_up() -> None:
+def test_fields_that_rules_read_are_hashable() -> None:
     term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
     requests = {"requests": {"cpu": "1", "example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
     container = {

@@ -52,7 +52,7 @@ def cluster(nodes: Sequence[NodeFacts], pods: Sequence[PodInfo] = ()) -> Cluster
 def both_verdicts(
     program: PredicateProgram, pod: PodInfo, nodes: NodeSet
 ) -> tuple[list[object], list[object]]:
-    """Return what the column back end and the scalar one say of every node."""
+    """Return the answers of the column back end and of the scalar one for every node."""
     assert len(nodes) >= MIN_ROWS
     answers: list[list[object]] = []
     for is_columns in (True, False):

@@ -1,4 +1,6 @@
-"""What is asked of the items of a node's list, once per distinct item, is what the scalar back end says."""
+"""Conditions on items of a node's list, evaluated once per distinct item, have the answers of the scalar back
+end.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,7 @@ def test_scores(value: str, lists: list[list[Taint]], pod: PodInfo) -> None:
 @pytest.mark.parametrize("steps", [1, 3, 5, 8, 12, 20])
 @settings(deadline=None, max_examples=20)
 @given(LISTS, PODS)
-def test_steps_run_out_alike(steps: int, lists: list[list[Taint]], pod: PodInfo) -> None:
+def test_steps_run_out_in_both_back_ends(steps: int, lists: list[list[Taint]], pod: PodInfo) -> None:
     program = predicate_program(PREDICATES[0], "", Steps(node=steps))
     columns, scalar = both_verdicts(program, pod, _nodes(lists))
     assert columns == scalar

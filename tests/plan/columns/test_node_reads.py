@@ -1,4 +1,4 @@
-"""Nodes of which a rule reads the same are evaluated once: found out for each pod, by what its rules read then."""
+"""Nodes from which a rule reads the same values are evaluated once; the reads are collected for each pod."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_points_of_groups_are_the_normalised_scores_of_nodes(
 
 
 class Evaluated:
-    """Counts the nodes that the scalar back end is asked for."""
+    """Records the nodes that the scalar back end evaluates."""
 
     def __init__(self, program: PredicateProgram | ScoreProgram, monkeypatch: pytest.MonkeyPatch) -> None:
         self.names: list[str] = []
@@ -180,7 +180,7 @@ def test_of_many_domains_one_node_of_each_number_is_evaluated(monkeypatch: pytes
     assert raw == [1 if at in (1, 2, 3) else 0 for at in range(30)]
 
 
-def test_what_the_pod_does_not_ask_for_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_branches_that_the_pod_excludes_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     program = score_program("value pod.priority > 0 ? node.pods.size() : 1")
     evaluated = Evaluated(program, monkeypatch)
     candidates = NodeSet.all(zones(4).snapshot())
@@ -191,7 +191,7 @@ def test_what_the_pod_does_not_ask_for_is_not_read(monkeypatch: pytest.MonkeyPat
         assert evaluated.names == asked
 
 
-def test_many_kinds_of_nodes_are_left_to_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_groups_of_nodes_are_left_to_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     program = score_program('value node.labels[?"host"].orValue("") == "n7" ? 1 : 0')
     evaluated = Evaluated(program, monkeypatch)
     candidates = NodeSet.all(zones(0).snapshot())
@@ -200,7 +200,7 @@ def test_many_kinds_of_nodes_are_left_to_columns(monkeypatch: pytest.MonkeyPatch
     assert evaluated.names == [] and raw.index(1) == 7
 
 
-def test_what_is_read_twice_is_looked_at_once() -> None:
+def test_a_variable_that_is_read_twice_is_collected_once() -> None:
     lets = "\n".join(f"let v{at} = v{at - 1} + v{at - 1}" for at in range(1, 60))
     fns = "fn f0(node: Node): int = node.taints.size()\n" + "\n".join(
         f"fn f{at}(node: Node): int = f{at - 1}(node) + f{at - 1}(node)" for at in range(1, 40)

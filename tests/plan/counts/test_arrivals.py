@@ -1,4 +1,4 @@
-"""Arrivals: what came to nodes, told once to each who asks."""
+"""Arrivals: every change of a node, once for each reader."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _take(log: Arrivals, cache: ClusterCache) -> list[tuple[int, list[str] | Non
     return [(row, None if pods is None else [pod.name for pod in pods]) for row, pods in arrived]
 
 
-def test_pods_that_come_are_told_by_row() -> None:
+def test_pods_that_arrive_are_logged_by_row() -> None:
     cache, log = _cluster("a", "b"), Arrivals()
     assert _take(log, cache) is None
     start = log.position
@@ -42,7 +42,7 @@ def test_pods_that_come_are_told_by_row() -> None:
     assert found == [(a, ["p1", "p2"]), (a, ["p3"]), (b, ["p4"])]
 
 
-def test_more_than_pods_that_came_is_told_without_them() -> None:
+def test_other_changes_are_logged_without_pods() -> None:
     cache, log = _cluster("a"), Arrivals()
     cache.add_pod(PodInfo("p1", node_name="a"))
     assert _take(log, cache) is None
@@ -57,7 +57,7 @@ def test_more_than_pods_that_came_is_told_without_them() -> None:
     assert _take(log, cache) == [(cache.snapshot().row_of("b"), None)]
 
 
-def test_who_has_missed_too_much_looks_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_is_far_behind_reads_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrivals, "_SPARE", 1)
     cache, log = _cluster("a"), Arrivals()
     _take(log, cache)

@@ -1,4 +1,4 @@
-"""Law: whatever happens to a cluster, counts are what counting everything anew gives."""
+"""Law: whatever happens to a cluster, counts equal a count from scratch."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ EVENTS: Final = st.lists(
 
 
 class Question:
-    """Asks the same of everything; `name` as for questions of one text."""
+    """Asks the same of everything; `key` as for questions of one text."""
 
     def __init__(self, name: str) -> None:
         self.key = name
@@ -121,7 +121,7 @@ class Question:
         return None
 
     def choose(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
-        """Tell only where nodes are many: both ways of beginning a count are gone."""
+        """Count many nodes only: both ways of beginning a count are gone."""
         if len(nodes) < 3:
             return None
         is_in = [is_eligible(node, self.key) for node in nodes.nodes()]
@@ -170,7 +170,7 @@ class MatchingQuestion(Question):
 
 
 class NotingQuestion(Question):
-    """Notes the names of those it is asked about."""
+    """Records the names of the pods it is asked about."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -243,7 +243,7 @@ def check(snapshot: Snapshot) -> None:
                 here = [wanted.get(snapshot.info(row).labels.get(key, ""), 0) for row in snapshot.order]
                 assert [found.here(snapshot.info(row)) for row in snapshot.order] == here
                 if not filter_:
-                    # What counting costs does not depend on when it was done.
+                    # The cost of a count does not depend on its time.
                     assert found.sums.steps == sum(len(info.pods) for info in nodes if key in info.labels)
                 least, largest = found.here_range
                 assert all(least <= each <= largest for each in here)
@@ -286,7 +286,7 @@ def check_terms(snapshot: Snapshot, question: Question, matches: Callable[[PodAf
 
 def happen(cache: ClusterCache, events: list[tuple[str, Value]]) -> None:
     for kind, what in events:
-        # Somebody asks, but not for counts: those take in several versions at once.
+        # A reader that does not count: counts apply several versions at once.
         PodTerms(cache.snapshot(), TermKind.PREFERRED_AFFINITY).exist()
         match kind:
             case "node":
@@ -365,7 +365,7 @@ def test_counts_are_those_of_counting_anew(
 ) -> None:
     cache = ClusterCache()
     with pytest.MonkeyPatch.context() as patch:
-        # Few nodes are enough to see sums follow.
+        # Few nodes are enough for updated sums.
         patch.setattr(tally, "_REBUILD", 0)
         forget(patch)
         for events, changes in history:
@@ -415,7 +415,7 @@ def test_pods_of_one_key_are_asked_about_once() -> None:
     assert asked[3:] == ["p6"]
 
 
-def test_answers_about_few_looks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_for_few_pod_keys_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measures, "MAX_POD_KEYS", 2)
     measure = Measure("zone", (), Question("priority"))
     known: PodAnswers = {}
@@ -524,7 +524,7 @@ def test_terms_that_are_worth_nothing_leave_the_sums_as_they_are() -> None:
         assert (found.total(), found.sums.steps) == (total, distinct)
 
 
-def test_labels_tell_a_count_where_there_are_few_domains() -> None:
+def test_labels_determine_a_count_over_few_domains() -> None:
     cache = ClusterCache()
     for number in range(FEW_DOMAINS + 1):
         cache.add_node(NodeFacts(f"n{number}", labels=FrozenMap({"zone": str(number)})))
@@ -542,5 +542,5 @@ def test_only_pods_that_a_selector_may_match_are_asked_about() -> None:
     question = SelectingQuestion(term)
     count = Topology(cache.snapshot(), "zone").sum(question, Meter(1000))
     assert (count.total(), count.sums.steps) == (1, 39)
-    # The one that is selected, and one to see what the others cost.
+    # The selected one, and one for the cost of the others.
     assert question.asked == 2

@@ -1,4 +1,4 @@
-"""The store: what is asked again is found, what is asked least is dropped."""
+"""The store: repeated questions are found, the least recently used tally is dropped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _count(cache: ClusterCache, at: int) -> TopologyCount:
 
 
 def _kept(cache: ClusterCache) -> list[int]:
-    """Return which of the counts are kept, by asking none of them."""
+    """Return the counts that are kept, without asking any."""
     kept = TallyStore.of(cache.snapshot())._tallies
     return sorted(int(name._value[0].removeprefix("k")) for name in kept)
 
@@ -58,7 +58,7 @@ def test_those_asked_least_lately_go_first(monkeypatch: pytest.MonkeyPatch) -> N
     assert _kept(cache) == [1, 2, 3, 8]
 
 
-def test_what_is_kept_is_what_was_booked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_booked_bytes_are_those_of_the_kept_tallies(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = _cluster()
     counts = [_count(cache, at) for at in range(9)]
     kept = TallyStore.of(cache.snapshot())
@@ -74,7 +74,7 @@ def test_what_is_kept_is_what_was_booked(monkeypatch: pytest.MonkeyPatch) -> Non
         assert len(kept._tallies) == store.MIN_TALLIES
 
 
-def test_what_has_no_key_is_counted_every_time() -> None:
+def test_a_question_without_a_key_is_counted_every_time() -> None:
     class Unnamed(Question):
         def __init__(self) -> None:
             super().__init__("urgent")

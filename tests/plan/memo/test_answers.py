@@ -26,7 +26,7 @@ def cluster(nodes: int) -> ClusterCache:
 
 
 @pytest.mark.parametrize("by_node_class", [True, False])
-def test_what_all_nodes_answer_is_known_without_a_look_at_them_until_one_changes(by_node_class: bool) -> None:
+def test_the_answer_of_all_nodes_is_known_until_one_changes(by_node_class: bool) -> None:
     cache = cluster(3)
     live = cache.snapshot().live
     answers = ByNodeClass(live, INT64) if by_node_class else ByRow(live, INT64, live.usage_changes)
@@ -42,7 +42,7 @@ def test_what_all_nodes_answer_is_known_without_a_look_at_them_until_one_changes
     assert (first.tolist(), only) == ([0, 0, 0], 0)
     answers.refresh()
     assert (answers.only, answers.least) == (0, 0)
-    # As often as there are looks, or rows.
+    # As often as there are classes, or rows.
     assert len(asked) == (1 if by_node_class else 3)
     cache.assume(POD, "n1")
     cache.snapshot()
@@ -53,7 +53,7 @@ def test_what_all_nodes_answer_is_known_without_a_look_at_them_until_one_changes
     assert len(asked) == (2 if by_node_class else 4)
 
 
-def test_what_all_nodes_answer_is_found_out_anew_when_looks_are_numbered_anew(
+def test_the_answer_of_all_nodes_is_recomputed_when_classes_are_renumbered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(node_classes, "_SPARE", 0)
@@ -76,7 +76,7 @@ def test_what_all_nodes_answer_is_found_out_anew_when_looks_are_numbered_anew(
     assert (answers.only, answers.least) == (placed, placed)
 
 
-def test_pods_make_no_difference_to_what_does_not_depend_on_usage() -> None:
+def test_answers_that_do_not_depend_on_usage_do_not_depend_on_pods() -> None:
     cache = cluster(2)
     live = cache.snapshot().live
     answers = ByNodeClass(live, INT64, on_usage=False)
@@ -102,7 +102,7 @@ def test_pods_make_no_difference_to_what_does_not_depend_on_usage() -> None:
     ("wanted", "nodes", "prefetches", "first"),
     [(3, 30, True, 30), (3, 12, True, 12), (3, 11, True, 3), (2, 30, True, 2), (12, 30, False, 12)],
 )
-def test_where_many_looks_are_not_known_all_are_asked_for(
+def test_if_many_classes_are_missing_all_are_prefetched(
     wanted: int, nodes: int, prefetches: bool, first: int
 ) -> None:
     cache = ClusterCache()
@@ -120,14 +120,14 @@ def test_where_many_looks_are_not_known_all_are_asked_for(
     assert answers.get(live.order[:wanted], compute)[0].tolist() == list(range(wanted))
     assert len(asked) == first
     assert answers.get(live.order, compute)[0].tolist() == list(range(nodes))
-    # Nobody is asked twice.
+    # No row is computed twice.
     assert sorted(asked) == list(range(nodes))
 
 
 @pytest.mark.parametrize(
     ("wanted", "prefetches", "asked_again"), [(12, True, 28), (11, True, 11), (12, False, 12)]
 )
-def test_where_each_row_has_an_answer_the_others_are_asked_for_when_a_kind_comes_again(
+def test_other_rows_are_prefetched_for_a_repeated_signature(
     wanted: int, prefetches: bool, asked_again: int
 ) -> None:
     cache = cluster(40)
@@ -149,7 +149,7 @@ def test_where_each_row_has_an_answer_the_others_are_asked_for_when_a_kind_comes
     assert answers.get(rows, compute)[0].tolist() == rows.tolist()
     assert len(asked) == 12 + asked_again
     assert answers.get(live.order, compute)[0].tolist() == live.order.tolist()
-    # Nobody is asked twice.
+    # No row is computed twice.
     assert sorted(asked) == list(range(40))
 
 
@@ -158,7 +158,7 @@ class MemoEntry:
         self.nbytes = nbytes
 
 
-def test_kinds_used_longest_ago_go_first_and_those_that_are_no_good_are_made_anew() -> None:
+def test_the_least_recently_used_entries_go_first_and_invalid_ones_are_made_again() -> None:
     kinds: Memo[MemoEntry] = Memo()
     made: list[str] = []
 

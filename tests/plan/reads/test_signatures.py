@@ -1,4 +1,4 @@
-"""Signatures as numbers: the same ones for pods of which rules see the same."""
+"""Signatures as numbers: equal for pods with equal values of the fields that rules read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def test_pods_have_equal_numbers_where_they_have_equal_signatures(most: int, pod
         for other, others in found:
             for rule, number, same in zip(rules, numbers, others, strict=True):
                 alike = rule.signature(one) == rule.signature(other)
-                # Where few sights are kept, like pods may have different numbers, but never the other way round.
+                # With few values kept, equal pods may have different numbers, but unequal pods never have one
+                # number.
                 assert alike or number != same
                 assert most < 8192 or not alike or number == same
 
@@ -49,7 +50,7 @@ def test_rules_that_see_the_same_fields_share_a_signature() -> None:
     assert [first(pod) for pod in pods] == [second(pod) for pod in reversed(pods)][::-1]
 
 
-def test_a_rule_that_comes_later_is_looked_at_as_well() -> None:
+def test_a_rule_that_comes_later_has_signatures_as_well() -> None:
     signatures, pod = Signatures(), PodInfo("a", priority=1)
     before = signatures.signature(LABELS)
     known = before(pod)

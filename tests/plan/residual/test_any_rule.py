@@ -1,4 +1,4 @@
-"""Random rules over random clusters: what is left of a rule for a pod answers as the rule does."""
+"""Random rules over random clusters: the residual rule for a pod answers as the rule does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Found = tuple[list[NodeFacts], list[PodInfo]]
 
 
 def verdicts(program: PredicateProgram, pod: PodInfo, nodes: NodeSet) -> list[list[object]]:
-    """Return what PreFilter says, or what columns and the scalar back end say of every node."""
+    """Return the PreFilter answer, or the answers of columns and of the scalar back end for every node."""
     answers: list[list[object]] = []
     for is_columns in (True, False):
         frame, table = program.begin(pod, ClusterView(nodes.snapshot)), Verdicts()
@@ -65,7 +65,7 @@ def raw_scores(program: ScoreProgram, pod: PodInfo, nodes: NodeSet) -> list[list
 
 
 def tallies(nodes: NodeSet) -> int:
-    """Return how many counts are kept: what is left of a rule asks nothing that the rule does not."""
+    """Return the number of kept counts: a residual rule asks no other questions than the rule."""
     return len(TallyStore.of(nodes.snapshot)._tallies)
 
 
@@ -162,7 +162,7 @@ OVER_LETS = st.sampled_from(
 
 @settings(deadline=None, max_examples=80)
 @given(ITEMS, ITEMS, OVER_LETS, PARTS, any_rule.CLUSTERS, any_rule.PODS)
-def test_lists_of_what_may_fail_stay(
+def test_lists_of_failing_items_stay(
     first: str, second: str, macro: str, part: str, found: Found, pod: PodInfo
 ) -> None:
     lets = f"let l = {first}\nlet m = {second}\nlet v = {macro.replace('@', part)}\n"

@@ -1,4 +1,4 @@
-"""Decisions of a run with many pods of a kind are those of a run in which no rule is rewritten."""
+"""Decisions of a run with many pods of one signature are those of a run without rewriting."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def pod(number: int) -> PodInfo:
 
 
 def run(rewrite_after: int, parallelism: int, detail: Detail) -> list[Decision]:
-    """Place pods of three kinds while a node changes and services come."""
+    """Place pods of three signatures while a node changes and services come."""
     cluster = ClusterCache()
     for at in range(NODES):
         cluster.add_node(_node(at))

@@ -32,11 +32,11 @@ def condition(checked: CheckedPredicate) -> tuple[CheckedRequire, RuleScope]:
 
 def test_the_passes_in_order() -> None:
     assert (fold_constants, capture, hoist_lasting) == PASSES
-    # What a rewritten rule is made of was folded and captured; that this is so, the tests of such rules tell.
+    # The expressions of a rewritten rule are already folded and captured; its own tests check that.
     assert PASSES[-1:] == RESIDUAL_PASSES
 
 
-def test_fold_computes_what_depends_on_nothing() -> None:
+def test_fold_computes_constant_parts() -> None:
     statement, scope = condition(
         rule(
             """
@@ -66,7 +66,7 @@ def test_hoist_takes_the_largest_part_known_from_the_pod() -> None:
     assert isinstance(hoisted.args[1], Var) and hoisted.args[1].name == ""
 
 
-def test_hoist_leaves_what_depends_on_a_loop_variable() -> None:
+def test_hoist_leaves_parts_that_depend_on_a_loop_variable() -> None:
     statement, scope = condition(rule('require pod.tolerations.exists(t, t.key + "x" == node.name) else ""'))
     hoisted = hoist_lasting(statement.condition, scope)
     assert any(isinstance(part, CallOf) and part.function == "_+_" for part in walk(hoisted))
@@ -84,7 +84,7 @@ class Counting:
         return 3
 
 
-def test_what_is_known_from_the_pod_is_computed_once_for_all_nodes() -> None:
+def test_parts_that_depend_on_the_pod_are_computed_once_for_all_nodes() -> None:
     program = PredicateProgram(
         rule(
             """
