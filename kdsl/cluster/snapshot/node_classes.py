@@ -86,8 +86,8 @@ class NodeClasses:
 
     def put(self, row: int, node: NodeInfo) -> None:
         """Set the class of a row from its node."""
-        look = self._class_of(node)
-        self.ids[row] = self._numbers.setdefault(look, len(self._numbers) + 1)
+        value = self._class_of(node)
+        self.ids[row] = self._numbers.setdefault(value, len(self._numbers) + 1)
 
     def clear(self, row: int) -> None:
         """Set the class of a row without a node."""

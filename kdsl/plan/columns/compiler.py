@@ -123,14 +123,14 @@ class Lowering:
             closure = self._rule.shared_closure(expr, self._shared)
             if closure is not None:
                 return _shared(closure)
-        notes = self._rule.scalar_parts
-        noted = len(notes)
+        parts = self._rule.scalar_parts
+        count = len(parts)
         self._depth += 1
         try:
             self._reach(self._depth)
             return self._guarded(self._columnar(expr), expr)
         except NotColumnar:
-            del notes[noted:]
+            del parts[count:]
             self._rule.add_scalar_part(expr, self._node, self._in_fn)
             return self._fallback(expr)
         finally:

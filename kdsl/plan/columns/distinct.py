@@ -227,7 +227,7 @@ def apply_distinct(
     bad = either(*(arg.bad for arg in coded))
     representatives, codes = grouped(_digits(coded, bad), len(batch))
     results: list[Value] = []
-    dearest = 0
+    highest = 0
     for row in representatives.tolist():
         if bad is not None and bad[row]:
             results.append(_BAD)
@@ -238,8 +238,8 @@ def apply_distinct(
         except EvalError as error:
             results.append(error)
         if has_weight:
-            dearest = max(dearest, weighed([*values, results[-1]]))
-    batch.spend(dearest)
+            highest = max(highest, weighed([*values, results[-1]]))
+    batch.spend(highest)
     return of_results(results, type_, codes)
 
 

@@ -217,11 +217,11 @@ class ColumnBlock:
         if where is not None:
             lists = over_items(Macro.FILTER, lists, variable.slot, where)
         code, site, slot = CODES[require.code], require.span.site, variable.slot
-        notes = self._compiler.scalar_parts
-        noted = len(notes)
+        parts = self._compiler.scalar_parts
+        count = len(parts)
         by_scalar = self._by_scalar(statement)
         # The scalar back end is for items that fail, which is rare.
-        del notes[noted:]
+        del parts[count:]
 
         def step(batch: Batch, found: Rejections) -> None:
             try:

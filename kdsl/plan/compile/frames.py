@@ -13,12 +13,11 @@ from kdsl.eval.scalar.meter import Meter
 from kdsl.eval.values import Value
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.compile.scope import RuleScope
+from kdsl.plan.reads.signatures import SignatureOf
 
 MAX_FRAMES: Final = 256
 """The most signatures whose frames are kept for one rule; beyond that it starts over."""
 
-SignatureOf = Callable[[PodInfo], Hashable]
-"""Returns the signature of a pod for a rule."""
 EpochOf = Callable[[Snapshot], Hashable]
 """Returns a version of the catalog parts that a rule reads."""
 

@@ -173,12 +173,12 @@ class ByNodeClass:
         if not self._on_usage:
             return self.get(np.array([row], np.int32), compute)[0][0]
         # Most what-ifs never come true, so their classes get no numbers.
-        look = node_class_of(node)
-        answer = self._what_ifs.get(look)
+        node_class = node_class_of(node)
+        answer = self._what_ifs.get(node_class)
         if answer is None:
             if len(self._what_ifs) >= MAX_WHAT_IFS:
                 self._what_ifs.clear()
-            answer = self._what_ifs[look] = compute(np.array([row], np.int32))[0]
+            answer = self._what_ifs[node_class] = compute(np.array([row], np.int32))[0]
         return answer
 
 
@@ -234,11 +234,9 @@ class ByRow:
             if len(missing):
                 # Enough for columns; fewer might be evaluated one by one.
                 if self._prefetches and self._is_repeated and len(missing) >= MIN_ROWS:
-                    other_reads = np.zeros(len(column.known), np.bool_)
-                    other_reads[missing] = other_reads[
-                        self._unknown(self._live.order)[:MAX_PREFETCHED_ROWS]
-                    ] = True
-                    missing = np.flatnonzero(other_reads).astype(np.int32)
+                    wanted = np.zeros(len(column.known), np.bool_)
+                    wanted[missing] = wanted[self._unknown(self._live.order)[:MAX_PREFETCHED_ROWS]] = True
+                    missing = np.flatnonzero(wanted).astype(np.int32)
                 column.put(missing, compute(missing))
                 self._missing = len(self._unknown(self._live.order)) > 0
         return column.values.take(rows), column.only
@@ -320,7 +318,7 @@ class MemoEntry(Protocol):
     def nbytes(self) -> int: ...
 
 
-K = TypeVar("K", bound=MemoEntry)
+E = TypeVar("E", bound=MemoEntry)
 
 MAX_BYTES: Final = 32 << 20
 """The most bytes of a memo; a profile has one for its predicates and one for its scores. The least recently
@@ -331,24 +329,24 @@ _OVERHEAD: Final = 4096
 """The approximate bytes of an entry without its columns."""
 
 
-class Memo(Generic[K]):
+class Memo(Generic[E]):
     """Entries by signature, the most recently used ones."""
 
     def __init__(self) -> None:
         self._seen = SeenSignatures()
-        self._entries: OrderedDict[Hashable, K] = OrderedDict()
+        self._entries: OrderedDict[Hashable, E] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}
         self._bytes = 0
-        self._latest: tuple[Hashable, K | None] = (None, None)
+        self._latest: tuple[Hashable, E | None] = (None, None)
         self._lock = Lock()
 
-    def of(self, signature: Hashable, is_valid: Callable[[K], bool], make: Callable[[bool], K]) -> K:
+    def of(self, signature: Hashable, is_valid: Callable[[E], bool], make: Callable[[bool], E]) -> E:
         """Return the entry of a signature. A new signature's entry is made by `make(True)` and not kept."""
         if not self._seen.add(signature):
             return make(True)
         return self.get(signature, is_valid, lambda: make(False))
 
-    def get(self, signature: Hashable, is_valid: Callable[[K], bool], make: Callable[[], K]) -> K:
+    def get(self, signature: Hashable, is_valid: Callable[[E], bool], make: Callable[[], E]) -> E:
         """Return the entry of a signature, made again if it is not valid."""
         latest, entry = self._latest
         if entry is not None and latest == signature and is_valid(entry):

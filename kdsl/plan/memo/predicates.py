@@ -277,10 +277,10 @@ class JoinedPredicates:
                 parts.setdefault((part.by_node_class, part.on_usage), []).append(part)
         verdicts = tuple(
             (
-                tuple(alike),
-                answers_of(live, _IDS, *how, all(part.plugin.is_columnar for part in alike), is_new),
+                tuple(group),
+                answers_of(live, _IDS, *how, all(part.plugin.is_columnar for part in group), is_new),
             )
-            for how, alike in parts.items()
+            for how, group in parts.items()
         )
         return _Entry(live, epoch, self._table, answers, verdicts)
 
@@ -314,6 +314,6 @@ def _evaluate(
         left = np.flatnonzero(ids == 0)
         if not len(left):
             break
-        other_reads = nodes if len(left) == len(nodes) else nodes.take(left)
-        ids[left] = part.plugin.statuses_of(pod, other_reads, table.of(part.name))
+        remaining = nodes if len(left) == len(nodes) else nodes.take(left)
+        ids[left] = part.plugin.statuses_of(pod, remaining, table.of(part.name))
     return ids

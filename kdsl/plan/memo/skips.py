@@ -6,7 +6,7 @@ Most pods have no volumes and no affinity, and most clusters have no pods with a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final, Protocol
@@ -107,7 +107,7 @@ class Skips:
         self._dependencies = dependencies
         self.signature = signatures.signature(dependencies)
         """Returns the signature of a pod for all conditions."""
-        self._known: dict[int, _KnownSkips] = {}
+        self._known: dict[Hashable, _KnownSkips] = {}
         self._seen = SeenSignatures()
         self._lock = Lock()
 

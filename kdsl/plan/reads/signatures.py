@@ -16,7 +16,8 @@ from kdsl.plan.reads.dependencies import Dependencies
 MAX_SIGNATURES: Final = 8192
 """The most distinct values that are numbered; beyond that numbering starts over."""
 
-Signature = Callable[[PodInfo], int]
+SignatureOf = Callable[[PodInfo], Hashable]
+"""Returns the signature of a pod for a rule."""
 
 
 class _Numbers:
@@ -44,7 +45,7 @@ class Signatures:
         self._known: dict[Hashable, tuple[int, ...]] = {}
         self._latest: tuple[PodInfo | None, tuple[int, ...]] = (None, ())
 
-    def signature(self, dependencies: Dependencies) -> Signature:
+    def signature(self, dependencies: Dependencies) -> SignatureOf:
         """Return the signature function for a rule with these dependencies."""
         fields = [each.pod_fields for each, _ in self._rules]
         if dependencies.pod_fields not in fields:

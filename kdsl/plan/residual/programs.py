@@ -11,9 +11,10 @@ from typing import Final, Generic, Protocol, TypeVar
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Snapshot
 from kdsl.plan.cluster_view import ClusterView
-from kdsl.plan.compile.frames import EpochOf, Frames, SignatureOf
+from kdsl.plan.compile.frames import EpochOf, Frames
 from kdsl.plan.compile.passes import RESIDUAL_PASSES, Pass
 from kdsl.plan.compile.scope import Functions
+from kdsl.plan.reads.signatures import SignatureOf
 from kdsl.plan.residual.folder import TooMuch
 from kdsl.plan.residual.rules import Filled
 

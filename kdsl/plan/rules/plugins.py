@@ -26,9 +26,10 @@ from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.groups import Grouped
 from kdsl.plan.columns.nodes import lower_macro
-from kdsl.plan.compile.frames import EpochOf, SignatureOf
+from kdsl.plan.compile.frames import EpochOf
 from kdsl.plan.compile.scope import REWRITE_AFTER, Functions
 from kdsl.plan.compile.verdicts import Verdicts
+from kdsl.plan.reads.signatures import SignatureOf
 from kdsl.plan.residual.programs import ResidualPrograms
 from kdsl.plan.residual.rules import (
     prepared_predicate,

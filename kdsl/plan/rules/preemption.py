@@ -57,7 +57,7 @@ class PreemptionPlugin:
             attrgetter(*self.victim_fields) if self.victim_fields else None
         )
         # For the latest pod: whether pods with these field values are victims.
-        self._known: tuple[PodInfo | None, dict[Hashable, bool]] = (None, {})
+        self._victims: tuple[PodInfo | None, dict[Hashable, bool]] = (None, {})
         self._importance = SortKeys(rule.order, scope)
         self._count: Closure | None = None if rule.candidates is None else scope.compile(rule.candidates)
         self._count_span = rule.span if rule.candidates is None else rule.candidates.span
@@ -82,19 +82,19 @@ class PreemptionPlugin:
     @hookimpl
     def find_victims(self, pod: PodInfo, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
         """Return the victims in the order of `order by`; those that are equal keep theirs."""
-        latest, known = self._known
+        latest, victims = self._victims
         if latest is not pod:
-            known = {}
-            self._known = (pod, known)
-        look, found = self._victim_key, []
+            victims = {}
+            self._victims = (pod, victims)
+        key_of, found = self._victim_key, []
         for victim in pods:
-            seen = None if look is None else look(victim)
-            is_victim = None if seen is None else known.get(seen)
+            key = None if key_of is None else key_of(victim)
+            is_victim = None if key is None else victims.get(key)
             if is_victim is None:
                 is_victim = self._is_victim(pod, victim)
                 # An error is not kept, so that the next attempt reports it as well.
-                if seen is not None and is_victim is not None:
-                    known[seen] = is_victim
+                if key is not None and is_victim is not None:
+                    victims[key] = is_victim
             if is_victim:
                 found.append(victim)
         if len(found) > 1:

@@ -86,12 +86,12 @@ class QueueProgram:
         """
         if self._admission is None:
             return self._decide(pod)
-        kind = self._admission.signature(pod)
-        if kind not in self._admitted:
+        signature = self._admission.signature(pod)
+        if signature not in self._admitted:
             if len(self._admitted) >= MAX_ADMITTED:
                 self._admitted.clear()
-            self._admitted[kind] = self._decide(pod)
-        return self._admitted[kind]
+            self._admitted[signature] = self._decide(pod)
+        return self._admitted[signature]
 
     def _decide(self, pod: Value) -> Status | None:
         frame = self._frame(pod, 0)
