@@ -147,7 +147,6 @@ class Lowering:
         key: Key,
         lower: Callable[[], ColumnClosure],
     ) -> ColumnClosure:
-        """Return the lowered form of `key`, made once."""
         lowered, depth = self._rule.lowered, self._depth
         if key not in known:
             before, lowered.deepest = lowered.deepest, depth

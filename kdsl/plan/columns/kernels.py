@@ -52,7 +52,6 @@ def _marked(mask: Array | np.bool_) -> Bad:
 
 
 def _checked(values: Array, overflow: Array | np.bool_, *bads: Bad) -> Column:
-    """Return ints, with the rows that overflowed marked."""
     return Column(values, either(*bads, _marked(overflow)))
 
 
@@ -195,7 +194,6 @@ def scale_of(resource: str) -> int:
 
 
 def _amounts(args: list[ColumnValue]) -> tuple[Int64s, Int64s, int, Bad]:
-    """Return two quantities in one scale."""
     scales = [arg.scale for arg in args if isinstance(arg, Amounts)]
     if len(set(scales)) != 1:
         raise NotColumnar

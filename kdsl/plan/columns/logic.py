@@ -186,7 +186,6 @@ def _selected(condition: Mask, yes: ColumnValue | None, no: ColumnValue | None) 
 
 
 def _failing(chosen: Mask, value: ColumnValue | None) -> Bad:
-    """Return the rows that choose a branch and are bad in it."""
     bad = None if value is None else bad_of(value)
     return chosen if value is None else None if bad is None else chosen & bad
 

@@ -107,7 +107,6 @@ class NodeReadsCompiler:
         return closure
 
     def _with_known(self, slots: Iterable[int]) -> NodeReadsCompiler:
-        """Return a compiler with further known variables."""
         return self._inside(NodeReadsCompiler(self._rule, self._node, self._known.union(slots)))
 
     def _inside(self, inner: NodeReadsCompiler) -> NodeReadsCompiler:
@@ -133,7 +132,7 @@ class NodeReadsCompiler:
         return once
 
     def _connective(self, expr: CallOf) -> Collect | None:
-        """Collect at operands up to the first that decides for all nodes."""
+        """Return the collector of operands, up to the first that decides for all nodes."""
         decider = expr.function == "_||_"
         steps = [(self._closure(each), self.compile(each)) for each in operands(expr)]
         if all(collect is None for _, collect in steps):

@@ -219,7 +219,6 @@ class Tapes(Generic[M]):
     def _play_new(
         self, known: _SignatureTapes, batch: Batch, snapshot: LiveSnapshot, pod: PodInfo
     ) -> tuple[list[Array], M] | None:
-        """Record an evaluation, and play its tape."""
         known.tapes = [each for each in known.tapes if each.holds(snapshot)]
         if len(known.tapes) >= MAX_TAPES:
             return None

@@ -154,7 +154,6 @@ class TallyStore:
                             index.put(row, terms)
 
     def _find(self, handle: Handle[TallyT], kind: type[TallyT]) -> TallyT | None:
-        """Return the tally that is kept under the key of a handle."""
         tally = None if handle.key is None else self._tallies.get(handle.key)
         if tally is None:
             return None

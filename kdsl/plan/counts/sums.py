@@ -192,14 +192,12 @@ class Sums(Amounts):
 
 
 def _nodes_by_domain(domains: NDArray[np.int32], size: int) -> NDArray[np.int64]:
-    """Return how many rows are in each domain."""
     nodes: NDArray[np.int64] = np.bincount(domains, minlength=size)
     nodes[NO_DOMAIN] = 0
     return nodes
 
 
 def _counted(amounts: NDArray[np.int64]) -> dict[int, int]:
-    """Return how often each amount occurs."""
     if not len(amounts):
         return {}
     least, largest = int(amounts.min()), int(amounts.max())

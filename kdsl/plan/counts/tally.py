@@ -83,7 +83,6 @@ class Tally(StoredTally):
             self._update_size()
 
     def _begin(self, live: LiveSnapshot, measure: Measure) -> None:
-        """Count all nodes."""
         self._column = domains_of(live, self._key)
         self._clear(len(live.names))
         ids = self._column.codes
@@ -135,7 +134,6 @@ class Tally(StoredTally):
             self._count(live, again, measure)
 
     def _grow(self, live: LiveSnapshot) -> None:
-        """Add new rows and domains."""
         self._column = column = domains_of(live, self._key)
         missing = len(live.names) - len(self.amounts)
         if missing > 0:
@@ -160,7 +158,6 @@ class Tally(StoredTally):
         self.nbytes = columns + _PER_POD_KEY * len(self._answers)
 
     def _count(self, live: LiveSnapshot, rows: Iterable[int], measure: Measure) -> None:
-        """Count all pods of rows."""
         for row in rows:
             has_node = bool(live.names[row])
             self._put(row, measure.count_node(live.info(row), self._answers) if has_node else NOT_COUNTED)

@@ -135,7 +135,6 @@ class TermIndex:
         return any(columns[key].numbers is not numbers for key, (_, numbers) in self._columns.items())
 
     def _begin(self) -> None:
-        """PodKey at all rows."""
         self.count = 0
         for known in (self._rows, self.domains, self._columns, self._moves):
             known.clear()

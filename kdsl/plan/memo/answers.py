@@ -162,7 +162,6 @@ class ByNodeClass:
         return column.values.take(classes), column.only
 
     def _unknown(self, classes: NDArray[np.intp], rows: Rows, most: int | None = None) -> dict[int, int]:
-        """Return those of the classes of some rows that are not known, with a row of each; of `most` rows."""
         missing = (~self._column.known.take(classes)).nonzero()[0]
         if not len(missing):
             return {}
@@ -242,7 +241,6 @@ class ByRow:
         return column.values.take(rows), column.only
 
     def _unknown(self, rows: Rows) -> Rows:
-        """Return those of some rows whose answers are not known."""
         return rows[~self._column.known.take(rows)]
 
     def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:

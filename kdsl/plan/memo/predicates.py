@@ -80,7 +80,6 @@ class _Statuses:
 
 
 def _is_kept(plugin: Predicate) -> bool:
-    """Return whether the answers of a predicate can be kept."""
     return all(Dependencies.of(part.rule.reads) is not None for part in plugin.parts)
 
 

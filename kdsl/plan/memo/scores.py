@@ -234,7 +234,6 @@ def _normalized_points(entry: _Entry, pod: PodInfo, nodes: NodeSet, columns: Col
 
 
 def _in_range(normalized: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return normalised scores; raise _RangeError if one is out of range."""
     if normalized.min() < 0 or normalized.max() > MAX_NODE_SCORE:
         raise _RangeError
     return normalized

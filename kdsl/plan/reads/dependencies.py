@@ -88,7 +88,6 @@ def reads_of(conditions: Iterable[TypedExpr]) -> frozenset[str]:
 
 
 def _reader(fields: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
-    """Return a reader of attributes."""
     match fields:
         case ():
             return lambda thing: ()

@@ -154,7 +154,6 @@ class Folder:
         )
 
     def _constant(self, expr: TypedExpr) -> Known | None:
-        """Compute an expression; None if it has no value."""
         slots = free_slots(expr) & self.known.keys()
         if slots:
             expr = self.substituted(expr, {slot: self.known[slot] for slot in slots})
@@ -175,7 +174,6 @@ class Folder:
         return expr if is_same else replace(expr, target=target, body=body)
 
     def _connected(self, expr: TypedExpr, parts: Iterable[TypedExpr], decider: bool) -> TypedExpr:
-        """Connect conditions by `||` if `decider` is true, else by `&&`."""
         left: list[TypedExpr] = []
         for part in parts:
             if not isinstance(part, Const):
@@ -199,7 +197,6 @@ class Folder:
         return whole
 
     def _call(self, expr: CallOf) -> TypedExpr:
-        """Simplify a call whose arguments were."""
         if expr.args and all(isinstance(arg, Const) for arg in expr.args) and _is_closed(expr.type):
             return self._constant(expr) or expr
         match expr.overload, expr.args:
@@ -224,7 +221,6 @@ class Folder:
         return expr
 
     def _added(self, expr: CallOf, summands: list[TypedExpr]) -> TypedExpr:
-        """Return the sum of some numbers without the list."""
         if expr.type == DOUBLE:
             # The sum begins with zero, which makes 0.0 of -0.0.
             summands = [Known.of(expr, 0.0), *summands]
@@ -329,7 +325,6 @@ class Folder:
         )
 
     def _are_sure(self, items: Iterable[TypedExpr]) -> bool:
-        """Return whether no item can fail."""
         return all(
             isinstance(item, Const) or (isinstance(item, Var) and item.slot in self._named) for item in items
         )
@@ -377,10 +372,8 @@ class Folder:
         return chosen
 
     def _of_item(self, part: TypedExpr, expr: Comprehension, place: int, item: TypedExpr) -> TypedExpr:
-        """Return the residual part of a macro for one item."""
         return self.fold(self.substituted(part, bound(expr.variables, place, item)))
 
 
 def _is_closed(type_: Type) -> bool:
-    """Return whether values of a type can be constants."""
     return type_.name not in _OPEN and all(map(_is_closed, type_.args))

@@ -105,7 +105,6 @@ class ResidualPrograms(Generic[R, P]):
         return times > self._functions.rewrite_after
 
     def _program(self, pod: PodInfo, snapshot: Snapshot) -> P | None:
-        """Make a program; None if it is not worth it."""
         assert self._signature_of is not None
         filled = {"pod": pod, "cluster": ClusterView(snapshot)}
         try:

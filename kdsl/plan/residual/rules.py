@@ -250,7 +250,6 @@ class _Rewriter:
         return found
 
     def _item(self, body: Sequence[CheckedStatement], by: dict[int, TypedExpr]) -> list[CheckedStatement]:
-        """Return the statements of a loop for one item, with their own `let`s."""
         folder = self._folder
         found: list[CheckedStatement] = []
         for statement in body:
@@ -269,7 +268,6 @@ class _Rewriter:
         return found
 
     def _rolled(self, loop: CheckedForEach) -> CheckedForEach:
-        """Return a loop that stays one."""
         fold = self.fold
         body: list[CheckedStatement] = []
         with self._folder.loop():
