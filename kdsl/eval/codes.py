@@ -21,9 +21,7 @@ def text_of(codes: NDArray[np.integer[Any]]) -> bytes:
 
 
 def first_places(text: bytes, most: int) -> dict[int, int]:
-    """Return the first position of each code of a text, in the order of positions; of at most `most`
-    codes.
-    """
+    """Return the first position of each code of a text, in order of positions; of at most `most` codes."""
     found: dict[int, int] = {}
     rest = text
     while rest and len(found) < most:

@@ -25,9 +25,7 @@ RECENT: Final = 32
 MAX_ALIVE: Final = 1_000
 """The most patterns of one process, from its rules and recent ones: 500 MiB at the very most."""
 PAIRS: Final = 64
-"""The number of pairs of a text byte and a pattern instruction per step: about 0.5 µs if every instruction
-works on every byte.
-"""
+"""The pairs of text byte and pattern instruction per step: at most about 0.5 µs."""
 
 # The extra steps of some characters of a pattern: tables of Unicode, copies of repeated parts.
 _COMPILE: Final = {r"\p": 500, r"\P": 500, "{": 200}

@@ -263,9 +263,7 @@ _NUMBERS = frozenset((int, UInt, float))
 
 
 def equals(left: Value, right: Value) -> bool:
-    """Return whether two values are equal in CEL: numbers by value across types, exactly; others within one
-    type only.
-    """
+    """Return whether two values are equal in CEL: numbers exactly across types, others within one type."""
     left_class, right_class = left.__class__, right.__class__
     if left_class is right_class and left_class in _PLAIN:
         return bool(left == right)

@@ -47,9 +47,7 @@ def compile_owns(team: CheckedTeam, functions: Functions) -> Owns:
 
 
 def by_rank(teams: Iterable[CheckedTeam]) -> list[CheckedTeam]:
-    """Sort teams by precedence: higher priority, then the lower name. The first whose `owns` holds owns the
-    pod.
-    """
+    """Sort teams by precedence: higher priority, then the lower name. The first that owns a pod counts."""
     return sorted(teams, key=lambda team: (-team.priority, team.name))
 
 

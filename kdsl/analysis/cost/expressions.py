@@ -158,9 +158,7 @@ class Estimator:
         return cost, result
 
     def _own_cost(self, function: str) -> Formula:
-        """Return the cost of a call without its arguments: one operation, or the items that a method
-        visits.
-        """
+        """Return the cost of a call without its arguments: one operation, or the items that it visits."""
         sizes = self._views.costs.get(function)
         return ONE if sizes is None else prod(map(Formula.size, sizes), start=ONE)
 
@@ -207,9 +205,7 @@ class Estimator:
 
 
 def _is_fast(expr: CallOf) -> bool:
-    """Return whether the cost of a call is independent of its arguments' size, as in
-    `kdsl.eval.scalar.fast`.
-    """
+    """Return whether a call's cost is independent of its arguments' size, as in `kdsl.eval.scalar.fast`."""
     if len(expr.args) != 2:
         return False
     left, right = expr.args

@@ -1,6 +1,4 @@
-"""Conversions between types, by overload id. Texts of numbers are Go's, as in the reference implementation of
-CEL.
-"""
+"""Conversions between types, by overload id. Texts of numbers are Go's, as in the reference CEL."""
 
 from __future__ import annotations
 
@@ -63,9 +61,7 @@ def double_to_uint(value: float) -> UInt:
 
 
 def double_text(value: float) -> str:
-    """Return the shortest text that reads back as `value`, with an exponent below 1e-4 and from 1e6 on, as
-    Go.
-    """
+    """Return the shortest text that reads back as `value`; like Go, with an exponent below 1e-4 and from 1e6."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

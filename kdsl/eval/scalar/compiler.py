@@ -108,9 +108,7 @@ class Compiler:
                 return self._bind(expr)
 
     def needs(self, expr: TypedExpr) -> frozenset[int]:
-        """Return the variables that an expression reads; variables that depend on loop items are replaced by
-        those.
-        """
+        """Return the variables that an expression reads, with loop items for those that depend on them."""
         slots = free_slots(expr)
         following = slots & self.follows.keys()
         return slots.difference(following).union(*(self.follows[slot] for slot in following))
@@ -124,9 +122,7 @@ class Compiler:
         return slot_reader(expr.slot) if compute is None else lazy_reader(expr.slot, compute)
 
     def _slot_of(self, expr: TypedExpr) -> int | None:
-        """Return the slot of a variable that can be read without a call, such as `node`; None for anything
-        else.
-        """
+        """Return the slot of a variable that can be read without a call, such as `node`; else None."""
         if not isinstance(expr, Var) or expr.slot == UNDECLARED:
             return None
         return None if expr.slot in self.by_item or expr.slot in self.lazy else expr.slot
@@ -183,9 +179,7 @@ class Compiler:
         return call
 
     def _bind(self, expr: Bind) -> Closure:
-        """Compile `cel.bind`, whose value is computed when it is first needed, `optMap` and `optFlatMap`, and
-        the argument of a call.
-        """
+        """Compile lazy `cel.bind`, `optMap` and `optFlatMap`, and the argument of a call."""
         slot, value = expr.variable.slot, self.compile(expr.value)
         if expr.macro == "bind":
             self.lazy[slot] = value

@@ -41,9 +41,7 @@ def _results(expr: Comprehension, each: Each, body: Closure) -> Closure:
 
 
 def each_of(type_: Type, iterable: Closure, slots: tuple[int, ...]) -> Each:
-    """Return a function that binds one variable to list elements or map keys, or two to index and element or
-    key and value.
-    """
+    """Return a binder of one variable (element or key) or two (index and element, or key and value)."""
     if len(slots) == 1:
         (slot,) = slots
         elements = elements_of(type_)

@@ -45,8 +45,7 @@ _PLAIN: Final[dict[str, type]] = {
     "duration": int,
     "quantity": Quantity,
 }
-"""The Python class that a function returns for each type without parts; times and durations are nanoseconds.
-"""
+"""The Python class of results for each type without parts; times and durations are nanoseconds."""
 _CHECKED: Final[dict[str, Callable[[Any], Value]]] = {
     "int": checked_int,
     "uint": checked_uint,
@@ -58,9 +57,7 @@ _CHECKED: Final[dict[str, Callable[[Any], Value]]] = {
 
 
 def compile_external(fn: ExternalFn, args: Sequence[Closure]) -> Closure:
-    """Compile a call; it costs the function's declared cost, and steps for the size of arguments and
-    result.
-    """
+    """Compile a call; it costs the declared cost, and steps for the size of arguments and result."""
 
     def call(frame: Frame) -> Value:
         values = [arg(frame) for arg in args]

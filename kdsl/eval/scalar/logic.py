@@ -1,6 +1,4 @@
-"""Operators that do not always evaluate every argument: `&&`, `||`, `?:`, and `or` and `orValue` of
-optionals.
-"""
+"""Operators that may skip arguments: `&&`, `||`, `?:`, and `or` and `orValue` of optionals."""
 
 from __future__ import annotations
 

@@ -20,9 +20,7 @@ _UNIQUE: Final = frozenset(("name", "uid"))
 
 
 def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> Callable[[PodInfo], Hashable] | None:
-    """Return the pod key of a body, which has the pod in `slot`; None if it is unknown, or if no two pods
-    share one.
-    """
+    """Return the pod key of a body with the pod in `slot`; None if unknown, or if no two pods share one."""
     reads = _Reads(fns)
     try:
         reads.add(body, slot)
@@ -51,9 +49,7 @@ class _UnknownReadError(Exception):
 
 
 class _Reads:
-    """The attributes of a pod that expressions read: `shown` are visible to rules, `used` are read by the
-    methods of views.
-    """
+    """The attributes of a pod that expressions read: `shown` by rules, `used` by the methods of views."""
 
     def __init__(self, fns: Fns) -> None:
         self.shown: set[str] = set()

@@ -61,9 +61,7 @@ class _Search:
         self._calls = 0
 
     def decider(self, expr: TypedExpr, slot: int, names: _Names) -> _Decider | None:
-        """Return the expression that decides about the value in `slot`, in terms of the question's
-        variables.
-        """
+        """Return the expression that decides about the value in `slot`, in the question's variables."""
         match expr:
             case CallOf(function="_&&_"):
                 return self.decider(operands(expr)[0], slot, names)

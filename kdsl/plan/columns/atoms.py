@@ -1,6 +1,4 @@
-"""The facts of a node that an expression reads: fields, and keys of maps. Nodes with equal facts have equal
-answers.
-"""
+"""The facts of a node that an expression reads: fields, and keys of maps. They determine its answer."""
 
 from __future__ import annotations
 

@@ -93,9 +93,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Items:
-    """`is_map` distinguishes entries by key from items by position. `bad` marks rows whose entries are
-    unknown.
-    """
+    """`is_map` distinguishes keys from positions. `bad` marks rows whose entries are unknown."""
 
     entries: tuple[Entry, ...]
     is_map: bool
@@ -198,9 +196,7 @@ def operand(value: ColumnValue, dtype: Any) -> tuple[Array, Bad]:
 def of_results(
     results: Sequence[Value | EvalError], type_: Type, codes: NDArray[np.integer[Any]]
 ) -> ColumnValue:
-    """Return a column of results of the scalar back end: row `i` has result `codes[i]`. AllBad if all are
-    errors.
-    """
+    """Return a column of scalar results: row `i` has result `codes[i]`. AllBad if all are errors."""
     failed = np.array([isinstance(result, EvalError) for result in results], dtype=np.bool_)
     bad: Bad = None
     if failed.any():

@@ -355,9 +355,7 @@ class Lowering:
         return list_field(attribute_of(expr.field)) if isinstance(expr, FieldOf) else self.lower(expr)
 
     def of_item(self, condition: TypedExpr, slot: int) -> ItemCondition | None:
-        """Lower a condition on the item in `slot`; None if it reads more than the item and values that all
-        rows share.
-        """
+        """Lower a condition on the item in `slot`; None if it reads more than the item and shared values."""
         needs = (free_slots if self._in_fn else self._rule.needs)(condition) - {slot}
         if not needs.isdisjoint(self._captured) or self._node in needs or self._rule.reads_node(needs):
             return None
@@ -436,9 +434,7 @@ def _shared(closure: Closure) -> ColumnClosure:
 
 
 def _has_few_values(args: Iterable[ColumnValue]) -> bool:
-    """Return whether a function is faster by value than by row: one argument has few values, the others
-    one.
-    """
+    """Return whether a function is faster by value than by row: only one argument varies, over few values."""
     coded = [arg for arg in args if not isinstance(arg, Same)]
     return len(coded) == 1 and isinstance(coded[0], Coded) and len(coded[0].values) <= MAX_VALUES
 

@@ -19,9 +19,7 @@ Digit = tuple[NDArray[np.integer[Any]], int]
 T = TypeVar("T")
 
 MOST: Final = MIN_ROWS - 1
-"""The most groups that count as few; with more, columns are as fast. The pairs of two such groupings fit in a
-byte.
-"""
+"""The most groups that count as few; with more, columns are as fast. Pairs of them fit in a byte."""
 _DIRECT: Final = 4096
 """The most combinations of codes that get a cell each."""
 
@@ -49,9 +47,7 @@ class Groups(NamedTuple):
         return not np.count_nonzero(self.spread(map(codes.item, self.firsts), codes.dtype) != codes)
 
     def divided(self, others: Groups) -> Groups | None:
-        """Return the groups of rows that share a group here and in `others`; None if there are more than
-        `MOST`.
-        """
+        """Return the groups of rows that share both groups; None if there are more than `MOST`."""
         count = len(others.marks)
         numbers = self.spread(range(0, len(self.marks) * count, count), np.uint8)
         return _few(numbers + others.spread(range(count), np.uint8))

@@ -202,9 +202,7 @@ def _amounts(args: list[ColumnValue]) -> tuple[Int64s, Int64s, int, Bad]:
 
 
 def amount_of(value: ColumnValue, scale: int) -> tuple[Int64s, Bad]:
-    """Return a quantity in a scale, a single one if all rows share it; NotColumnar if it is in another scale,
-    or finer.
-    """
+    """Return a quantity in a scale (one number if shared); NotColumnar if its scale differs, or is finer."""
     if isinstance(value, Amounts) and value.scale == scale:
         return value.values, value.bad
     if isinstance(value, Same) and value.value.__class__ is InputQuantity:

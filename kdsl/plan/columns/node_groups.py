@@ -22,9 +22,7 @@ _STEPS: Final = 512
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 Numbers = tuple[Value, Callable[[Array], Array | int], tuple[int, int]]
-"""An object whose method returns an integer per row, that method over columns, and the bounds of the
-integers.
-"""
+"""An object with a method per node, that method over columns of ints, and the bounds of the ints."""
 
 
 @dataclass(slots=True)

@@ -36,9 +36,7 @@ TOLERATES: Final = frozenset(("Pod.tolerates", "Toleration.tolerates"))
 
 
 class Attribute:
-    """An attribute of the distinct items: item `i` has `values[codes[i]]`, `numbers` are the codes by
-    value.
-    """
+    """An attribute of the distinct items: item `i` has `values[codes[i]]`, `numbers` are codes by value."""
 
     def __init__(self) -> None:
         self.codes: NDArray[np.int32] = np.zeros(0, np.int32)

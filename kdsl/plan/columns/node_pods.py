@@ -1,6 +1,4 @@
-"""Counts of each node's pods for which a condition holds, if a selector decides it: only selected pods are
-asked.
-"""
+"""Counts of each node's pods for which a condition holds, over the pods of a deciding selector."""
 
 from __future__ import annotations
 

@@ -16,9 +16,7 @@ _BITS: Final = 8
 
 
 class Rejections:
-    """The results for a batch so far: `failures` in the order of the rule, each with its rows. Masks are
-    never changed.
-    """
+    """The results for a batch so far: `failures` in rule order, each with its rows. Masks never change."""
 
     def __init__(self, rows: int) -> None:
         self.failures: list[tuple[Failure, Mask]] = []

@@ -41,9 +41,7 @@ Step = Callable[[Batch, Rejections], None]
 
 
 class ColumnBlock:
-    """The statements of a block. `on_error` makes the failure of an error; `error_parts` are the expressions
-    in its text.
-    """
+    """The statements of a block. `on_error` makes failures of errors; `error_parts` are its expressions."""
 
     def __init__(
         self,
@@ -117,9 +115,7 @@ class ColumnBlock:
     def _reason(
         self, template: CheckedTemplate, shared: frozenset[int]
     ) -> Callable[[Batch, Code, str], Failure] | None:
-        """Return a maker of failures that are the same for all rows; None if the reason depends on the
-        node.
-        """
+        """Return a maker of failures that all rows share; None if the reason depends on the node."""
         if not self._scope.is_lasting(*holes_of(template), bound=shared):
             return None
         text = compile_template(template, self._scope)

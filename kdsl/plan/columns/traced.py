@@ -244,9 +244,7 @@ class Trace:
         return Traced(self, Applied(function, args), cells, known, is_exact)
 
     def _simplified(self, function: object, args: tuple[Traced, ...]) -> Any:
-        """Return the known result of an operation, or a simpler operation for it; None if there is
-        neither.
-        """
+        """Return the known result of an operation, or a simpler operation for it; else None."""
         for place, neutral in _NEUTRAL.get(function, ()):
             other = args[1 - place]
             # One number stands for no array.

@@ -29,18 +29,14 @@ from kdsl.plan.compile.passes.hoist import hoist_lasting, is_cheap
 from kdsl.plan.compile.stability import is_count, is_stable
 
 REWRITE_AFTER: Final = 32
-"""The attempts of a signature before the rule is rewritten for it: rewriting takes about as long as they
-save.
-"""
+"""The attempts of a signature before rewriting, which takes about as long as they save."""
 
 ReportError = Callable[[EvalError, Span], None]
 """Receives an ignored error, and the place of its expression."""
 
 
 class LowerMacro(Protocol):
-    """Makes a closure that evaluates a macro for many nodes at once:
-    `kdsl.plan.columns.nodes.lower_macro`.
-    """
+    """Makes a closure that evaluates a macro for many nodes at once; see `kdsl.plan.columns.nodes`."""
 
     def __call__(
         self, functions: Functions, expr: Comprehension | Aggregate, compile: Compile, needs: Needs, /
@@ -204,9 +200,7 @@ class RuleScope:
         return lasting(compute, self.share.value_meter, parts)
 
     def _combinations(self, expr: TypedExpr) -> Closure | None:
-        """Return the number of combinations of loop items as a closure; None if the expression uses no
-        items.
-        """
+        """Return the number of combinations of loop items as a closure; None without items."""
         lists: dict[int, Closure] = {}
         pending, seen = list(free_slots(expr) & self.items), set[int]()
         while pending:
@@ -237,9 +231,7 @@ class RuleScope:
         return known
 
     def _with_kept(self, expr: TypedExpr) -> TypedExpr:
-        """Replace counts by variables that later attempts update, and stable parts by variables that are
-        kept.
-        """
+        """Replace counts by variables that later attempts update, and stable parts by kept variables."""
         if is_count(expr):
             places: dict[int, int] = {}
             free = free_slots(expr)
@@ -283,9 +275,7 @@ class RuleScope:
         return lazy_reader(slot, self._measured(compute))
 
     def is_lasting(self, *exprs: TypedExpr | None, bound: Iterable[int] = ()) -> bool:
-        """Return whether expressions, inside a loop over the slots `bound`, are the same for all nodes of a
-        pod.
-        """
+        """Return whether expressions, inside a loop over the slots `bound`, are the same for all nodes."""
         return all(expr is None or expr.time.is_lasting for expr in exprs) and free_slots(
             *exprs
         ) <= self.lasting.union(bound)
@@ -306,9 +296,7 @@ class RuleScope:
                 self._sources[variable.slot] = _Source(iterable, is_ranged=True)
 
     def let(self, let: CheckedLet) -> int | None:
-        """Declare a `let`. Return its slot if it must be set to `UNSET` for every node or loop item, else
-        None.
-        """
+        """Declare a `let`. Return its slot if it must be reset for every node or loop item, else None."""
         slot = let.variable.slot
         is_lasting = self.is_lasting(let.value)
         if not is_lasting and self.is_of_items(let.value):

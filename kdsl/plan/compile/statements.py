@@ -122,9 +122,7 @@ class Block:
         return step
 
     def chosen_items(self, statement: CheckedForEach) -> Callable[[Frame], Iterable[Chosen]]:
-        """Return the items of a loop that pass its `where`, as a closure; computed once per pod if
-        possible.
-        """
+        """Return a closure for the items of a loop that pass its `where`; once per pod if possible."""
         scope, slots = self._scope, tuple(variable.slot for variable in statement.variables)
         is_lasting = scope.is_lasting(statement.iterable) and scope.is_lasting(statement.where, bound=slots)
         scope.ranges(statement.iterable, statement.variables)

@@ -34,9 +34,7 @@ class Failure(NamedTuple):
 
 
 def _shortened(failures: tuple[Failure, ...]) -> tuple[Failure, ...]:
-    """Return the failures without the unreadably many; the last one counts those, with their most severe
-    code.
-    """
+    """Return the readable failures; the last one counts the rest, with their most severe code."""
     kept = room([failure.reason for failure in failures], MAX_REASONS, MAX_TOGETHER)
     others = failures[kept:]
     if not others:

@@ -31,9 +31,7 @@ class Arrivals:
         self._nodes: list[NodeInfo | None] = []
 
     def refresh(self, live: LiveSnapshot) -> Sequence[Arrival] | None:
-        """Read the rows that changed. Return the arrivals since the last call, each row once; None if all
-        rows have to be read.
-        """
+        """Read the changed rows. Return the new arrivals, each row once; None if all rows have to be read."""
         rows = self._changed.take(live.fact_changes, live.usage_changes)
         if rows is None:
             self._begin(live)

@@ -114,9 +114,7 @@ class Measure:
         object.__setattr__(self, "limit", self.question.meter().limit)
 
     def participants(self, nodes: NodeSet) -> tuple[NodeSet, int] | None:
-        """Return the nodes that take part, and the most steps that one node took; None if the nodes have to
-        be counted one by one.
-        """
+        """Return the nodes that take part, and the most steps of one; None if each has to be asked."""
         steps = 0
         for each in self.filters:
             found = each.choose(nodes)
@@ -129,9 +127,7 @@ class Measure:
         return nodes, steps
 
     def selected(self, index: PodIndex) -> Iterable[tuple[int, PodInfo]] | None:
-        """Return the pods that may count, with their rows; the others count 0, each for the same steps. None
-        if no selector decides.
-        """
+        """Return the pods that may count, with rows; others count 0 for equal steps. None without a selector."""
         selecting = self.question.selecting
         if not isinstance(selecting, (PodAffinityTerm, SpreadConstraint)):
             return None
@@ -181,9 +177,7 @@ class Measure:
         return (amount, steps) if steps <= self.limit and INT_MIN <= amount <= INT_MAX else None
 
     def count_pods(self, pods: Sequence[PodInfo], steps: int) -> tuple[int, int] | None:
-        """Return the count of pods on a node that has taken so many steps, and its total steps; None if that
-        fails.
-        """
+        """Return the count of further pods on a node with these steps, and its total steps; None if it fails."""
         meter = self.question.meter()
         meter.left -= steps
         try:

@@ -101,9 +101,7 @@ class TallyStore:
             return self._pods.matching(selector)
 
     def has_terms(self, snapshot: Snapshot, kind: TermKind) -> bool:
-        """Return whether a placed pod has terms of a kind; always true for an overlay, which may have
-        some.
-        """
+        """Return whether a placed pod has terms of a kind; always true for an overlay."""
         if snapshot.is_overlay:
             return True
         if self._version != snapshot.version:

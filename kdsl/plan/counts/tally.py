@@ -30,9 +30,7 @@ _REBUILD: Final = 8
 
 
 class Tally(StoredTally):
-    """Counts over the rows of a live snapshot. `amounts` has one int64 per row, 0 for rows that do not take
-    part.
-    """
+    """Counts over the rows of a live snapshot. `amounts` is int64 by row; 0 if a row takes no part."""
 
     def __init__(self, live: LiveSnapshot, topology_key: str) -> None:
         super().__init__()
@@ -148,9 +146,7 @@ class Tally(StoredTally):
 
     @property
     def _fits(self) -> bool:
-        """Return whether any sum of amounts is in range. Otherwise the sums are not read, and numpy may
-        wrap.
-        """
+        """Return whether any sum of amounts is in range. Other sums are not read, and numpy may wrap."""
         return self._largest * len(self.amounts) <= INT_MAX
 
     def _update_size(self) -> None:

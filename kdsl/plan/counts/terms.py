@@ -44,9 +44,7 @@ class Placed(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A term of a pod that came to a domain (`pods` is 1) or left it (-1). `is_first_or_last`: no other pod
-    has the term.
-    """
+    """A pod's term that came to a domain (1) or left it (-1). `is_first_or_last`: no other pod has it."""
 
     term: PodAffinityTerm
     number: int

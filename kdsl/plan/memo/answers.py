@@ -60,9 +60,7 @@ class Answers(Protocol):
         ...
 
     def what_if(self, row: int, node: NodeInfo, compute: Compute) -> Any:
-        """Return the answer for a node with other pods: `node` in the place of the row's own. `compute` uses
-        it too.
-        """
+        """Return the answer for a node with other pods: `node`, which `compute` uses too, at its row."""
         ...
 
 
@@ -249,9 +247,7 @@ class ByRow:
 
 
 class Uncached:
-    """Answers for a new signature, which may never be repeated. Only what-ifs are kept: they ask about many
-    nodes one by one.
-    """
+    """Answers for a new signature. Only what-ifs are kept: they ask about many nodes one by one."""
 
     def __init__(self, keep: Callable[[], Answers]) -> None:
         self._keep = keep

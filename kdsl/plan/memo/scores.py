@@ -77,9 +77,7 @@ class _Entry:
     sums: tuple[tuple[tuple[_Part, ...], Answers], ...]
     raw: tuple[tuple[_Part, Answers], ...]
     shares: dict[tuple[int, int | float], int] = field(default_factory=dict)
-    """The weighted points of a score whose raw value is the same for all nodes, by its position and that
-    value.
-    """
+    """The weighted points of a score, by its position and the raw value that all nodes share."""
 
     @property
     def nbytes(self) -> int:
@@ -154,9 +152,7 @@ class JoinedScores:
         return total + same if same else total
 
     def _uncached_points(self, state: CycleState, pod: PodInfo, nodes: NodeSet, columns: Columns) -> int:
-        """Return the common points of the scores that cannot be kept; append columns for those that differ by
-        node.
-        """
+        """Return the common points of scores that cannot be kept; append columns for those that differ."""
         same = 0
         for plugin, weight in self._uncached:
             if plugin.name in state.skipped_scores:

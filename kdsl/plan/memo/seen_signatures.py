@@ -1,6 +1,4 @@
-"""The signatures that were seen before. A repeated signature is likely to come again, so its answers are
-kept.
-"""
+"""The signatures that were seen before: answers are kept for repeated signatures only."""
 
 from __future__ import annotations
 

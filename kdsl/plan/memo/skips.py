@@ -93,9 +93,7 @@ class _KnownSkips:
 
 
 class Skips:
-    """The rules of a profile that skip a pod. `rules` holds, by name, the reads of the conditions and the
-    conditions.
-    """
+    """The rules of a profile that skip a pod. `rules` holds the reads and the conditions by name."""
 
     def __init__(self, rules: Mapping[str, tuple[frozenset[str], Applies]], signatures: Signatures) -> None:
         each = {name: (Dependencies.of(reads - _PODS), applies) for name, (reads, applies) in rules.items()}

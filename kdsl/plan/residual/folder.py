@@ -330,9 +330,7 @@ class Folder:
         )
 
     def _padded(self, expr: Comprehension) -> TypedExpr | None:
-        """Return a list of numbers with an equal sum, with zeros for omitted items; None if there is no such
-        form.
-        """
+        """Return a list of numbers with an equal sum, with zeros for omitted items; None if impossible."""
         items, where = known_items(expr.iterable), expr.where
         if items is None or len(items) > MAX_ITEMS or where is None or expr.macro not in _RESULTS:
             return None

@@ -31,9 +31,7 @@ _SURE: Final = frozenset(
 
 
 def asks_first(expr: TypedExpr, slot: int) -> bool:
-    """Return whether an expression reads a variable before any other part that may fail, and fails with
-    it.
-    """
+    """Return whether an expression reads a variable before any failing part, and fails with it."""
     match expr:
         case Var():
             return expr.slot == slot

@@ -72,9 +72,7 @@ def whole(value: float) -> int:
 
 
 def _of_maximum(raw: Scores, reverse: bool) -> NDArray[np.int64]:
-    """Return `100 * s / max`, or 100 minus that; with no score above 0, the scores as they are, or 100 for
-    all.
-    """
+    """Return `100 * s / max`, or 100 minus that; if no score is above 0, the scores, or 100 for all."""
     highest = max(0, raw.max().item())
     if highest == 0:
         return np.full(len(raw), MAX_SCORE, dtype=np.int64) if reverse else truncate(raw)

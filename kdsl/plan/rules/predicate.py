@@ -125,9 +125,7 @@ class PredicateProgram:
         return log.take()
 
     def faults_at(self, frame: Frame, nodes: Iterable[Value]) -> tuple[Fault, ...]:
-        """Return the errors in conditions of `applies when` that depend on nodes; the answers contain the
-        others.
-        """
+        """Return the errors in conditions of `applies when` that depend on nodes; answers have the others."""
         log = FaultLog(self.rule.name)
         if self._node_applies and self.is_for(frame):
             meter = frame[-1] = self._share.meter_over(frame[self._cluster])

@@ -30,9 +30,7 @@ class HintRule:
         self._program = program
 
     def passes(self, pod: PodInfo, node: NodeInfo) -> bool:
-        """Return whether the rule lets `pod` onto `node`; only for rules whose answer is local to the
-        node.
-        """
+        """Return whether the rule lets `pod` onto `node`, for rules with an answer local to the node."""
         frame = self._program.begin(pod, None)
         decided = self._program.decide(frame)
         if isinstance(decided, Narrowed):

@@ -49,9 +49,7 @@ P = TypeVar("P", bound=Part)
 
 
 class TightenedPlugin(Generic[P]):
-    """A predicate with its tightenings, in order. The first part is the predicate, which gives key, name and
-    site.
-    """
+    """A predicate with its tightenings, in order. The first part gives key, name and site."""
 
     def __init__(self, parts: tuple[P, ...]) -> None:
         self.parts = parts
@@ -98,9 +96,7 @@ class TightenedPlugin(Generic[P]):
     def statuses(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, verdicts: Verdicts
     ) -> NDArray[np.int32]:
-        """Return the status of each node, as a number in `verdicts`: every part that applies gets the nodes
-        that passed before.
-        """
+        """Return each node's status as a number in `verdicts`; every part gets the nodes that are left."""
         ids = np.zeros(len(nodes), np.int32)
         for part in self.applying(state):
             left = (ids == 0).nonzero()[0]

@@ -34,9 +34,7 @@ def capture(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
 
 
 def _captured(expr: TypedExpr, inner: frozenset[int], scope: RuleScope, captured: list[Bind]) -> TypedExpr:
-    """Replace parts that depend on no `inner` slot by new variables, whose bindings are added to
-    `captured`.
-    """
+    """Replace parts that depend on no `inner` slot by new variables; `captured` gets their bindings."""
     if isinstance(expr, Const) or (isinstance(expr, Var) and expr.type.name == "Pod"):
         return expr
     slots = free_slots(expr)
