@@ -44,7 +44,18 @@ _CLOCKS = frozenset({"now", "clock", "time", "today", "date"})
 _ENGINE_NAMES = frozenset({"pod", "node", "cluster", "feasible", "topology"})
 _AFTER_SCORING = frozenset({"value", "min", "max"})
 _DEVICE_NAMES = frozenset(
-    {"device", "request", "container", "charge", "chosen", "allocated", "allocation", "policy"}
+    {
+        "device",
+        "request",
+        "container",
+        "charge",
+        "chosen",
+        "fitting",
+        "fullness",
+        "allocated",
+        "allocation",
+        "policy",
+    }
 )
 _NOTHING_ELSE = ("a function reads nothing but its arguments", "pass it as an argument")
 _WHY_NOT = {

@@ -61,7 +61,7 @@ def double_to_uint(value: float) -> UInt:
 
 
 def double_text(value: float) -> str:
-    """Return the shortest text that reads back as `value`; like Go, with an exponent below 1e-4 and from 1e6."""
+    """Return the shortest text that reads back as `value`; exponents below 1e-4 and from 1e6, as in Go."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

@@ -127,7 +127,7 @@ class Measure:
         return nodes, steps
 
     def selected(self, index: PodIndex) -> Iterable[tuple[int, PodInfo]] | None:
-        """Return the pods that may count, with rows; others count 0 for equal steps. None without a selector."""
+        """Return the pods that may count, with rows; others count 0 for equal steps. None if unknown."""
         selecting = self.question.selecting
         if not isinstance(selecting, (PodAffinityTerm, SpreadConstraint)):
             return None
@@ -177,7 +177,7 @@ class Measure:
         return (amount, steps) if steps <= self.limit and INT_MIN <= amount <= INT_MAX else None
 
     def count_pods(self, pods: Sequence[PodInfo], steps: int) -> tuple[int, int] | None:
-        """Return the count of further pods on a node with these steps, and its total steps; None if it fails."""
+        """Return the count of pods on a node that took these steps, and its total steps; None on failure."""
         meter = self.question.meter()
         meter.left -= steps
         try:

@@ -208,7 +208,7 @@ class ScoreProgram:
     def normalized(
         self, frame: Frame, raw: Scores, missing: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
-        """Return the scores, in 0..100 if the rule keeps to that; the `missing` ones get 0 and do not count."""
+        """Return the scores, in 0..100 if the rule keeps to that; `missing` ones get 0 and do not count."""
         if missing is not None and missing.any():
             normalized = np.zeros(len(raw), np.int64)
             normalized[~missing] = self.normalized(frame, raw[~missing])
