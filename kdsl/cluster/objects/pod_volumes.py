@@ -20,19 +20,9 @@ from kdsl.cluster.api.objects import (
     VolumeSource,
     VsphereVolume,
 )
+from kdsl.cluster.objects.in_tree_volumes import in_tree_volumes
 
 _EXCLUSIVE: Final = frozenset(("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd"))
-_MIGRATABLE: Final = frozenset(
-    (
-        "gcePersistentDisk",
-        "awsElasticBlockStore",
-        "azureDisk",
-        "azureFile",
-        "cinder",
-        "portworxVolume",
-        "vsphereVolume",
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +56,7 @@ class PodVolume:
     @property
     def is_attachable(self) -> bool:
         """Tell whether a CSI driver may have to attach it: it is of a claim, or a disk that one took over."""
-        return bool(self.claim_name) or self.kind in _MIGRATABLE
+        return bool(self.claim_name) or self.kind in in_tree_volumes().by_volume
 
     def conflicts_with(self, other: PodVolume) -> bool:
         """Tell whether pods with these volumes cannot run on the same node. EBS volumes are never shared."""
