@@ -155,7 +155,7 @@ def _freeze_profile(
     )
     table, problems = freeze(manager, order)
     if table is not None:
-        table = replace(table, rule_faults=RuleFaults(compiled))
+        table = replace(table, rule_faults=RuleFaults(compiled), sample_size=compiled.sample)
         if settings.probe is None:
             table = join(table, profile, compiled)
     return table, (*found, *problems)

@@ -22,6 +22,13 @@ class CheckPredicates(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class SampleSize(Statement):
+    """`sample N`: so many feasible nodes are enough to choose from."""
+
+    count: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class PredicateList(Statement):
     names: tuple[Name, ...]
 
@@ -102,6 +109,7 @@ class SetParam(Statement):
 ProfileStatement = (
     SchedulerName
     | CheckPredicates
+    | SampleSize
     | PredicateList
     | ScoreList
     | UseQueue

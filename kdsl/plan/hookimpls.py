@@ -37,6 +37,7 @@ from kdsl.plan.residual.rules import (
     residual_predicate,
     residual_score,
 )
+from kdsl.plan.sample import SampleProgram
 from kdsl.plan.scalar import Frame
 from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.scalar.probe import Probe
@@ -326,6 +327,7 @@ class CompiledProfile:
     scores: tuple[ScorePlugin, ...]
     queue: QueuePlugin
     preemption: PreemptionPlugin | None
+    sample: SampleProgram | None
     erred: set[str]
     """The rules that ever passed over an error; see `Functions`."""
 
@@ -359,6 +361,7 @@ def compile_profile(
         ),
         QueuePlugin(profile.queue, f"{place}/queue/{profile.queue.qualified}", functions),
         None if preemption is None else PreemptionPlugin(preemption, f"{place}/preemption", functions),
+        None if profile.sample is None else SampleProgram(profile.sample, functions),
         functions.erred,
     )
 

@@ -203,6 +203,16 @@ class CheckedPreemption:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedSample:
+    """How many feasible nodes a profile chooses from; `scope` has the names that the engine fills."""
+
+    count: TypedExpr
+    scope: Mapping[str, Var]
+    slots: int
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedFn:
     """A function; `params` are its arguments in order. It reads nothing but them."""
 
@@ -260,14 +270,15 @@ class CheckedProfile:
 
     `extends` is the qualified name of what it extends, `team` the name of the team that wrote it: both empty
     where there is none. `scheduler` is its own or inherited. With `check_all` every predicate is asked about
-    every node, else until one rejects it. Without a `preemption` no pod makes room for another, without
-    `sharing` no pod gets cards.
+    every node, else until one rejects it. Without a `sample` all feasible nodes are found, without a
+    `preemption` no pod makes room for another, without `sharing` no pod gets cards.
     """
 
     name: str
     qualified: str
     scheduler: str
     check_all: bool
+    sample: CheckedSample | None
     queue: CheckedQueue
     preemption: CheckedPreemption | None
     predicates: tuple[CheckedPredicate, ...]

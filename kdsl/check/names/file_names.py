@@ -29,6 +29,7 @@ class Place(StrEnum):
     DYN_FN = "a `dyn fn`"
     PARAM = "the value of a parameter"
     TEAM = "`owns`"
+    SAMPLE = "`sample`"
     DEVICE = "a device"
 
 
@@ -54,6 +55,10 @@ _WHY_NOT = {
         "a preemption can read `pod`, `victim` and `candidate`",
     ),
     Place.TEAM: ("which pods are a team's does not depend on nodes", "`owns` can read `pod`"),
+    Place.SAMPLE: (
+        "how many nodes are enough is known before any is looked at",
+        "`sample` can read `nodes` and `percentageOfNodesToScore`",
+    ),
     Place.FN: _NOTHING_ELSE,
     Place.DYN_FN: _NOTHING_ELSE,
     Place.PARAM: (

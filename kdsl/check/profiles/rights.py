@@ -28,6 +28,7 @@ from kdsl.lang.profile_tree import (
     May,
     ProfileStatement,
     Reweight,
+    SampleSize,
     SetParam,
     Tighten,
     UseDevices,
@@ -140,6 +141,8 @@ class Rights:
                 # Preemption passes over nodes that some predicate that was asked calls unresolvable.
                 what = "all" if everything else "first"
                 self._refuse_preemption(team, statement.span, f"say `check {what}`")
+            case SampleSize():
+                self._refuse_sample(team, statement.span)
             case UsePreemption(name=name):
                 self._refuse_preemption(team, statement.span, f"choose preemption `{name.text}`")
             case _:
@@ -240,6 +243,12 @@ class Rights:
         """Report a change of preemption: its victims may be other teams' pods, so no right covers it."""
         title = f"team `{team.name}` may not {what}"
         why = "preemption removes pods of every team: it is the platform's alone"
+        self._diagnostics.append(Diagnostic(CheckCode.NOT_GRANTED, title, span, why, secondary=_why(team)))
+
+    def _refuse_sample(self, team: Located[Team], span: Span) -> None:
+        """Report a `sample` of a team: how many nodes are looked at is time that all pods wait for."""
+        title = f"team `{team.name}` may not say `sample`"
+        why = "pods of every team wait while nodes are looked at: it is the platform's alone"
         self._diagnostics.append(Diagnostic(CheckCode.NOT_GRANTED, title, span, why, secondary=_why(team)))
 
     def _within(self, team: Located[Team], statement: Reweight | AddScore) -> None:
