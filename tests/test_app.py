@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kdsl.analysis.cost.codes import CostCode
 from kdsl.app import (
     Settings,
     build_engine,
@@ -27,7 +28,6 @@ from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
-from kdsl.plan.cost.codes import CostCode
 from kdsl.plan.router import ProfileRouter
 from kdsl.rulebook import texts
 from kdsl.sim.run import SimulatedBinder

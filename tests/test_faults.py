@@ -16,10 +16,10 @@ from kdsl.check.model.typed import TypedExpr
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
+from kdsl.eval.scalar import Closure
 from kdsl.hooks.faults import Fault, merged
 from kdsl.plan.columns import batch
-from kdsl.plan.scalar import Closure
-from kdsl.plan.standing import answers as standing_answers
+from kdsl.plan.memo import answers as standing_answers
 from kdsl.sim.run import simulate
 from kdsl.sim.workload import Workload
 

@@ -1,4 +1,4 @@
-"""`kdsl run`: schedules a cluster."""
+"""`kdsl run`: schedule a cluster."""
 
 from __future__ import annotations
 
@@ -28,11 +28,13 @@ from kdsl.cli.output import emit, print_diagnostics
     multiple=True,
     metavar="NAME",
     shell_complete=complete_profiles,
-    help="A profile that runs (default: those of --config, or all of the rules).",
+    help="A profile to run (default: those of --config, or all of the rules).",
 )
-@click.option("--kubeconfig", type=GivenPath(), metavar="FILE", help="The way to the cluster.")
+@click.option("--kubeconfig", type=GivenPath(), metavar="FILE", help="The kubeconfig of the cluster.")
 @click.option("--context", metavar="NAME", help="The context of the kubeconfig.")
-@click.option("--in-cluster", is_flag=True, help="Use the service account of the pod, and no kubeconfig.")
+@click.option(
+    "--in-cluster", is_flag=True, help="Use the service account of the pod instead of a kubeconfig."
+)
 @click.option(
     "--leader-elect/--no-leader-elect",
     default=True,
@@ -42,14 +44,14 @@ from kdsl.cli.output import emit, print_diagnostics
 @click.option(
     "--shadow",
     is_flag=True,
-    help="Decide what another scheduler decides, write nothing, and report where they differ.",
+    help="Repeat another scheduler's decisions, write nothing, and report differences.",
 )
 @click.option(
     "--canary",
     multiple=True,
     type=click.Path(path_type=Path, exists=True),
     metavar="DIR",
-    help="Other rules, by which some pods are decided.",
+    help="Other rules, which decide some of the pods.",
 )
 @click.option(
     "--percent",
@@ -63,14 +65,14 @@ from kdsl.cli.output import emit, print_diagnostics
     default="kdsl",
     show_default=True,
     metavar="NAME",
-    help="The lease.",
+    help="The name of the lease.",
 )
 @click.option(
     "--leader-elect-resource-namespace",
     "lease_namespace",
     default="kube-system",
     show_default=True,
-    help="Where it is.",
+    help="The namespace of the lease.",
 )
 @click.option(
     "--leader-elect-lease-duration",
@@ -79,7 +81,7 @@ from kdsl.cli.output import emit, print_diagnostics
     default=15.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long it holds.",
+    help="How long the lease is valid without renewal.",
 )
 @click.option(
     "--leader-elect-renew-deadline",
@@ -88,7 +90,7 @@ from kdsl.cli.output import emit, print_diagnostics
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="Bind nothing once the last renewal is older.",
+    help="Stop binding when the last renewal is older than this.",
 )
 @click.option(
     "--leader-elect-retry-period",
@@ -97,10 +99,14 @@ from kdsl.cli.output import emit, print_diagnostics
     default=2.0,
     show_default=True,
     metavar="SECONDS",
-    help="How often it is renewed, or asked for.",
+    help="The interval of renewals and of attempts to acquire the lease.",
 )
 @click.option(
-    "--bind-address", default="0.0.0.0", show_default=True, metavar="HOST", help="Where the endpoints listen."
+    "--bind-address",
+    default="0.0.0.0",
+    show_default=True,
+    metavar="HOST",
+    help="The address of the endpoints.",
 )
 @click.option(
     "--secure-port",
@@ -111,7 +117,10 @@ from kdsl.cli.output import emit, print_diagnostics
     help="The port of the endpoints; 0: no endpoints.",
 )
 @click.option(
-    "--tls-cert-file", type=GivenPath(), metavar="FILE", help="Their certificate; else one is made."
+    "--tls-cert-file",
+    type=GivenPath(),
+    metavar="FILE",
+    help="The certificate of the endpoints (default: a generated one).",
 )
 @click.option("--tls-private-key-file", type=GivenPath(), metavar="FILE", help="The key of the certificate.")
 @click.option(
@@ -119,7 +128,7 @@ from kdsl.cli.output import emit, print_diagnostics
     "open_path",
     multiple=True,
     metavar="PATH",
-    help="A path that needs no right, such as /metrics; /healthz, /livez and /readyz never do.",
+    help="A path without authorization, such as /metrics. /healthz, /livez and /readyz never need it.",
 )
 @click.option(
     "--kube-api-qps",
@@ -127,7 +136,7 @@ from kdsl.cli.output import emit, print_diagnostics
     type=click.FloatRange(min=0),
     default=2000.0,
     show_default=True,
-    help="Requests a second, or 0.",
+    help="Requests per second; 0: no limit.",
 )
 @click.option(
     "--kube-api-burst",
@@ -135,14 +144,14 @@ from kdsl.cli.output import emit, print_diagnostics
     type=click.IntRange(min=1),
     default=4000,
     show_default=True,
-    help="Requests at once.",
+    help="The most requests in a burst.",
 )
 @click.option(
     "--bindings",
     type=click.IntRange(min=1),
     default=512,
     show_default=True,
-    help="Most bindings under way.",
+    help="The most bindings under way.",
 )
 @click.option(
     "--logging-format",
@@ -150,14 +159,14 @@ from kdsl.cli.output import emit, print_diagnostics
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Of log lines.",
+    help="The form of log lines.",
 )
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
     show_default=True,
-    help="What is logged.",
+    help="The lowest level that is logged.",
 )
 def command(
     config: Path | None,
@@ -188,8 +197,8 @@ def command(
 ) -> None:
     """Schedule the pods of a cluster.
 
-    Pods whose schedulerName a profile has are bound; others are left alone. Ends with 0 when it is told to
-    (SIGTERM, SIGINT), with 2 where files, access or rules cannot be used.
+    It schedules pods whose schedulerName belongs to a profile, and ignores others. Exits with 0 after SIGTERM
+    or SIGINT, with 2 if files, access or rules are unusable.
     """
     from kdsl.live.access import AccessOptions
     from kdsl.live.guarding import OPEN

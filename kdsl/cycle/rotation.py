@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 class Rotated:
     """Candidates in visiting order: index i visits candidate `(start + i) % len(candidates)`.
 
-    It is never laid out as a whole: a search ends long before it has seen all nodes of a large cluster.
+    The order is never built as a whole: in a large cluster a search ends long before it has visited all
+    nodes.
     """
 
     def __init__(self, candidates: NDArray[np.int32], start: int = 0) -> None:
@@ -34,7 +35,7 @@ class Rotated:
 
 
 def next_start(start: int, processed: int, nodes: int) -> int:
-    """Return where the next search begins.
+    """Return the start of the next search.
 
     `processed` counts the feasible and the rejected nodes of this one, `nodes` those of the whole snapshot.
     """

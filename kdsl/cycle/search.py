@@ -1,6 +1,6 @@
 """Finds the nodes a pod fits on: PreFilter, the nominated node, then Filter over the sampled candidates.
 
-Reads the snapshot and changes nothing; the engine, `explain` and what-if simulation all search this way.
+It reads the snapshot and changes nothing; the engine, `explain` and what-if simulation all use it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ALL_NODES: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """How to search; `percentage` is percentageOfNodesToScore, which the `sample` of a profile may read."""
+    """Settings of a search; `percentage` is percentageOfNodesToScore, which a profile's `sample` may read."""
 
     workers: Workers
     percentage: int = 0
@@ -43,10 +43,10 @@ class SearchSettings:
 
 
 class Search(Struct, frozen=True, eq=False):
-    """What a search found. `start` is the index at which it began, `next_start` where the next one begins.
+    """The result of a search. `start` is the index at which it began, `next_start` the start of the next one.
 
-    `nominated` tells that the pod's nominated node took it, without a look at any other. `wanted` is how many
-    feasible nodes were looked for, `faults` what went wrong where that was computed.
+    `nominated`: the pod's nominated node is feasible, and no other node was judged. `wanted` is the number of
+    feasible nodes to look for; `faults` are the errors of its computation.
     """
 
     prefilter: PreFilterResult
@@ -59,11 +59,11 @@ class Search(Struct, frozen=True, eq=False):
 
     @property
     def feasible(self) -> NDArray[np.int32]:
-        """The rows of the feasible nodes in visiting order."""
+        """Return the rows of the feasible nodes in visiting order."""
         return self.verdicts.feasible
 
     def diagnosis(self, nodes: int) -> Diagnosis:
-        """Say why none of the snapshot's `nodes` is feasible."""
+        """Return why none of the snapshot's `nodes` is feasible."""
         rejection = self.prefilter.rejection
         return Diagnosis(
             nodes,
@@ -81,10 +81,10 @@ def search(
     nominated_node: str = "",
     rivals: Mapping[str, Sequence[PodInfo]] | None = None,
 ) -> Search:
-    """Search for feasible nodes; raise PluginError where PreFilter goes wrong.
+    """Search for feasible nodes; raises PluginError where PreFilter fails.
 
-    `rivals` are the nominated pods to leave room for, by node. An error of a filter is in the verdicts: the
-    search so far counts for where the next one starts.
+    `rivals` are the nominated pods to respect, by node. An error of a filter is in the verdicts: the search
+    up to it counts for the start of the next one.
     """
     snapshot = attempt.snapshot
     prefilter = run_pre_filters(attempt)
@@ -96,7 +96,7 @@ def search(
     if row is not None:
         nominated = find_feasible(judge, Rotated(np.array([row], dtype=np.int32)), 1, settings.workers)
         nominated = run_feasible_filters(attempt, nominated)
-        # An error on the nominated node is not the end: the node is met again in the search below.
+        # An error on the nominated node is not final: the search below visits the node again.
         if nominated.error is None and len(nominated.feasible):
             return Search(prefilter, nominated, start, start, wanted=1, nominated=True)
     candidates = candidate_rows(snapshot, prefilter.names)
@@ -111,14 +111,14 @@ def _wanted(attempt: Attempt, candidates: int, percentage: int) -> tuple[int, Se
     """Return how many feasible nodes of so many candidates are enough, and what went wrong."""
     table = attempt.table
     if not (table.scores or table.added_scores or table.feasible_filters):
-        return min(1, candidates), ()  # nothing tells feasible nodes apart: the first will do
+        return min(1, candidates), ()  # feasible nodes are equal without scores: the first is enough
     if table.sample_size is None or percentage == ALL_NODES:
         return candidates, ()
     return table.sample_size(candidates, percentage)
 
 
 def rivals_by_row(attempt: Attempt, rivals: Mapping[str, Sequence[PodInfo]]) -> dict[int, Sequence[PodInfo]]:
-    """Return the nominated pods to leave room for by row, of the nodes that exist."""
+    """Return the nominated pods to respect by row, of the nodes that exist."""
     if not rivals:
         return {}
     rows = {node: attempt.snapshot.row_of(node) for node in rivals}

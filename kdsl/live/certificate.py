@@ -1,4 +1,4 @@
-"""The certificate that the scheduler's own endpoints are served with: made in memory, or read from files."""
+"""The certificate of the scheduler's own endpoints: generated in memory, or read from files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kdsl.live.content_files import as_file
 MAX_BYTES: Final = 1024 * 1024
 LIFETIME: Final = datetime.timedelta(days=365)
 _EARLY: Final = datetime.timedelta(hours=1)
-"""A certificate is good a little before it is made: clocks differ."""
+"""Seconds before its creation from which a certificate is valid: clocks differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class KeyPair:
 
     @property
     def digest(self) -> bytes:
-        """What tells two pairs apart."""
+        """Return a digest that differs between two pairs."""
         return hashlib.sha256(self.certificate + b"\\0" + self.key).digest()
 
 
 def self_signed(now: datetime.datetime) -> KeyPair:
-    """Make a certificate for localhost and 127.0.0.1, good for a year."""
+    """Generate a certificate for localhost and 127.0.0.1, valid for a year."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"localhost@{int(now.timestamp())}")])
     alternatives = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
@@ -64,7 +64,7 @@ def self_signed(now: datetime.datetime) -> KeyPair:
 
 
 class ServedCertificate:
-    """The TLS context of the server. Connections that are open keep what they began with."""
+    """The TLS context of the server. Open connections keep the certificate they began with."""
 
     def __init__(self, pair: KeyPair, files: tuple[Path, Path] | None = None) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -75,20 +75,21 @@ class ServedCertificate:
 
     @staticmethod
     def of_files(certificate: Path, key: Path) -> ServedCertificate:
-        """Read files, which `refresh` reads again; OSError or ssl.SSLError where they cannot be used."""
+        """Read files, which `refresh` reads again; raise OSError or ssl.SSLError if they are unusable."""
         return ServedCertificate(_read(certificate, key), (certificate, key))
 
     def refresh(self) -> bool:
-        """Use what the files hold now; tell whether that is new.
+        """Read the files again and return whether the certificate is new.
 
-        Raises OSError or ssl.SSLError where they cannot be used: what was used before stays in use.
+        Raises OSError or ssl.SSLError if they are unusable: the previous certificate stays in use.
         """
         if self._files is None:
             return False
         pair = _read(*self._files)
         if pair.digest == self._digest:
             return False
-        # A pair that does not fit must not take the place of one that does, not even in part.
+        # Load into a new context first: a pair that does not match must not replace a good one, not even in
+        # part.
         ssl_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         _load(ssl_context, pair)
         self._use(pair)
@@ -109,5 +110,5 @@ def _load(context: ssl.SSLContext, pair: KeyPair) -> None:
 
 
 def _no_password() -> str:
-    """Answer who asks for the password of a key: without this, the terminal would be asked."""
+    """Answer a request for the password of a key: without this, OpenSSL would ask the terminal."""
     raise ssl.SSLError("the key has a password")

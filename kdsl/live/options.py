@@ -1,4 +1,4 @@
-"""How a scheduler process is to run; `kdsl run` fills it in from its options."""
+"""The options of a scheduler process; `kdsl run` fills them in from its command line."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from kdsl.live.runner import DRAIN
 from kdsl.reload import Sources
 
 PORT: Final = 10259
-"""kube-scheduler's, so that probes and scrapers find it."""
+"""The port of kube-scheduler, which probes and scrapers expect."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServingOptions:
-    """Where the endpoints are: `files` are a certificate and its key; without them one is made in memory.
+    """The address of the endpoints: `files` are a certificate and its key; without them one is generated in
+    memory.
 
     `open_paths` need no right.
     """
@@ -34,7 +35,7 @@ class ServingOptions:
 
 @dataclass(frozen=True, slots=True)
 class CanaryOptions:
-    """Rules that are tried on some pods: `percent` of them, more than 0 and less than 100."""
+    """Rules that decide some pods: `percent` of them, more than 0 and less than 100."""
 
     sources: Sources
     percent: float
@@ -44,9 +45,9 @@ class CanaryOptions:
 class RunOptions:
     """How to run: without a `lease` this instance always leads, without `serving` it has no endpoints.
 
-    `host` names the instance in events and in the lease, `instance` tells this process from an earlier one
-    on the same host. With `is_shadow` nothing is written, and no lease is taken. `reload_every` and `drain`
-    are seconds.
+    `host` names the instance in events and in the lease; `instance` distinguishes this process from an
+    earlier one on the same host. With `is_shadow` nothing is written, and no lease is taken. `reload_every`
+    and `drain` are in seconds.
     """
 
     host: str
@@ -65,5 +66,5 @@ class RunOptions:
 
     @property
     def identity(self) -> str:
-        """Who holds the lease."""
+        """Return the identity of this instance in the lease."""
         return f"{self.host}_{self.instance}"

@@ -22,9 +22,9 @@ from kdsl.cluster.storage.csi_volumes import (
     volume_limits,
 )
 from kdsl.cluster.storage.disks import disks_of
-from kdsl.plan.nodelist import NodeList
-from kdsl.plan.tallies.terms import TermKind
-from kdsl.plan.tallies.topology import PodTerms, Topology
+from kdsl.eval.nodelist import NodeList
+from kdsl.plan.counts.terms import TermKind
+from kdsl.plan.counts.topology import PodTerms, Topology
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,5 @@
-"""How each rule runs for many nodes, for `kdsl check --plan`: over columns, once per kind of node, or node by
-node, and which expression keeps it from better.
+"""How each rule runs over many nodes, for `kdsl check --plan`: over columns, once per node class, or node by
+node, and the expression that prevents a faster way.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from kdsl.base.visible import visible_lines
 from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
 from kdsl.plan.columns.programs import DistinctPredicate
 from kdsl.plan.columns.rule import Note
-from kdsl.plan.predicate import PredicateProgram
-from kdsl.plan.scope import Functions
-from kdsl.plan.score import ScoreProgram
+from kdsl.plan.compile.scope import Functions
+from kdsl.plan.rules.predicate import PredicateProgram
+from kdsl.plan.rules.score import ScoreProgram
 from kdsl.report.tables import table
 
 _HEADER = ("KIND", "RULE", "RUNS", "AT", "BECAUSE OF")

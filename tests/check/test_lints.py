@@ -26,10 +26,10 @@ from kdsl.check.lints.bounds import Certain
 from kdsl.check.lints.lint import Lint
 from kdsl.check.model.typed import TypedExpr
 from kdsl.check.model.types import BOOL, DOUBLE, INT, STRING, list_of
+from kdsl.eval.values import EvalError, Value
 from kdsl.lang.loader import load_sources
 from kdsl.lang.parser import parse_expression
-from kdsl.plan.expression import compile_expression
-from kdsl.plan.values import EvalError, Value
+from kdsl.plan.compile.expression import compile_expression
 from kdsl.report.diagnostics import in_order, render
 
 from .programs import ROOT

@@ -42,11 +42,11 @@ from kdsl.cycle.decision import Decision, Detail, Outcome
 from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.cycle.scoring import score_nodes
 from kdsl.cycle.waiting import WaitingPods
+from kdsl.eval.scalar import Closure
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.status import SUCCESS, Status
 from kdsl.hooks.table import HookTable
 from kdsl.plan.columns import batch
-from kdsl.plan.scalar import Closure
 
 from tests.conformance.heap import go_heap_top
 from tests.conformance.tally import Tally, differences, not_compared

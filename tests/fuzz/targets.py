@@ -21,13 +21,13 @@ from kdsl.check.lints import lint
 from kdsl.check.model.types import DYN, INT, STRING, list_of, map_of
 from kdsl.config.configuration import read_configuration
 from kdsl.config.imports import import_configuration
+from kdsl.eval.values import EvalError
 from kdsl.lang.discovery import read_source
 from kdsl.lang.formatter import format_source
 from kdsl.lang.loader import load_sources
 from kdsl.lang.parser import parse_expression
 from kdsl.lang.twin import convert
-from kdsl.plan.expression import compile_expression
-from kdsl.plan.values import EvalError
+from kdsl.plan.compile.expression import compile_expression
 from kdsl.report.findings import MACHINE_FORMATS, render_findings
 from kdsl.testing.cases import PropertyCase
 from kdsl.testing.reading import read_test

@@ -19,13 +19,13 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.values import EvalError, Value
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Status
 from kdsl.lang.loader import load_sources
 from kdsl.lang.parser import parse_expression
-from kdsl.plan.expression import compile_expression
-from kdsl.plan.hookimpls import CompiledProfile, PredicatePlugin, ScorePlugin, compile_profile
-from kdsl.plan.values import EvalError, Value
+from kdsl.plan.compile.expression import compile_expression
+from kdsl.plan.rules.plugins import CompiledProfile, PredicatePlugin, ScorePlugin, compile_profile
 
 DEFAULT_QUEUE = "queue Q { order by pod.priority desc, pod.queuedAt }"
 

@@ -12,9 +12,9 @@ from kdsl.check.model.types import Type
 from kdsl.check.views.view import Field, load_views
 from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
+from kdsl.eval.values import Value
 from kdsl.lang.parser import parse_expression
-from kdsl.plan.expression import compile_expression
-from kdsl.plan.values import Value
+from kdsl.plan.compile.expression import compile_expression
 
 from tests.check.programs import check_predicate
 from tests.cluster.build import read_node, read_pod

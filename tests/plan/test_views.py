@@ -21,12 +21,12 @@ from kdsl.cluster.objects.taints import Taint, Toleration
 from kdsl.cluster.objects.volumes import VolumeInfo
 from kdsl.cluster.snapshot.groups import PodGroup
 from kdsl.cluster.storage.claims import PodClaim
+from kdsl.eval.values import NONE, Timestamp
+from kdsl.eval.views import EMPTY_VIEWS, VIEW_FUNCTIONS, attribute_of, wrapper_of
 from kdsl.hooks.specs import Candidate
 from kdsl.plan.cluster_view import ClusterView
-from kdsl.plan.queue import QueuedView
-from kdsl.plan.tallies.topology import PodTermCount, PodTerms, Topology, TopologyCount
-from kdsl.plan.values import NONE, Timestamp
-from kdsl.plan.view_names import EMPTY_VIEWS, VIEW_FUNCTIONS, attribute_of, wrapper_of
+from kdsl.plan.counts.topology import PodTermCount, PodTerms, Topology, TopologyCount
+from kdsl.plan.rules.queue import QueuedView
 
 VIEWS = load_views()
 CLASSES = {

@@ -1,10 +1,11 @@
 """Kubernetes API objects, as far as kdsl reads them.
 
-`decode` fills them, `defaults` completes them, `pod` and `node` use them.
+`kdsl.cluster.read` fills and completes them, `kdsl.cluster.objects` holds what rules see of them.
 
 Only the fields that rules, the cache or the cycle look at are here; everything else in an object is passed
 over. Pods, nodes and namespaces are here, `workload_objects` and `storage_objects` hold the others. To read a
-further kind, add its struct, its name in `kinds`, its checks to `validate` and its place in the `Catalog`.
+further kind, add its struct, its name in `kinds`, its checks to `read/validate.py` and its place in the
+`Catalog`.
 """
 
 from __future__ import annotations

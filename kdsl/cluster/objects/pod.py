@@ -46,9 +46,9 @@ class PodInfo(Struct, frozen=True):
     """What is known of a pod. Fields are those of the `Pod` view; times are nanoseconds since the Unix epoch.
 
     `requests` and `scored_requests` are what the pod asks for while it is placed, `usage` and `scored_usage`
-    what it counts for on its node: see `requests.py`. `device_containers` are there where one of them names an
-    extended resource. `namespace_labels` are known to the catalog only: `Catalog.complete` fills them in. A
-    time of 0 is none.
+    what it counts for on its node: see `requests.py`. `device_containers` are there where one of them names
+    an extended resource. `namespace_labels` are known to the catalog only: `Catalog.complete` fills them in.
+    A time of 0 is none.
     """
 
     # Not a dataclass: every placement makes one, and setting so many fields takes 20 times as long there.

@@ -1,4 +1,4 @@
-"""What the API server fills in when an object is stored, for objects that come from files. `reader` applies it.
+"""What the API server fills in when an object is stored, for objects that come from files.
 
 Only defaults that change a decision are here (k8s.io/kubernetes/pkg/apis/core/v1/defaults.go, 1.36).
 """

@@ -21,8 +21,8 @@ from kdsl.check.model.typed import (
     Var,
 )
 from kdsl.check.model.types import STRING, BindingTime
-from kdsl.plan.ir import free_slots
-from kdsl.plan.scalar import Closure
+from kdsl.eval.ir import free_slots
+from kdsl.eval.scalar import Closure
 
 Definition = Callable[[int], TypedExpr | None]
 """Returns the value of a `let` by its slot; None for other variables."""

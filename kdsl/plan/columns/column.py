@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdsl.check.model.types import BOOL, DOUBLE, INT, Type
-from kdsl.plan.values import EvalError, Value
+from kdsl.eval.values import EvalError, Value
 
 Mask: TypeAlias = NDArray[np.bool_]
 Bad: TypeAlias = Mask | None

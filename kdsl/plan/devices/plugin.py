@@ -29,11 +29,15 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
+from kdsl.eval.scalar.probe import Probe
+from kdsl.eval.values import EvalError
 from kdsl.hooks.context import NodeAnnotator, PodAnnotator
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.answers import Answers
 from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.locks import Locks, NodeLock
@@ -42,11 +46,7 @@ from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.reads import pod_attributes
 from kdsl.plan.devices.review import Reviews, plain
 from kdsl.plan.devices.stock import Stock, device_node, device_pod
-from kdsl.plan.normalize import Scores
-from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
-from kdsl.plan.scalar.probe import Probe
-from kdsl.plan.scope import Functions
-from kdsl.plan.values import EvalError
+from kdsl.plan.rules.normalize import Scores
 
 CHOSEN_NODE: Final = "hami.io/vgpu-node"
 CHOSEN_AT: Final = "hami.io/vgpu-time"

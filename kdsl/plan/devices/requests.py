@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from kdsl.check.model.devices import CheckedDevice
 from kdsl.cluster.devices.pods import DeviceContainer, DevicePod
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.section import FieldsProgram
-from kdsl.plan.scope import Functions
 
 
 @dataclass(frozen=True, slots=True)

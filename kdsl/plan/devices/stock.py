@@ -20,12 +20,12 @@ from kdsl.cluster.devices.usage import Holding, with_holdings
 from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.values import EvalError
 from kdsl.plan.devices.known import Shape
 from kdsl.plan.devices.placing import NodeCards
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.unread import UnreadRecords
 from kdsl.plan.devices.watched import Absences
-from kdsl.plan.values import EvalError
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kdsl.check.model.typed import Const, ListOf, TypedExpr, TypedItem, Var
 from kdsl.check.model.types import INT, Type
-from kdsl.plan.ir import Known
+from kdsl.eval.ir import Known
 
 
 def bound(variables: Sequence[Var], place: int, item: TypedExpr) -> dict[int, TypedExpr]:

@@ -16,7 +16,7 @@ from kdsl.check.model.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.plan.passes.inline import is_plain
+from kdsl.plan.compile.passes.inline import is_plain
 
 _ABSORBING: Final = ("_&&_", "_||_")
 _FIRST_ONLY: Final = ("_?_:_", "or", "orValue")

@@ -6,8 +6,8 @@ import pytest
 from kdsl.base.span import Source
 from kdsl.check.expressions.environment import Environment
 from kdsl.check.expressions.infer import check_expression
+from kdsl.eval.values import EvalError
 from kdsl.lang.parser import parse_expression
-from kdsl.plan.values import EvalError
 
 from tests.plan.lab import evaluate
 

@@ -9,7 +9,7 @@ from kdsl.app import check_rules
 from kdsl.cluster.objects.pod import PodInfo
 
 from tests.plan.lab import compile_rules
-from tests.plan.test_queue import order
+from tests.plan.rules.test_queue import order
 
 YOUNG, OLD = PodInfo("young", created_at=9), PodInfo("old", created_at=1)
 

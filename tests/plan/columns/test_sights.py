@@ -13,13 +13,13 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.scalar import Frame
+from kdsl.eval.values import Value
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.groups import Grouped
-from kdsl.plan.predicate import PredicateProgram
-from kdsl.plan.scalar import Frame
-from kdsl.plan.score import ScoreProgram
-from kdsl.plan.values import Value
-from kdsl.plan.verdicts import Verdicts
+from kdsl.plan.compile.verdicts import Verdicts
+from kdsl.plan.rules.predicate import PredicateProgram
+from kdsl.plan.rules.score import ScoreProgram
 
 from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program
 

@@ -28,16 +28,16 @@ from kdsl.check.model.typed import (
 )
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.nodes import lower_macro
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.residual.rules import (
     prepared_predicate,
     prepared_score,
     residual_predicate,
     residual_score,
 )
-from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
-from kdsl.plan.scope import Functions
 
 from tests.plan.lab import DEFAULT_QUEUE, nodes_of, rules
 

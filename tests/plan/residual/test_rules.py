@@ -8,7 +8,7 @@ from kdsl.cluster.objects.label_selectors import LabelSelector
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
 from kdsl.cluster.snapshot.nodeset import NodeSet
-from kdsl.plan.early import split_body
+from kdsl.plan.compile.early import split_body
 
 from tests.plan.columns.both import cluster
 from tests.plan.lab import node

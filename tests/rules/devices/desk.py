@@ -14,10 +14,10 @@ from kdsl.cluster.devices.codec import collapse, decode
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.usage import Holding, with_holdings
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.admission import admit_pod
 from kdsl.plan.devices.placing import NodeCards, Placed, best_of, place, requests_of
 from kdsl.plan.devices.program import DeviceProgram
-from kdsl.plan.scope import Functions
 
 Json = dict[str, Any]
 NOW = 1_700_000_000_000_000_001
