@@ -1,6 +1,6 @@
 """The table of volumes that used to be built into Kubernetes: `in_tree_volumes.yaml`, read once and checked.
 
-The file is part of kdsl, so a mistake in it is a developer's and raises ValueError.
+A mistake in the file raises ValueError.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from string import Formatter
 from typing import Any, Final
 
 import msgspec
-import yaml
+
+from kdsl.cluster.api.data_files import read_data_file, typed
 
 _FILE: Final = Path(__file__).with_suffix(".yaml")
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _HOLES: Final = frozenset({"id", "name", "location"})
 
 
@@ -41,10 +41,7 @@ class InTreeVolumes:
     """The plugins by the source of their volumes and by name, and how zones are read."""
 
     def __init__(self, document: object) -> None:
-        try:
-            read = msgspec.convert(document, _Document)
-        except msgspec.ValidationError as error:
-            raise ValueError(f"the table of built-in volumes: {error}") from None
+        read = typed(document, _Document, "the table of built-in volumes")
         self.by_volume: Mapping[str, InTreePlugin] = {each.volume: each for each in read.plugins}
         self.by_name: Mapping[str, InTreePlugin] = {each.plugin: each for each in read.plugins}
         self._zone_labels = read.zone_labels
@@ -63,7 +60,7 @@ class InTreeVolumes:
 @cache
 def in_tree_volumes() -> InTreeVolumes:
     """Return the shipped table."""
-    return InTreeVolumes(yaml.load(_FILE.read_text(encoding="utf-8"), Loader=_LOADER))
+    return InTreeVolumes(read_data_file(_FILE))
 
 
 def handle_of(plugin: InTreePlugin, disk: str, zones: str) -> str:
