@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kdsl.base.span import Span
+from kdsl.check.model.traversal import walk
 from kdsl.check.model.typed import TypedExpr, Var
 from kdsl.check.model.types import Type
 from kdsl.lang.profile_tree import Tighten
@@ -217,6 +218,11 @@ class CheckedSample:
     scope: Mapping[str, Var]
     slots: int
     span: Span = field(compare=False, repr=False)
+
+    def reads_name(self, name: str) -> bool:
+        """Return whether the count depends on a name of the scope."""
+        slot = self.scope[name].slot
+        return any(isinstance(part, Var) and part.slot == slot for part in walk(self.count))
 
 
 @dataclass(frozen=True, slots=True)
