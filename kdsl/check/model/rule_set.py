@@ -323,6 +323,9 @@ class CheckedTeam:
     span: Span = field(compare=False, repr=False)
 
 
+Fns = Mapping[str, CheckedFn | ExternalFn]
+"""Functions by qualified name."""
+
 WrittenRule = CheckedPredicate | CheckedScore | CheckedQueue | CheckedPreemption
 
 
@@ -335,7 +338,7 @@ class RuleSet:
     """
 
     profiles: Mapping[str, CheckedProfile]
-    fns: Mapping[str, CheckedFn | ExternalFn]
+    fns: Fns
     digest: str
     teams: tuple[CheckedTeam, ...] = ()
     written: tuple[WrittenRule, ...] = field(default=(), repr=False)
