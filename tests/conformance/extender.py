@@ -110,7 +110,7 @@ class _Stage:
         expected = self._own(self._expected(verb, recorded, request))
         if verb == "bind":
             found += self._bound(request)
-        return found + [*differences(expected, answer, verb)]
+        return [*found, *differences(expected, answer, verb)]
 
     def _expected(self, verb: str, recorded: Json, request: Json) -> Any:
         """Return the recorded answer, or where that was a failure on purpose the one by the rules."""
