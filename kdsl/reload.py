@@ -11,7 +11,7 @@ from kdsl.app import Scheduler, build_scheduler, check_configuration, check_conf
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.disk_cache import disk_cache
 from kdsl.base.errors import InvalidInputError
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.config.configuration import ConfigurationResult, KdslConfiguration, OnInvalid, load_configuration
 from kdsl.hooks.context import PluginContext
 

@@ -29,7 +29,7 @@ ALLOWED = {
     "httptools": {"kdsl/live"},
     "kubernetes_asyncio": {"kdsl/live"},
     "uvloop": {"kdsl/sandbox"},
-    "re2": {"kdsl/plan"},
+    "re2": {"kdsl/eval"},
     "cryptography": {"kdsl/extender", "kdsl/live", "kdsl/sandbox"},
     "prometheus_client": {"kdsl/obs"},
     "starlette": {"kdsl/extender", "kdsl/live", "kdsl/sandbox"},

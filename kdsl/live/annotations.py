@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final
 
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.status import Code, Status
 from kdsl.live.api import Api, SeenNode
 from kdsl.live.outcomes import Done, Lost, Refused, message_of

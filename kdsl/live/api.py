@@ -14,7 +14,7 @@ from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, encode
 
 from kdsl.base.visible import visible
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.live import bodies
 from kdsl.live.bodies import JsonObject
 from kdsl.live.changes import PodCondition

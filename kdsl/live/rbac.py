@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.hooks.table import HookTable
 from kdsl.live.needs import Needs
 
