@@ -46,16 +46,13 @@ class ExtenderService:
         self.bounds = Bounds(2 * options.limits.calls + SPARE_CONNECTIONS, IDLE)
         self._host: Host | None = None
         self._server: ExtenderServer | None = None
+        self._gate: Gate | None = None
 
     def attach(self, host: Host) -> None:
         """Become part of a process."""
-        self._host = host
-        self._server = ExtenderServer(
-            self._kind.make(host),
-            Gate(self._options.limits),
-            ExtenderMetrics(host.registry),
-            self._options.prefix,
-        )
+        self._host, self._gate = host, Gate(self._options.limits)
+        metrics = ExtenderMetrics(host.registry)
+        self._server = ExtenderServer(self._kind.make(host), self._gate, metrics, self._options.prefix)
 
     def application(self, app: ASGIApp) -> ASGIApp:
         """Return what answers kube-scheduler and the API server, and has `app` answer everybody else."""
@@ -67,3 +64,8 @@ class ExtenderService:
         if not self._options.webhook or self._host is None:
             return {}
         return {"ca-bundle": CaBundle(self._options.webhook, self._host.sender).keep(served)}
+
+    async def stop(self, within: float) -> None:
+        """Turn calls away, and wait until those under way are answered: the scheduling thread still runs."""
+        if self._gate is not None:
+            await self._gate.close(within)

@@ -201,6 +201,8 @@ class SchedulerProcess:
     async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
         """End in order: decisions, bindings, then the lease; watches go on until the bindings are over."""
         _LOG.info("stopping")
+        if self._service is not None:
+            await self._service.stop(self.options.drain)
         if not await self.scheduler.stop(self.options.drain):
             _LOG.warning("bindings are abandoned: they took longer than %s s", self.options.drain)
         self.inbox.close()
