@@ -30,7 +30,7 @@ PATIENCE = 60.0
         (("--plain-http", "--webhook-configuration", "a"), "--plain-http has no certificate"),
         (
             ("--webhook-configuration", "a", "--tls-cert-file", "c", "--tls-private-key-file", "k"),
-            "--webhook-configuration is for a certificate that is made",
+            "--webhook-configuration needs a generated certificate",
         ),
         (("--url-prefix", "x"), "--url-prefix begins with `/`"),
         (("--secure-port", "0"), "0 is not in the range"),

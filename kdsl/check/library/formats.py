@@ -9,9 +9,9 @@ _FORMATS = {
     "dns1123Subdomain": "A DNS name: labels with dots between them.",
     "dns1035Label": "A DNS label that begins with a letter.",
     "qualifiedName": "A name with an optional DNS prefix, as keys of labels.",
-    "dns1123LabelPrefix": "What a DNS label may begin with.",
-    "dns1123SubdomainPrefix": "What a DNS name may begin with.",
-    "dns1035LabelPrefix": "What a DNS label that begins with a letter may begin with.",
+    "dns1123LabelPrefix": "A prefix of a DNS label.",
+    "dns1123SubdomainPrefix": "A prefix of a DNS name.",
+    "dns1035LabelPrefix": "A prefix of a DNS label that begins with a letter.",
     "labelValue": "The value of a label.",
     "uri": "An absolute URI or an absolute path.",
     "uuid": "A UUID.",
@@ -23,12 +23,12 @@ _FORMATS = {
 FUNCTIONS: tuple[Function, ...] = (
     declare(
         "validate",
-        "What is wrong with the string, none where it has the format.",
+        "The errors of the string; none if it has the format.",
         {"format_validate": "format.(string): optional(list(string))"},
     ),
     declare(
         "format.named",
-        "The format of that name, none where there is no such format.",
+        "The format of that name; none if there is no such format.",
         {"format_named": "(string): optional(format)"},
     ),
     *(declare(f"format.{name}", doc, {f"format_{name}": "(): format"}) for name, doc in _FORMATS.items()),
