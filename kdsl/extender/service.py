@@ -1,4 +1,4 @@
-"""The extender as part of a process: `kdsl extender` is a scheduler that is asked, and takes no pods."""
+"""The extender as a service of a process that schedules no pods itself."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from kdsl.obs.client_metrics import ExtenderMetrics
 
 PORT: Final = 8443
 IDLE: Final = 120
-"""Seconds that a connection may be open without a call: kube-scheduler keeps its own for 90."""
+"""Seconds until an idle connection is closed: more than the 90 of kube-scheduler, which then closes first."""
 SPARE_CONNECTIONS: Final = 256
-"""More connections than calls: who is beyond the limit of calls is answered, and probes always are."""
+"""Connections beyond those of calls, so that refused calls and probes get answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtenderOptions:
-    """How calls are answered: below the path `prefix`, by the behaviour of that name.
+    """The name of the behaviour, the path `prefix`, and the limits.
 
-    The certificate that is made at the start is written into the `webhook` configuration, if one is named.
+    The generated certificate is written into the configuration `webhook`, if there is one.
     """
 
     behaviour: str = "rules"
@@ -37,7 +37,7 @@ class ExtenderOptions:
 
 
 class ExtenderService:
-    """A `Service` of a process: what it answers comes from its cluster and its rules."""
+    """A `Service` that answers by the cluster and the rules of its process."""
 
     def __init__(self, options: ExtenderOptions) -> None:
         self._options = options
@@ -49,23 +49,23 @@ class ExtenderService:
         self._gate: Gate | None = None
 
     def attach(self, host: Host) -> None:
-        """Become part of a process."""
+        """Set up for a process."""
         self._host, self._gate = host, Gate(self._options.limits)
         metrics = ExtenderMetrics(host.registry)
         self._server = ExtenderServer(self._kind.make(host), self._gate, metrics, self._options.prefix)
 
     def application(self, app: ASGIApp) -> ASGIApp:
-        """Return what answers kube-scheduler and the API server, and has `app` answer everybody else."""
+        """Return an app with the paths of the extender, and those of `app`."""
         assert self._server is not None
         return self._server.beside(app)
 
     def works(self, served: Served) -> Mapping[str, Coroutine[Any, Any, None]]:
-        """Return what keeps the webhook's caBundle, if that is asked for."""
+        """Return the task that keeps the webhook's caBundle, if there is a webhook."""
         if not self._options.webhook or self._host is None:
             return {}
         return {"ca-bundle": CaBundle(self._options.webhook, self._host.sender).keep(served)}
 
     async def stop(self, within: float) -> None:
-        """Turn calls away, and wait until those under way are answered: the scheduling thread still runs."""
+        """Refuse further calls, and wait for the current ones while the scheduling thread still runs."""
         if self._gate is not None:
             await self._gate.close(within)
