@@ -1,4 +1,4 @@
-"""What becomes of a pod before it is scheduled: HAMi's admission webhook, as a function."""
+"""The admission of a pod before it is scheduled: HAMi's admission webhook, as a function."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.quota import Quota
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.devices.admission import admit_pod
-from kdsl.plan.devices.placing import Requests, requests_of
-from kdsl.plan.devices.program import DeviceProgram
+from kdsl.plan.devices.program import DeviceProgram, requests_of
 from kdsl.plan.devices.reads import review_attributes
-from kdsl.plan.devices.requests import Request
+from kdsl.plan.devices.requests import Request, Requests
 
 OVER_QUOTA = "exceeding resource quota"
 MAX_REVIEWS: Final = 1024
-"""How many kinds of pods are remembered."""
+"""The number of pod signatures whose reviews are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """A pod after admission and what it asks for, or why it may not be created."""
+    """A pod after admission and its requests, or the reason why it may not be created."""
 
     pod: DevicePod
     requests: Requests = ()
@@ -36,25 +35,25 @@ class Reviewed:
 
 
 class Reviews:
-    """Reviews pods, each kind once: pods of one kind are alike in all that is read of them."""
+    """Reviews pods, once for all pods of one signature."""
 
     def __init__(self, programs: Sequence[DeviceProgram]) -> None:
         self._programs = programs
         read = (review_attributes(program.checked) for program in programs)
-        # Admission adds to annotations and to the runtime class, so what comes out depends on them.
+        # Admission adds to annotations and to the runtime class, so its result depends on them.
         self._attributes = sorted(frozenset(("annotations", "runtime_class")).union(*read))
         self._known: OrderedDict[Hashable, Reviewed] = OrderedDict()
 
     def review(self, pod: DevicePod, quota: Quota | None) -> Reviewed:
-        """Return what `review` says; EvalError where it raises one."""
-        kind = (
+        """Return the review of a pod; EvalError as in `review`."""
+        signature = (
             pod.containers,
             *(plain(getattr(pod, name)) for name in self._attributes),
             None if quota is None else (plain(quota.limits), plain(quota.used)),
         )
-        known = self._known.get(kind)
+        known = self._known.get(signature)
         if known is None:
-            known = self._known[kind] = review(self._programs, pod, quota)
+            known = self._known[signature] = review(self._programs, pod, quota)
             if len(self._known) > MAX_REVIEWS:
                 self._known.popitem(last=False)
         admitted = replace(known.pod, name=pod.name, namespace=pod.namespace, uid=pod.uid, labels=pod.labels)
@@ -69,10 +68,10 @@ def plain(value: object) -> object:
 
 
 def review(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | None) -> Reviewed:
-    """Admit a pod; EvalError where an expression of a device has no value.
+    """Admit a pod; EvalError if an expression of a device has no value.
 
-    Refused are pods that a device refuses, pods that use devices and have a privileged container (it sees all
-    cards of a node), and pods that would exceed a quota of their namespace.
+    A device may refuse the pod. A pod with devices and a privileged container, which sees all cards of a
+    node, is refused, and so is a pod that would exceed a quota of its namespace.
     """
     admission = admit_pod([program.admit for program in programs], pod)
     pod = admission.pod
@@ -92,7 +91,7 @@ def _refused(reason: str) -> Status:
 
 
 def _within(programs: Sequence[DeviceProgram], pod: DevicePod, requests: Requests, quota: Quota) -> bool:
-    """Tell whether quotas leave room for the memory and compute that a pod writes; percentages count 0."""
+    """Return whether quotas leave room for the requested memory and compute; percentages count 0."""
     return all(
         quota.allows(
             program.quota_names,
@@ -105,7 +104,7 @@ def _within(programs: Sequence[DeviceProgram], pod: DevicePod, requests: Request
 
 
 def _most(kind: str, pod: DevicePod, requests: Requests, amount: Callable[[Request], int]) -> int:
-    """Return the larger of what the containers ask for together and the most that an init container does."""
+    """Return the larger of the sum over containers and the largest amount of an init container."""
     together = largest = 0
     for phase, asked in zip(pod.phases, requests, strict=True):
         if kind in asked:
