@@ -14,7 +14,7 @@ _LOOK_EVERY: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits: `calls` concurrent calls, work on `at_once` of them, `body` bytes in one body and `bodies` in
+    """Limits: `calls` concurrent calls, work on `at_once` of them, `body` bytes in one body and `bodies` in
     all. A body must arrive within `body_within` seconds.
     """
 
