@@ -82,18 +82,21 @@ class Binding:
         if live is None or (args.uid and live.info.uid != args.uid):
             return f"pod {key} with the uid {args.uid} is not known"
         pod = live.info
-        if pod.node_name:
-            tell("" if pod.node_name == args.node else f"pod {key} is on node {pod.node_name} already")
-            return ""
-        if pod.is_terminating:
-            tell(f"pod {key} is being deleted")
-            return ""
         if pod.uid in self._waiting:
             node, tells = self._waiting[pod.uid]
             if node == args.node:
                 tells.append(tell)
             else:
                 tell(f"pod {key} is being bound to node {node}")
+            return ""
+        # The cache knows of a binding of ours before the watch does.
+        placed = scheduler.cache.pod(key)
+        where = placed.node_name if placed is not None else pod.node_name
+        if where:
+            tell("" if where == args.node else f"pod {key} is on node {where} already")
+            return ""
+        if pod.is_terminating:
+            tell(f"pod {key} is being deleted")
             return ""
         if not scheduler.known.has_node(args.node):
             return f"node {args.node} is not known"
