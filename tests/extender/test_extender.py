@@ -371,9 +371,9 @@ def test_a_pod_or_node_that_comes_late_is_waited_for() -> None:
 def test_a_pod_that_goes_while_it_is_bound_is_told_of() -> None:
     async def scenario(here: Site) -> None:
         pod = await known(here)
-        here.world.sandbox.faults.once(BINDING, Delay(1.5))
+        here.world.sandbox.faults.once(BINDING, Delay(3))
         bound = asyncio.create_task(here.bind(pod, "n2"))
-        await asyncio.sleep(0.2)
+        await here.world.until(lambda: here.instance.process.scheduler.engine.bindings_under_way)
         await here.world.delete("a")
         assert (await bound).json == {"Error": "pod default/a is gone"}
 
