@@ -25,6 +25,7 @@ COMMANDS = {
     "diff": "compare two versions of rules, and list pods that move",
     "eval": "evaluate an expression",
     "explain": "explain why a pod is pending, or why it has its node",
+    "extender": "answer the extender calls of kube-scheduler by rules",
     "fmt": "format rule files",
     "init": "write a starter folder: rules, a test, a configuration, CI files",
     "lint": "find code in rule files that is valid but probably a mistake",

@@ -31,6 +31,14 @@ def _object_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
     help="Rule files (default: those of --config, or the shipped rules, see `kdsl rules`).",
 )
 @click.option("--shadow", is_flag=True, help="Print the rights of `kdsl run --shadow`, which writes nothing.")
+@click.option("--extender", is_flag=True, help="Print the rights of `kdsl extender`.")
+@click.option(
+    "--webhook-configuration",
+    "webhook",
+    default="",
+    metavar="NAME",
+    help="The webhook configuration into which `kdsl extender` writes its certificate.",
+)
 @click.option(
     "--name", callback=_object_name, default="kdsl", show_default=True, help="The name of the roles."
 )
@@ -65,6 +73,8 @@ def command(
     config: Path | None,
     rules: tuple[Path, ...],
     shadow: bool,
+    extender: bool,
+    webhook: str,
     name: str,
     namespace: str,
     service_account: str,
@@ -78,6 +88,8 @@ def command(
     not declare its reads gets the right to read every watchable resource. Requests of a plugin's own client
     are unknown to kdsl.
     """
+    if (shadow or not extender) and (extender or webhook):
+        raise click.UsageError("--extender excludes --shadow, and --webhook-configuration belongs to it")
     from kdsl.app import configured, hook_tables
     from kdsl.base.clock import SystemClock
     from kdsl.cycle.waiting import WaitingPods
@@ -89,7 +101,8 @@ def command(
     _, checked = read_rule_set(rules, config)
     context = PluginContext(_NoBinder(), SystemClock(), WaitingPods())
     tables = hook_tables(checked, context, configured(read_config(config)))
-    runs = RunsAs(shadow, "" if no_leader_elect else lease, not no_delegation)
+    elects = "" if no_leader_elect else lease
+    runs = RunsAs(shadow, elects, not no_delegation, advises=extender, webhook=webhook)
     found = rights(needs(checked, tables), checked, tables, runs)
     emit(manifests(found, BoundTo(name, namespace, service_account)), nl=False, is_exact=True)
 

@@ -17,6 +17,7 @@ from kdsl.base.events import Action, Resource
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cycle.advice import fit_on
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.bindings import BindAtOnce, BindingResult, Bindings, Reserved
 from kdsl.cycle.decision import Decision, Detail, Outcome, TieBreak
@@ -306,6 +307,26 @@ class Engine:
         if node:
             return record.decision(Outcome.PLACED, node=node)
         return record.decision(Outcome.UNSCHEDULABLE, message=record.diagnosis.message())
+
+    def place_on(self, pod: PodInfo, node: str) -> Decision | None:
+        """Place a pod on the node that another scheduler chose, if it fits there; None without a profile.
+
+        The pod need not be in the queue.
+        """
+        found = self.attempt(pod)
+        if found is None:
+            return None
+        self._begin(pod)
+        attempt, contested = found
+        options = self._options
+        record = Record(attempt, options.detail, options.tie_break, attempt.table.rules or options.rules)
+        try:
+            rejection = fit_on(attempt, contested, node)
+        except PluginError as error:
+            return record.decision(Outcome.ERROR, message=str(error), fault=error.fault)
+        if rejection is not None:
+            return record.decision(Outcome.UNSCHEDULABLE, message=rejection.message)
+        return self._publish(self._placer.place(attempt, record.decision(Outcome.PLACED, node=node)))
 
     def waking_events(self, key: str) -> tuple[str, ...]:
         """Return in words the events that would give the pending pod `namespace/name` another attempt."""

@@ -1,8 +1,9 @@
 """The generator of Go's `math/rand`, so that traces are prepared as programs in Go prepare them.
 
-It is an additive lagged Fibonacci generator over 64-bit words: x[n] = x[n-607] + x[n-273]. Go starts it from a seed
-and a table of 607 words, which are the state of the same generator after 7.8e12 steps from seed 1. `_table` computes
-them: a step is a multiplication by x modulo x^607 - x^334 - 1, so that many steps are a power of x.
+It is an additive lagged Fibonacci generator over 64-bit words: x[n] = x[n-607] + x[n-273]. Go starts it from
+a seed and a table of 607 words, which are the state of the same generator after 7.8e12 steps from seed 1.
+`_table` computes them: a step is a multiplication by x modulo x^607 - x^334 - 1, so that many steps are a
+power of x.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The rules of a run: a profile with other values for some parameters, checked like any rule file.
 
-Values are written into a rule file that extends the profile, so a wrong name or type is the checker's diagnostic.
+Values are written into a rule file that extends the profile, so a wrong name or type is the checker's
+diagnostic.
 """
 
 from __future__ import annotations
@@ -75,7 +76,11 @@ def _overlay(profile: CheckedProfile, values: Mapping[str, str]) -> str:
     imports = {_package(profile.qualified): "base"}
     for device in devices:
         imports.setdefault(_package(device.qualified), f"devices{len(imports)}")
-    lines = ["kdsl 1", f"package {_PACKAGE}", *(f"import {name} as {short}" for name, short in imports.items())]
+    lines = [
+        "kdsl 1",
+        f"package {_PACKAGE}",
+        *(f"import {name} as {short}" for name, short in imports.items()),
+    ]
     for device in devices:
         if of_devices[device.name]:
             base = f"{imports[_package(device.qualified)]}.{device.name}"
@@ -109,5 +114,3 @@ def _typical_text(typical: Iterable[TypicalPod]) -> str:
         for pod in typical
     )
     return f"[{', '.join(calls)}]"
-
-

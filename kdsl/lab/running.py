@@ -43,7 +43,8 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What is measured after each pod, in parts of cards: requested so far, in use, free and useless to typical pods.
+    """What is measured after each pod, in parts of cards: requested so far, in use, free and useless to
+    typical pods.
 
     `total` is that of all cards.
     """
@@ -67,7 +68,8 @@ class Run:
 def workload_of(trace: Trace) -> Workload:
     """Return the nodes and pods of a trace as Kubernetes objects."""
     nodes = [
-        node_facts(node.name, node.cpu, node.memory, node.cards, node.model, MOST_PODS) for node in trace.nodes
+        node_facts(node.name, node.cpu, node.memory, node.cards, node.model, MOST_PODS)
+        for node in trace.nodes
     ]
     return Workload(nodes, (), list(map(_pod_of, trace.pods)))
 
@@ -85,7 +87,9 @@ def _pod_of(pod: TracePod) -> Any:
     )
 
 
-def run(rules: RuleSet, profile: str, trace: Trace, seed: int = 0, tie_break: TieBreak = TieBreak.FIRST) -> Run:
+def run(
+    rules: RuleSet, profile: str, trace: Trace, seed: int = 0, tie_break: TieBreak = TieBreak.FIRST
+) -> Run:
     """Place the pods of a trace one after the other, each tried once, all nodes looked at.
 
     `seed` is for the tie-break `random`. Raises KdslError if the profile has no devices.

@@ -1,7 +1,7 @@
 """Traces of GPU clusters as plain values, and the steps that prepare them for a run.
 
-The steps are those of the simulator of "Beware of Fragmentation" (USENIX ATC 2023), which draws from one generator in a
-fixed order: `prepared` gives the same pods and nodes for a seed, in the same order.
+The steps are those of the simulator of "Beware of Fragmentation" (USENIX ATC 2023), which draws from one
+generator in a fixed order: `prepared` gives the same pods and nodes for a seed, in the same order.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class TraceNode:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Nodes in the order that breaks ties, pods in order of arrival; `typical` are those of the pods as recorded."""
+    """Nodes in the order that breaks ties, pods in order of arrival; `typical` are those of the pods as
+    recorded.
+    """
 
     nodes: tuple[TraceNode, ...]
     pods: tuple[TracePod, ...]
@@ -105,7 +107,9 @@ def _pod(row: Row) -> TracePod:
 
 
 def typical_pods(pods: Iterable[TracePod], covered: float = COVERED) -> tuple[TypicalPod, ...]:
-    """Return the most frequent kinds of pods that together are `covered` of all, with their shares among these."""
+    """Return the most frequent kinds of pods that together are `covered` of all, with their shares among
+    these.
+    """
     counts = Counter((pod.cpu, pod.share, pod.cards, pod.models) for pod in pods)
     total = counts.total()
     ordered = sorted(counts.items(), key=lambda each: (each[1], *each[0]), reverse=True)
@@ -136,7 +140,8 @@ def tuned(
 ) -> list[TracePod]:
     """Add clones of random originals, or remove random pods, until `target` parts of cards are requested.
 
-    Clones come last. A clone that would exceed the target ends it, with a pod of several cards counted as one card.
+    Clones come last. A clone that would exceed the target ends it, with a pod of several cards counted as one
+    card.
     """
     found = list(pods)
     requested = sum(pod.parts for pod in found)
@@ -178,8 +183,8 @@ def ranked(nodes: Sequence[TraceNode], random: GoRandom) -> list[TraceNode]:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """How a trace becomes the input of a run: `load` is the requested share of all cards, None for that of the trace,
-    and `inflation` the number of pods in multiples of it, after tuning."""
+    """How a trace becomes the input of a run: `load` is the requested share of all cards, None for that of
+    the trace, and `inflation` the number of pods in multiples of it, after tuning."""
 
     shuffle: bool = True
     load: float | None = 1.3
@@ -187,11 +192,13 @@ class Preparation:
 
 
 def prepared(trace: Trace, seed: int, how: Preparation) -> Trace:
-    """Return a trace with its pods and nodes in the order for a seed. Without `shuffle` nodes stay as they are, too."""
+    """Return a trace with its pods and nodes in the order for a seed. Without `shuffle` nodes stay as they
+    are, too.
+    """
     random = GoRandom(seed)
     pods: list[TracePod] = list(trace.pods)
-    # INVARIANT: the simulator draws in this order, for each step one generator: one number for a log line that is
-    # never written, the pods' order, clones, one for each informer, the nodes' ranks.
+    # INVARIANT: the simulator draws in this order, for each step one generator: one number for a log line
+    # that is never written, the pods' order, clones, one for each informer, the nodes' ranks.
     random.int63()
     if how.shuffle:
         pods = shuffled(pods, random)
@@ -206,7 +213,8 @@ def prepared(trace: Trace, seed: int, how: Preparation) -> Trace:
 
 
 def ordered_as(trace: Trace, pods: Iterable[TracePod], nodes: Iterable[str]) -> Trace:
-    """Return a trace with the pods and the ranked names of nodes of order files; what they lack is the trace's.
+    """Return a trace with the pods and the ranked names of nodes of order files; what they lack is the
+    trace's.
 
     KeyError for a pod or node that the trace has not.
     """
@@ -214,10 +222,6 @@ def ordered_as(trace: Trace, pods: Iterable[TracePod], nodes: Iterable[str]) -> 
     known_nodes = {node.name: node for node in trace.nodes}
     return replace(
         trace,
-        pods=tuple(
-            replace(pod, memory=known_pods[pod.name.partition("-tuned-")[0]].memory) for pod in pods
-        ),
+        pods=tuple(replace(pod, memory=known_pods[pod.name.partition("-tuned-")[0]].memory) for pod in pods),
         nodes=tuple(replace(known_nodes[name.partition("-")[2]], name=name) for name in nodes),
     )
-
-

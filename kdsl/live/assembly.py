@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -34,7 +34,7 @@ from kdsl.live.http import Sender
 from kdsl.live.known import KnownObjects
 from kdsl.live.lanes import Lanes
 from kdsl.live.loop import Gates, Inbox, LoopParts, SchedulingLoop
-from kdsl.live.outlets import Outlets
+from kdsl.live.outlets import Outlets, Silence
 from kdsl.live.ports import (
     LivePermits,
     PortBinder,
@@ -60,7 +60,8 @@ _ALWAYS: Final = Gates()
 class LiveOptions:
     """Options of a live scheduler: events name `host`, `in_flight` bounds the bindings under way.
 
-    `steady` is the clock of the queue, `wall` the clock for times that other programs read.
+    `steady` is the clock of the queue, `wall` the clock for times that other programs read. With `advises`
+    another scheduler decides, and writes events and status: this one only binds on request.
     """
 
     host: str = ""
@@ -68,6 +69,7 @@ class LiveOptions:
     events_api: EventsApi = EventsApi.EVENTS
     steady: Clock = field(default_factory=SteadyClock)
     wall: Clock = field(default_factory=SystemClock)
+    advises: bool = False
 
 
 class LiveScheduler:
@@ -88,12 +90,13 @@ class LiveScheduler:
     ) -> None:
         """Raises the InvalidInputError of `make`."""
         self.options = options = options or LiveOptions()
-        self._inbox, self._gates = inbox, gates
+        self._inbox = inbox
+        self._gates = gates = replace(gates, takes_pods=False) if options.advises else gates
         self.known, self.cache = KnownObjects(), ClusterCache()
         self._writers = _Writers(sender, options, observer, self._room_is_made)
         self._bridge = Bridge()
         writers = self._writers
-        self._permits = LivePermits(lambda: inbox.post(_look))
+        self._permits = LivePermits(lambda: inbox.post(_wake))
         self._nodes = PortNodeAnnotations(self._bridge, self.known, writers.annotations)
         self.context = PluginContext(
             PortBinder(self._bridge, writers.requests),
@@ -105,9 +108,7 @@ class LiveScheduler:
             self._nodes,
             is_live=True,
         )
-        self.outlets = Outlets(
-            self.known, Reporter(options.host), writers.status, writers.recorder, writers.evictions
-        )
+        self.outlets = _outlets(self.known, options, writers)
         self.binder = self._new_binder()
         self.handshakes = HandshakeKeeper(self.known, self._nodes, options.wall, gates.leads)
         self.loop = self._new_loop(make(self.context))
@@ -139,7 +140,9 @@ class LiveScheduler:
             bindings=self.binder,
         )
         listeners = FeedListeners(self._note_gated, self._writers.status.forget, self._writers.volumes.notice)
-        self.feed = CacheFeed(self.cache, self.engine, self.known, self._gates.leads, listeners)
+        # With `advises` the other scheduler binds all pods: none of these bindings is foreign.
+        leads = (lambda: False) if self.options.advises else self._gates.leads
+        self.feed = CacheFeed(self.cache, self.engine, self.known, leads, listeners)
         parts = LoopParts(
             self.engine, self.cache, self.feed, self.binder, self.outlets, victims, self.options.steady
         )
@@ -159,7 +162,7 @@ class LiveScheduler:
         Release the lease after this.
         """
         self.thread.stop(drain)
-        self._inbox.post(_look)
+        self._inbox.post(_wake)
         has_ended = await asyncio.to_thread(self.thread.join, drain + 1)
         for task in self._tasks:
             task.cancel()
@@ -168,6 +171,11 @@ class LiveScheduler:
         await self._writers.close()
         self._bridge.disconnect()
         return has_ended and self.loop.is_drained
+
+    @property
+    def api(self) -> Api:
+        """What everything is written through."""
+        return self._writers.api
 
     def adopt(self, made: Scheduler) -> None:
         """Use other rules from the next pod on; `made` was made with the `context` of this scheduler."""
@@ -216,5 +224,12 @@ class _Writers:
             await each.close()
 
 
-def _look() -> None:
+def _outlets(known: KnownObjects, options: LiveOptions, writers: _Writers) -> Outlets:
+    reporter = Reporter(options.host)
+    if options.advises:
+        return Outlets(known, reporter, Silence(), Silence(), Silence())
+    return Outlets(known, reporter, writers.status, writers.recorder, writers.evictions)
+
+
+def _wake() -> None:
     """Do nothing: any message wakes the loop, which then checks everything."""

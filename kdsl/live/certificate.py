@@ -6,6 +6,7 @@ import datetime
 import hashlib
 import ipaddress
 import ssl
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -37,11 +38,11 @@ class KeyPair:
         return hashlib.sha256(self.certificate + b"\\0" + self.key).digest()
 
 
-def self_signed(now: datetime.datetime) -> KeyPair:
-    """Generate a certificate for localhost and 127.0.0.1, valid for a year."""
+def self_signed(now: datetime.datetime, names: Sequence[str] = ()) -> KeyPair:
+    """Generate a certificate for localhost, 127.0.0.1 and `names` (hosts or addresses), valid for a year."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"localhost@{int(now.timestamp())}")])
-    alternatives = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    alternatives = [_general_name(each) for each in dict.fromkeys(("localhost", "127.0.0.1", *names))]
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -63,30 +64,60 @@ def self_signed(now: datetime.datetime) -> KeyPair:
     )
 
 
-class ServedCertificate:
-    """The TLS context of the server. Open connections keep the certificate they began with."""
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
-    def __init__(self, pair: KeyPair, files: tuple[Path, Path] | None = None) -> None:
+
+Again = Callable[[], KeyPair | None]
+"""Returns the current certificate, or None for no change. May raise OSError or ssl.SSLError."""
+
+
+class ServedCertificate:
+    """The TLS context of the server. Open connections keep the certificate they began with.
+
+    `refresh` calls `again`.
+    """
+
+    def __init__(self, pair: KeyPair, again: Again = lambda: None) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
-        self._files = files
-        self._digest = b""
+        self._again = again
         self._use(pair)
 
     @staticmethod
     def of_files(certificate: Path, key: Path) -> ServedCertificate:
         """Read files, which `refresh` reads again; raise OSError or ssl.SSLError if they are unusable."""
-        return ServedCertificate(_read(certificate, key), (certificate, key))
+        return ServedCertificate(_read(certificate, key), lambda: _read(certificate, key))
+
+    @staticmethod
+    def made(now: Callable[[], datetime.datetime], names: Sequence[str] = ()) -> ServedCertificate:
+        """Generate a certificate for localhost and `names`; `refresh` replaces it after 2/3 of its time."""
+        made_at = now()
+
+        def again() -> KeyPair | None:
+            nonlocal made_at
+            if now() < made_at + LIFETIME * 2 / 3:
+                return None
+            made_at = now()
+            return self_signed(made_at, names)
+
+        return ServedCertificate(self_signed(made_at, names), again)
+
+    @property
+    def certificate(self) -> bytes:
+        """The served certificate with its chain, as PEM."""
+        return self._pair.certificate
 
     def refresh(self) -> bool:
-        """Read the files again and return whether the certificate is new.
+        """Load the current certificate and return whether it is new.
 
         Raises OSError or ssl.SSLError if they are unusable: the previous certificate stays in use.
         """
-        if self._files is None:
-            return False
-        pair = _read(*self._files)
-        if pair.digest == self._digest:
+        pair = self._again()
+        if pair is None or pair.digest == self._pair.digest:
             return False
         # Load into a new context first: a pair that does not match must not replace a good one, not even in
         # part.
@@ -97,7 +128,7 @@ class ServedCertificate:
 
     def _use(self, pair: KeyPair) -> None:
         _load(self.context, pair)
-        self._digest = pair.digest
+        self._pair = pair
 
 
 def _read(certificate: Path, key: Path) -> KeyPair:

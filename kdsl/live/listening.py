@@ -10,6 +10,7 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Generator
+from dataclasses import dataclass
 from typing import Any, Final
 
 import uvicorn
@@ -24,6 +25,14 @@ HEADERS_WITHIN: Final = 10.0
 HEAD_BYTES: Final = 32_768
 DRAIN: Final = 5
 """The time for requests under way when the server stops, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The limits of a server: connections, and seconds until an idle one is closed."""
+
+    connections: int = CONNECTIONS
+    idle: int = IDLE
 
 
 class BoundedProtocol(H11Protocol):
@@ -62,6 +71,9 @@ class BoundedProtocol(H11Protocol):
             self.transport.close()
 
 
+USUAL_BOUNDS: Final = Bounds()
+
+
 class _Server(uvicorn.Server):
     """A server without signal handlers of its own: the process has them."""
 
@@ -73,10 +85,11 @@ class _Server(uvicorn.Server):
 class Listener:
     """A server on one address, on the running event loop."""
 
-    def __init__(self, app: ASGIApp, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, app: ASGIApp, tls: ssl.SSLContext | None, bounds: Bounds = USUAL_BOUNDS) -> None:
+        self._backlog = bounds.connections
         config = uvicorn.Config(
             app, http=BoundedProtocol, ws="none", lifespan="off", log_config=None, access_log=False,
-            server_header=False, limit_concurrency=CONNECTIONS, timeout_keep_alive=IDLE,
+            server_header=False, limit_concurrency=bounds.connections, timeout_keep_alive=bounds.idle,
             timeout_graceful_shutdown=DRAIN, h11_max_incomplete_event_size=HEAD_BYTES, proxy_headers=False,
         )  # fmt: skip
         config.load()
@@ -88,7 +101,9 @@ class Listener:
     async def start(self, host: str, port: int) -> None:
         """Listen; `port` 0 takes a free one and stores it in `self.port`. Raises OSError."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.create_server((host, port), family=family, backlog=CONNECTIONS)
+        listening = socket.create_server((host, port), family=family, backlog=self._backlog)
+        # Head and body of an answer are written apart: without this, the body waits 40 ms for an ACK.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.port = listening.getsockname()[1]
         self._task = asyncio.create_task(self._server.serve([listening]), name="serving")
         while not self._server.started and not self._task.done():

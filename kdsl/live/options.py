@@ -24,13 +24,17 @@ class ServingOptions:
     """The address of the endpoints: `files` are a certificate and its key; without them one is generated in
     memory.
 
-    `open_paths` need no right.
+    `open_paths` need no right. A generated certificate is also valid for `names` (hosts or addresses).
+    Without `tls` there is no certificate. The certificate is refreshed every `renew_every` seconds.
     """
 
     host: str = "0.0.0.0"
     port: int = PORT
     files: tuple[Path, Path] | None = None
     open_paths: tuple[str, ...] = OPEN
+    names: tuple[str, ...] = ()
+    tls: bool = True
+    renew_every: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +50,8 @@ class RunOptions:
     """How to run: without a `lease` this instance always leads, without `serving` it has no endpoints.
 
     `host` names the instance in events and in the lease; `instance` distinguishes this process from an
-    earlier one on the same host. With `is_shadow` nothing is written, and no lease is taken. `reload_every`
-    and `drain` are in seconds.
+    earlier one on the same host. With `is_shadow` nothing is written, and no lease is taken. With `advises`
+    another scheduler decides and this one answers its calls. `reload_every` and `drain` are in seconds.
     """
 
     host: str
@@ -57,6 +61,7 @@ class RunOptions:
     lease: LeaseOptions | None = field(default_factory=LeaseOptions)
     serving: ServingOptions | None = field(default_factory=ServingOptions)
     is_shadow: bool = False
+    advises: bool = False
     canary: CanaryOptions | None = None
     qps: float = DEFAULT_QPS
     burst: int = DEFAULT_BURST

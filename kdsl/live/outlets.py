@@ -40,6 +40,24 @@ class Evicts(Protocol):
     def submit(self, preemption: Preemption) -> bool: ...
 
 
+class Silence:
+    """A writer that writes nothing, for a process that only advises another scheduler."""
+
+    def submit(self, subject: object, wish: object = None) -> bool:
+        """Write nothing."""
+        return True
+
+    def record(self, event: Event) -> bool:
+        """Record nothing."""
+        return True
+
+    def forget(self, uid: str) -> None:
+        """Have nothing to forget."""
+
+    def forget_all(self) -> None:
+        """Have nothing to forget."""
+
+
 class Outlets:
     """Writes decisions to the cluster. For the scheduling thread; no method waits."""
 

@@ -29,8 +29,8 @@ def no_cards(node: NodeInfo) -> tuple[Card, ...]:
 
 
 class CardTable:
-    """The cards of each row. `sizes` is how many a row has; a field has a row for each node and a column for each
-    card, 0 where there is none.
+    """The cards of each row. `sizes` is how many a row has; a field has a row for each node and a column for
+    each card, 0 where there is none.
     """
 
     def __init__(self, live: LiveSnapshot, cards_of: CardsOf) -> None:

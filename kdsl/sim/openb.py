@@ -47,7 +47,6 @@ NODE_COLUMNS: Final = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 POD_COLUMNS: Final = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 
 
-
 class Named(Protocol):
     """What a row describes."""
 
@@ -117,7 +116,9 @@ class Row:
 def read_rows(
     path: str | Path, columns: tuple[str, ...], read: Callable[[Row], T], found: list[Diagnostic]
 ) -> Iterator[T]:
-    """Yield what `read` makes of the good rows of a CSV file with at least these columns; the first has names."""
+    """Yield what `read` makes of the good rows of a CSV file with at least these columns; the first has
+    names.
+    """
     file = read_file(path, found)
     if file is None:
         return

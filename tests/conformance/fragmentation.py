@@ -138,7 +138,9 @@ def _order_differences(order: Order) -> list[str]:
     for what, mine, theirs in (("pod", own.pods, given.pods), ("node", own.nodes, given.nodes)):
         if len(mine) != len(theirs):
             found.append(f"{what}s: expected {len(theirs)}, got {len(mine)}")
-        place = next((at for at, pair in enumerate(zip(theirs, mine, strict=False)) if pair[0] != pair[1]), None)
+        place = next(
+            (at for at, pair in enumerate(zip(theirs, mine, strict=False)) if pair[0] != pair[1]), None
+        )
         if place is not None:
             found.append(f"{what} {place}: expected {theirs[place].name}, got {mine[place].name}")
     return found
@@ -151,7 +153,11 @@ def _figures(policy: str, name: str, seed: int, expected: Sequence[Row], result:
         yield policy, name, ["the folder does not say what to expect"]
         return
     for kind, (measure, decimals) in FIGURES.items():
-        columns = [column for column in expected[0] if column.removeprefix(kind).isdigit() and column.startswith(kind)]
+        columns = [
+            column
+            for column in expected[0]
+            if column.removeprefix(kind).isdigit() and column.startswith(kind)
+        ]
         wanted = [int(column.removeprefix(kind)) for column in columns]
         values = by_load(result.samples, measure(result.samples), wanted)
         for column, value in zip(columns, values, strict=True):
@@ -194,10 +200,14 @@ def traces_of(folder: Path) -> Path:
 
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--traces", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Where the traces are.")
+@click.option(
+    "--traces", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Where the traces are."
+)
 @click.option("--trace", "names", multiple=True, help="Only orders of this trace.")
 @click.option("--seed", "seeds", multiple=True, type=int, help="Only orders of this seed.")
-@click.option("--policy", "policies", multiple=True, type=click.Choice(list(PROFILES)), help="Only this policy.")
+@click.option(
+    "--policy", "policies", multiple=True, type=click.Choice(list(PROFILES)), help="Only this policy."
+)
 @click.option("--processes", default=1, help="How many orders run at a time.")
 def main(
     folder: Path,

@@ -1,4 +1,4 @@
-"""What the sections of a device may set, and the choosers there are: closed tables, which the docs list."""
+"""The fields of the sections of a device, and the choosers: closed tables, which the docs list."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class FieldForm:
 Forms = Mapping[str, FieldForm]
 
 INVENTORY: Final[Forms] = {
-    "id": FieldForm(STRING, "what tells the card from all others", required=True),
+    "id": FieldForm(STRING, "the unique name of the card", required=True),
     "index": FieldForm(INT, "its number on the node; 0 where it is not set"),
     "slots": FieldForm(INT, "how many containers may share it", required=True),
-    "memory": FieldForm(INT, "what it has of memory, in MiB", required=True),
-    "cores": FieldForm(INT, "what it has of compute, mostly percent", required=True),
+    "memory": FieldForm(INT, "its memory, in MiB", required=True),
+    "cores": FieldForm(INT, "its compute, mostly in percent", required=True),
     "type": FieldForm(STRING, "its model; the device's kind where it is not set"),
     "numa": FieldForm(INT, "its NUMA node; 0 where it is not set"),
     "mode": FieldForm(STRING, "how it is shared; empty where it is not set"),
     "healthy": FieldForm(BOOL, "whether it can be used; true where it is not set"),
-    "attributes": FieldForm(map_of(STRING, DYN), "whatever else `fit`, `choose` and `value` need"),
+    "attributes": FieldForm(map_of(STRING, DYN), "further values for `fit`, `choose` and `value`"),
 }
 REQUEST: Final[Forms] = {
     "count": FieldForm(INT, "how many cards; 0 or less asks for none", required=True),
@@ -123,4 +123,4 @@ TARGETS: Final[Mapping[str, bool]] = {
     "annotations": True,
     "runtimeClass": False,
 }
-"""What admission may write, and whether under a key."""
+"""The parts of a pod that admission may write, and whether they have keys."""

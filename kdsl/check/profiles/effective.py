@@ -12,6 +12,7 @@ from kdsl.check.model.rule_set import (
     CheckedPreemption,
     CheckedProfile,
     CheckedQueue,
+    CheckedSample,
     CheckedScore,
     Origins,
     WeightedRule,
@@ -26,9 +27,10 @@ from kdsl.lang.tree import Predicate, Preemption, Profile, Score
 
 @dataclass(frozen=True, slots=True)
 class CheckedRules:
-    """The checked rules by qualified name; a rule that is missing has been reported.
+    """The checked rules by qualified name; a missing rule has a reported error.
 
-    `tightenings` are those of each profile, by the name that each tightens as it stands there.
+    `tightenings` are those of each profile, by the name that each tightens, as it is written there. `samples`
+    are those that profiles write themselves.
     """
 
     predicates: Mapping[str, CheckedPredicate]
@@ -36,6 +38,7 @@ class CheckedRules:
     queues: Mapping[str, CheckedQueue]
     preemptions: Mapping[str, CheckedPreemption]
     tightenings: Mapping[str, Mapping[str, CheckedPredicate]]
+    samples: Mapping[str, CheckedSample]
 
     def rule(self, entry: Entry) -> CheckedPredicate | CheckedScore | CheckedPreemption | None:
         """Return the checked rule of an entry."""
@@ -48,7 +51,7 @@ class CheckedRules:
                 return self.preemptions.get(entry.rule.qualified)
 
     def written(self) -> tuple[WrittenRule, ...]:
-        """Return what files hold of them, tightenings last, without regard to profiles."""
+        """Return the rules as files hold them, tightenings last, without regard to profiles."""
         predicates = (each for each in self.predicates.values() if not each.plugin)
         scores = (each for each in self.scores.values() if not each.plugin)
         tightenings = (each for of_profile in self.tightenings.values() for each in of_profile.values())
@@ -63,7 +66,7 @@ def finish(
     extends: str,
     team: str,
 ) -> CheckedProfile | None:
-    """Return the effective profile; None where a part of it is missing, which has been reported."""
+    """Return the effective profile; None where a part of it is missing, with a reported error."""
     queue = None if draft.queue is None else rules.queues.get(draft.queue.qualified)
     if queue is None or draft.queue_use is None or draft.scheduler is None:
         return None
@@ -90,6 +93,7 @@ def finish(
         qualified=located.qualified,
         scheduler=str(draft.scheduler.name.value),
         check_all=draft.check is not None and draft.check.all,
+        sample=draft.sample,
         queue=queue,
         preemption=preemption,
         predicates=tuple(predicates),

@@ -1,7 +1,8 @@
 """Typical pods of a workload, and the free parts of cards that they cannot use.
 
-The measure is that of "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent"
-(USENIX ATC 2023): for a node, the free parts of its cards, weighted by how many pods cannot use them.
+The measure is that of "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient
+Descent" (USENIX ATC 2023): for a node, the free parts of its cards, weighted by how many pods cannot use
+them.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from numpy.typing import NDArray
 Int64s = NDArray[np.int64]
 
 _BOTH, _CARDS, _CPU, _NO_CARDS, _NO_CARDS_NOR_CPU, _MODEL = range(6)
-"""Why pods cannot use free parts of cards. Each reason has its own sum, and the sums are added in this order: in the
-paper's program, too, so that the last bits agree and a pod that changes nothing loses exactly as much as before."""
+"""Why pods cannot use free parts of cards. Each reason has its own sum, and the sums are added in this order:
+in the paper's program, too, so that the last bits agree and a pod that changes nothing loses exactly as much
+as before.
+"""
 _REASONS: Final = 6
 
 
@@ -25,8 +28,8 @@ _REASONS: Final = 6
 class TypicalPod:
     """A kind of pod of a workload. Fields are those of the `TypicalPod` view.
 
-    A pod wants `cards` cards with `share` of each free; 0 for none. `models` are those it accepts, () for any.
-    `weight` is the share of the kind among all pods.
+    A pod wants `cards` cards with `share` of each free; 0 for none. `models` are those it accepts, () for
+    any. `weight` is the share of the kind among all pods.
     """
 
     weight: float
@@ -74,7 +77,9 @@ class Fragmentation:
 
     @staticmethod
     def of(typical: Sequence[TypicalPod]) -> Fragmentation:
-        """Return the one for a list of typical pods, which is made once as long as the list is the same object."""
+        """Return the one for a list of typical pods, which is made once as long as the list is the same
+        object.
+        """
         known = _MADE.get(id(typical))
         if known is None or known[0] is not typical:
             if len(_MADE) >= MOST_LISTS:
@@ -131,8 +136,8 @@ class Fragmentation:
     def of_all(
         self, cpu: Int64s, free: Int64s, codes: NDArray[np.integer[Any]], models: Sequence[str]
     ) -> NDArray[np.float64]:
-        """Return the fragmentation of each row: `free` has a row for each node, 0 where a node has fewer cards,
-        and `codes` the place of its model in `models`.
+        """Return the fragmentation of each row: `free` has a row for each node, 0 where a node has fewer
+        cards, and `codes` the place of its model in `models`.
         """
         rows = len(cpu)
         if rows == 1:

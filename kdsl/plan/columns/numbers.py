@@ -1,7 +1,7 @@
 """Lists of numbers that differ from node to node, such as the free parts of the cards, over columns.
 
-A list is a row of a matrix, filled from the left. A macro over it evaluates its body once, for all items of all rows:
-the items become the rows of a batch of their own.
+A list is a row of a matrix, filled from the left. A macro over it evaluates its body once, for all items of
+all rows: the items become the rows of a batch of their own.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def over_numbers(
     inner = batch.part(owners)
     item: ColumnValue
     item = (
-        CardCells(value.table, value.rows[owners], places) if is_cards else Column(value.values[owners, places])
+        CardCells(value.table, value.rows[owners], places)
+        if is_cards
+        else Column(value.values[owners, places])
     )
     inner.columns[slots[-1]] = item
     if len(slots) == 2:

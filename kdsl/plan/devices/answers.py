@@ -28,7 +28,7 @@ from kdsl.plan.devices.identity import IdentityAnswers
 from kdsl.plan.devices.inventories import Inventories, Inventory, device_node
 from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
 from kdsl.plan.devices.requests import Demand
-from kdsl.plan.memo.answers import ByRow, Kinds
+from kdsl.plan.memo.answers import ByRow, Memo
 
 UNREGISTERED: Final = "node unregistered"
 """HAMi's reason for a node without cards."""
@@ -104,8 +104,8 @@ class Answers:
     def __init__(self, inventories: Inventories) -> None:
         self._inventories = inventories
         self._classes = NodeClasses(inventories)
-        self._memos: Kinds[_Memo] = Kinds()
-        self._cards: Kinds[CardMemo] = Kinds()
+        self._memos: Memo[_Memo] = Memo()
+        self._cards: Memo[CardMemo] = Memo()
         self._lock = Lock()
 
     def column(self, demand: Demand, snapshot: Snapshot, rows: Rows) -> StatusColumn:
@@ -154,7 +154,11 @@ class Answers:
                 return _error(Code.UNRESOLVABLE, f"{kind}: {inventory.faults[kind]}"), True
         if not inventory.cards:
             return Status(Code.UNRESOLVABLE, (UNREGISTERED,)), True
-        at = self._inventories.at(node) if cards is None else NodeCards(device_node(node.facts, node.requested), cards)
+        at = (
+            self._inventories.at(node)
+            if cards is None
+            else NodeCards(device_node(node.facts, node.requested), cards)
+        )
         found = self._place(demand, at, demand.quota or NO_QUOTA, known)
         if isinstance(found, Placed):
             return found, found.is_shared
@@ -169,7 +173,7 @@ class Answers:
         return Status(code, (found.reason,)), is_shared
 
     def _fits_idle(self, demand: Demand, inventory: Inventory, known: _Known | None) -> tuple[bool, bool]:
-        """Tell whether a node would have cards with no pods on it, and whether its class would."""
+        """Return whether a node would have cards with no pods on it, and whether its class would."""
         key = (inventory.shapes, known.number if known else 0)
         fits = known.idle.get(key) if known else None
         if fits is not None:

@@ -10,6 +10,7 @@ from kdsl.cluster.devices.cards import Card, Grant
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.eval.scalar import Frame
+from kdsl.eval.values import Value
 from kdsl.plan.devices.identity import IdentityAnswers
 from kdsl.plan.devices.requests import Allotment, Request
 
@@ -32,6 +33,11 @@ class Attempt:
     allocated: tuple[Allotment, ...]
     allows: Callable[[Sequence[Grant]], bool] | None
     identity: IdentityAnswers | None = None
+
+    @property
+    def names(self) -> dict[str, Value]:
+        """The values of the names that all sections about cards have."""
+        return {"pod": self.pod, "node": self.node, "policy": self.policy, "request": self.request}
 
 
 class Listener(Protocol):

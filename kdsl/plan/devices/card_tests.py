@@ -21,7 +21,7 @@ from kdsl.eval.values import EvalError, Value, equals
 from kdsl.plan.compile.scope import Functions
 from kdsl.plan.compile.template import Text, text_in
 from kdsl.plan.devices.attempt import Attempt, Listener
-from kdsl.plan.devices.choice import Candidate
+from kdsl.plan.devices.choice import Candidate, Charge
 from kdsl.plan.devices.identity import IdentityAnswer, IdentityTests, reads_identity
 from kdsl.plan.devices.reads import needs
 from kdsl.plan.devices.requests import Request
@@ -31,17 +31,7 @@ CardClass = tuple[Shape, IdentityAnswer, bool]
 """The shape of a card, the answers of identity tests about it, and whether there are quotas."""
 SortKeys = dict[Shape, tuple[Any, ...]]
 _MEMO_BYTES: Final = 800
-"""About the size of what is kept of one card class for one request."""
-
-
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """Fields are those of the `DeviceCharge` view; `type` is recorded."""
-
-    memory: int
-    cores: int
-    slots: int
-    type: str
+"""About the size of a memo entry: one card class and one request."""
 
 
 @dataclass(slots=True)
@@ -88,17 +78,6 @@ class Walk:
     apart: dict[int, Value] = field(default_factory=dict)
 
 
-def candidate(card: Card, place: int, charge: Charge) -> Candidate:
-    """Return a card with its charge."""
-    return Candidate(card, place, charge.memory, charge.cores, charge.slots, charge.type)
-
-
-def granted(one: Candidate) -> Grant:
-    """Return the part of a card that a container gets."""
-    card = one.card
-    return Grant(card.id, one.type, one.memory, one.cores, one.slots, card.index, card.attributes)
-
-
 @dataclass(frozen=True, slots=True)
 class _QuotaView:
     """The view `DeviceQuota` for one card."""
@@ -110,7 +89,7 @@ class _QuotaView:
     def allows(self, charge: Charge) -> bool:
         if self.attempt.allows is None or self.card is None:
             return True
-        return self.attempt.allows((*self.chosen, granted(candidate(self.card, 0, charge))))
+        return self.attempt.allows((*self.chosen, Candidate(self.card, 0, charge).grant()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +186,7 @@ class CardTests:
             if reason:
                 walk.rejected[reason] += 1
                 continue
-            walk.taken.append(candidate(card, place, verdict.charge))
+            walk.taken.append(Candidate(card, place, verdict.charge))
             if is_greedy and len(walk.taken) == attempt.request.count:
                 break
         return walk
@@ -230,9 +209,7 @@ class _Walker:
         fields, attempt = self._charge, self._attempt
         section = fields.section
         if self._charge_frame is None:
-            self._charge_frame = section.frame(
-                pod=attempt.pod, node=attempt.node, policy=attempt.policy, request=attempt.request
-            )
+            self._charge_frame = section.frame(**attempt.names)
         frame = self._charge_frame
         section.fill(frame, device=card)
         meter = section.rewind(frame)
@@ -280,10 +257,7 @@ class _Walker:
         attempt, section = self._attempt, self._section
         if self._frame is None:
             self._frame = section.frame(
-                pod=attempt.pod,
-                node=attempt.node,
-                policy=attempt.policy,
-                request=attempt.request,
+                **attempt.names,
                 devices=tuple(attempt.cards),
                 allocated=attempt.allocated,
                 quota=_QuotaView(attempt),
@@ -292,7 +266,7 @@ class _Walker:
         if is_shared:
             section.fill(frame, device=card, charge=charge)
         else:
-            chosen = tuple(map(granted, self.walk.taken))
+            chosen = tuple([one.grant() for one in self.walk.taken])
             quota = _QuotaView(attempt, card, chosen)
             section.fill(frame, device=card, charge=charge, chosen=chosen, quota=quota)
         return frame

@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Final
 
 from kdsl.eval.values import EvalError
-from kdsl.plan.devices.choice import Choice, Chooser, Chosen, Refusal, too_few
+from kdsl.plan.devices.choice import Candidate, Choice, Chooser, Chosen, Refusal, too_few
 from kdsl.plan.devices.intervals import intervals
 
 
@@ -32,7 +32,7 @@ def listed(choice: Choice) -> Chosen | Refusal:
         numbers = choices[0][: choice.count]
         if len(set(numbers)) < len(numbers) or not all(0 <= number < len(choice.cards) for number in numbers):
             raise EvalError(f"a choice must be different numbers below {len(choice.cards)}")
-        return [choice.candidate(number) for number in numbers]
+        return [Candidate(choice.cards[place], place, choice.charges[place]) for place in numbers]
     counted, told = choice.read("counted"), choice.read("told")
     count = len(choice.fitting) if counted is None else counted
     if told is None:

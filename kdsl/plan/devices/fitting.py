@@ -1,4 +1,4 @@
-"""Which cards of a node a container gets: one kind of device, one container, one node."""
+"""The cards of one kind that a container gets of a node."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kdsl.eval.values import EvalError, Value
 from kdsl.plan.compile.scope import Functions
 from kdsl.plan.compile.template import Text, text_in
 from kdsl.plan.devices.attempt import Attempt, Listener
-from kdsl.plan.devices.card_tests import CardTests, Verdicts, Walk, candidate, granted
-from kdsl.plan.devices.choice import Candidate, Choice, Refusal
+from kdsl.plan.devices.card_tests import CardTests, Verdicts, Walk
+from kdsl.plan.devices.choice import Choice, Refusal
 from kdsl.plan.devices.choosers import CHOOSERS, GREEDY
 from kdsl.plan.devices.identity import reads_identity
 from kdsl.plan.devices.section import FieldsProgram, Section
@@ -78,13 +78,7 @@ class FitProgram:
         """Return the cards of the container, or the reason against the node; see `CardTests.walk`."""
         is_shared = self.is_shared
         total = len(attempt.cards)
-        about = {
-            "pod": attempt.pod,
-            "node": attempt.node,
-            "policy": attempt.policy,
-            "request": attempt.request,
-            "devices": tuple(attempt.cards),
-        }
+        about = {**attempt.names, "devices": tuple(attempt.cards)}
         try:
             chooser = next(
                 each for each in self._choosers if each.where is None or each.where(each.gates.frame(**about))
@@ -113,13 +107,10 @@ class FitProgram:
             frame = chooser.fields.section.frame(**names, device=device, other=other)
             return chooser.fields.value(name, frame, None)
 
-        def charged(place: int) -> Candidate:
-            return candidate(attempt.cards[place], place, walk.charges[place])
-
-        choice = Choice(attempt.request.count, walk.taken, attempt.cards, read, walk.rejected, charged)
+        choice = Choice(attempt.request.count, walk.taken, attempt.cards, read, walk.rejected, walk.charges)
         chosen = CHOOSERS[chooser.name](choice)
         if not isinstance(chosen, Refusal):
-            return tuple(map(granted, chosen))
+            return tuple(one.grant() for one in chosen)
         reason = text_in(chooser.reason, chooser.gates.frame(**about))
         total = len(attempt.cards) if chosen.total is None else chosen.total
         counts = dict(walk.rejected)

@@ -20,7 +20,7 @@ _NOTHING: Final = np.float32(0)
 
 
 def node_score(cards: Sequence[Card]) -> np.float32:
-    """Return how full the cards of a node are together: 10 for each of slots, compute and memory."""
+    """Return the fill level of the cards of a node together: 10 for each of slots, compute and memory."""
     slots = cores = memory = used_slots = used_cores = used_memory = 0
     for card in cards:
         slots += card.slots
@@ -37,9 +37,9 @@ def node_score(cards: Sequence[Card]) -> np.float32:
 
 
 def card_score(card: Card, requests: Iterable[Request], weights: Weights) -> np.float32:
-    """Return how full a card would be with requests that name exactly its type, as weighted.
+    """Return the weighted fill level of a card with the requests for exactly its type.
 
-    On cards that have their model as type this is how full the card is: so it is in HAMi.
+    Cards with their model as type count without requests, as in HAMi.
     """
     if not card.slots or not card.cores or not card.memory:
         return _NOTHING
@@ -57,7 +57,7 @@ def card_score(card: Card, requests: Iterable[Request], weights: Weights) -> np.
 
 @lru_cache(maxsize=65536)
 def _weighted(parts: tuple[tuple[int, int, int], ...]) -> np.float32:
-    """Return the weighted sum of shares; the same few come up again and again."""
+    """Return the weighted sum of shares; few different ones occur."""
     one, two, three = (
         np.float32(weight) * (np.float32(part) / np.float32(whole)) for weight, part, whole in parts
     )

@@ -1,4 +1,5 @@
-"""What identifies cards and nodes: names of cards, and names, labels, annotations, capacity and room of nodes.
+"""What identifies cards and nodes: names of cards, and names, labels, annotations, capacity and room of
+nodes.
 
 Nodes whose cards have equal numbers get equal answers from every expression that reads none of this. Tests in
 `fit` that read it, but nothing that pods on the node change, are identity tests: they run first, once per
@@ -36,7 +37,10 @@ _VIEWS: Final = frozenset(
 _PASSES: Final = frozenset(("size", "_[_]"))
 """Functions that read nothing of the cards in a list."""
 _CARDS: Final = frozenset(("Device.id", "DeviceGrant.id"))
-_NAMES: Final = _CARDS | {f"DeviceNode.{field}" for field in ("name", "labels", "annotations", "capacity", "allocatable", "requested")}
+_NAMES: Final = _CARDS | {
+    f"DeviceNode.{field}"
+    for field in ("name", "labels", "annotations", "capacity", "allocatable", "requested")
+}
 _OTHERS: Final = frozenset(
     (
         *("Device.attributes", "Device.tenants", "DeviceGrant.attributes", "DeviceAllocation.text"),
@@ -94,12 +98,12 @@ class IdentityTests:
 
 
 def reads_identity(*sections: object) -> bool:
-    """Tell whether checked sections read identities, or fields that differ between equal cards."""
+    """Return whether checked sections read identities, or fields that differ between equal cards."""
     return any(_reads_names(section) or _reads_others(section) for section in sections)
 
 
 def _is_identity_test(test: CheckedTest, scope: Mapping[str, Var], lets: Collection[int]) -> bool:
-    """Tell whether a test reads names, and beside them only fixed fields of cards, the policy and the pod.
+    """Return whether a test reads names, and beside them only fixed fields of cards, the policy and the pod.
 
     The pod's containers do not count as fixed. `lets` are the slots of the `let`s of `fit`.
     """
@@ -137,7 +141,7 @@ def _reads_names(section: object) -> bool:
 
 
 def _reads_others(section: object) -> bool:
-    """Tell whether a section reads anything else that differs, or passes a card as a whole to a function."""
+    """Return whether a section reads other fields that differ, or passes a whole card to a function."""
     counted: set[int] = set()
     for part in parts(section):
         match part:

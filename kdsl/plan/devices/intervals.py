@@ -17,7 +17,7 @@ Interval = tuple[int, int]
 """Where a part starts and how long it is."""
 
 PART = "part"
-"""The attribute of a granted card that says which part it is: `profile`, `start` and `size`."""
+"""The attribute with the part of a granted card: `profile`, `start` and `size`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,13 @@ def intervals(choice: Choice) -> Chosen | Refusal:
 def _parts(candidate: Candidate, profiles: Sequence[_Profile], busy: list[Interval]) -> Iterator[Candidate]:
     """Yield parts of a card until none finds a place beside `busy` ones, or the card has no slot left."""
     free = candidate.card.slots - candidate.card.used
-    while free >= candidate.slots:
-        free -= candidate.slots
+    while free >= candidate.charge.slots:
+        free -= candidate.charge.slots
         found = next(
             (
                 (profile, place)
                 for profile in profiles
-                if profile.memory >= candidate.memory
+                if profile.memory >= candidate.charge.memory
                 for place in profile.placements
                 if _is_free(place, busy)
             ),
@@ -84,8 +84,9 @@ def _parts(candidate: Candidate, profiles: Sequence[_Profile], busy: list[Interv
         profile, place = found
         busy.append(place)
         part = {"profile": profile.name, "start": place[0], "size": place[1]}
-        card = replace(candidate.card, attributes={**candidate.card.attributes, PART: part})
-        yield replace(candidate, card=card, memory=profile.memory, cores=profile.cores)
+        card = candidate.card.with_attributes({**candidate.card.attributes, PART: part})
+        charge = replace(candidate.charge, memory=profile.memory, cores=profile.cores)
+        yield Candidate(card, candidate.place, charge)
 
 
 def _is_free(place: Interval, busy: Iterable[Interval]) -> bool:

@@ -1,4 +1,4 @@
-"""The cards of a node, as its annotations and its capacity have them."""
+"""The idle cards of a node, from its annotations and its capacity."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class InventoryProgram:
         self._needed = self._keys_needed() if functions.probe is None else None
 
     def has_none(self, node: DeviceNode) -> bool:
-        """Tell, from what the node does not have, that it has no card."""
+        """Return whether the node has none of the keys that its cards would come from."""
         return self._needed is not None and all(
             keys.isdisjoint(getattr(node, name)) for name, keys in self._needed
         )
 
     def _keys_needed(self) -> tuple[tuple[str, frozenset[str]], ...] | None:
-        """Return keys without which a node has no card, by map; None where there are none."""
+        """Return the keys that every node with cards has one of, by map; None if there are no such keys."""
         rows = self._section.exprs[:1]
         needed = []
         for name in _MAPS:
@@ -58,7 +58,9 @@ class InventoryProgram:
         return tuple(needed) if is_empty and keys_read(rows, "DeviceNode", "name") == frozenset() else None
 
     def cards(self, node: DeviceNode) -> tuple[Card, ...]:
-        """Return the idle cards of a node; EvalError where it registers what cannot be read."""
+        """Return the idle cards of a node; EvalError if its registration is unreadable."""
+        if self.has_none(node):
+            return ()
         frame = self._section.frame(node=node)
         rows = self._rows(frame)
         if not isinstance(rows, (tuple, list)):

@@ -195,7 +195,7 @@ class _Run:
 
 @lru_cache(maxsize=4096)
 def is_of(type_: str, kind: str) -> bool:
-    """Tell whether cards of a type are of a kind: as in HAMi, if the type contains the kind."""
+    """Return whether cards of a type are of a kind: as in HAMi, if the type contains the kind."""
     return kind.lower() in type_.lower()
 
 
@@ -204,11 +204,3 @@ def _with_grants(cards: Sequence[Card], grants: Sequence[Grant]) -> list[Card]:
     for grant in grants:
         by_id[grant.id] = by_id[grant.id].with_usage(grant.slots, grant.memory, grant.cores)
     return [by_id[card.id] for card in cards]
-
-
-def best_of(scores: Mapping[str, np.float32], policy: Policy) -> tuple[str, ...]:
-    """Return the nodes with the winning score: the lowest where the policy spreads, else the highest."""
-    if not scores:
-        return ()
-    best = min(scores.values()) if policy.spreads_nodes else max(scores.values())
-    return tuple(name for name, score in scores.items() if score == best)

@@ -154,13 +154,14 @@ class DevicesPlugin:
             column = self.answers.column(demand, snapshot, nodes.rows)
             self._report(state, snapshot)
             return column
+        answers = self._ask_each(state, demand, nodes)
+        return StatusColumn.of([None if isinstance(each, Placed) else each for each in answers])
+
+    def _ask_each(self, state: CycleState, demand: Demand, nodes: NodeSet) -> list[Placed | Status]:
+        """Ask the nodes of a what-if one by one."""
         nominated = self._nominated(state)
-        found = []
-        for row in nodes.rows.tolist():
-            node = snapshot.info(row)
-            answer = self.answers.ask(demand, node, self.cards(node, nominated, snapshot))
-            found.append(None if isinstance(answer, Placed) else answer)
-        return StatusColumn.of(found)
+        infos = map(nodes.snapshot.info, nodes.rows.tolist())
+        return [self.answers.ask(demand, node, self.cards(node, nominated, nodes.snapshot)) for node in infos]
 
     def _report(self, state: CycleState, snapshot: Snapshot) -> None:
         """Report the unreadable records of cards; they change no outcome by themselves."""
@@ -216,13 +217,8 @@ class DevicesPlugin:
         demand, snapshot = attempt.demand, nodes.snapshot
         if not snapshot.is_overlay:
             return self.answers.scores(demand, snapshot, nodes.rows)
-        nominated = self._nominated(state)
-        found = []
-        for row in nodes.rows.tolist():
-            node = snapshot.info(row)
-            answer = self.answers.ask(demand, node, self.cards(node, nominated, snapshot))
-            found.append(float(answer.score) if isinstance(answer, Placed) else 0.0)
-        return np.array(found, np.float64)
+        answers = self._ask_each(state, demand, nodes)
+        return np.array([float(each.score) if isinstance(each, Placed) else 0.0 for each in answers])
 
     @hookimpl
     def normalize_score(
@@ -330,7 +326,7 @@ class DevicesPlugin:
 
     @hookimpl
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Tell whether an event may help a pod: of pods on nodes, the end of those with cards."""
+        """Return whether an event may help a pod: of pods on nodes, the end of those with cards."""
         if event.resource is not Resource.ASSIGNED_POD:
             return True
         before = event.before

@@ -38,9 +38,22 @@ class DeviceProgram:
         self.checked = device
         self.kind = _constant(device.kind, device, functions)
         self.record = _constant(device.record, device, functions)
-        self.quota_names = _quota_names(device, functions)
-        self.lock = _lock(device, functions)
-        self.handshake = _handshake(device, functions)
+        quota = FieldsProgram(device.quota, device, functions)
+        lock = FieldsProgram(device.lock, device, functions)
+        handshake = FieldsProgram(device.handshake, device, functions)
+        frame = quota.section.frame()
+        self.quota_names = QuotaNames(
+            quota.text("memory", frame), quota.text("cores", frame), quota.integer("factor", frame, 1)
+        )
+        self.lock = self.handshake = None
+        if lock.has("key"):
+            frame = lock.section.frame()
+            seconds, is_owned = lock.integer("seconds", frame, 300), lock.flag("owned", frame, True)
+            self.lock = NodeLock(lock.text("key", frame), seconds, is_owned)
+        if handshake.has("key"):
+            frame = handshake.section.frame()
+            key, resource = handshake.text("key", frame), handshake.text("resource", frame)
+            self.handshake = Handshake(key, resource, handshake.integer("seconds", frame, 60))
         self.inventory = InventoryProgram(device, self.kind, functions)
         self.admit = AdmitProgram(device, functions)
         self.requests = RequestProgram(device, self.kind, functions)
@@ -168,31 +181,3 @@ def _constant(expr: TypedExpr, device: CheckedDevice, functions: Functions) -> s
     section = Section({}, device, functions)
     text = section.compile(expr)
     return str(text(section.frame()))
-
-
-def _quota_names(device: CheckedDevice, functions: Functions) -> QuotaNames:
-    fields = FieldsProgram(device.quota, device, functions)
-    frame = fields.section.frame()
-    return QuotaNames(
-        fields.text("memory", frame), fields.text("cores", frame), fields.integer("factor", frame, 1)
-    )
-
-
-def _lock(device: CheckedDevice, functions: Functions) -> NodeLock | None:
-    fields = FieldsProgram(device.lock, device, functions)
-    if not fields.has("key"):
-        return None
-    frame = fields.section.frame()
-    return NodeLock(
-        fields.text("key", frame), fields.integer("seconds", frame, 300), fields.flag("owned", frame, True)
-    )
-
-
-def _handshake(device: CheckedDevice, functions: Functions) -> Handshake | None:
-    fields = FieldsProgram(device.handshake, device, functions)
-    if not fields.has("key"):
-        return None
-    frame = fields.section.frame()
-    return Handshake(
-        fields.text("key", frame), fields.text("resource", frame), fields.integer("seconds", frame, 60)
-    )

@@ -1,4 +1,4 @@
-"""What devices read of a pod beside what it asks for: pods that are alike in it get the same cards."""
+"""The reads of devices: fields of pods, keys of maps, and slots."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _ATTRIBUTES: Final = {
     "runtimeClass": "runtime_class",
     "requests": "requests",
 }
-"""Fields of the view that `DevicePod` has under these names; containers always count."""
+"""Fields of the view and their names in `DevicePod`; containers always count."""
 _ONCE: Final = ("admit", "request", "annotations", "inventory", "quota", "lock", "handshake")
-"""Sections that choosing cards does not ask: what comes of them counts by itself, or is no part of it."""
+"""Sections that do not run while cards are chosen."""
 
 
 def pod_attributes(device: CheckedDevice) -> frozenset[str]:
@@ -32,7 +32,7 @@ def pod_attributes(device: CheckedDevice) -> frozenset[str]:
 
 
 def review_attributes(device: CheckedDevice) -> frozenset[str]:
-    """Return the attributes of `DevicePod` that decide what admission does and what a pod asks for."""
+    """Return the attributes of `DevicePod` that decide about its admission and its requests."""
     return _attributes(device, ["admit", "request"])
 
 
@@ -47,7 +47,7 @@ def _attributes(device: CheckedDevice, sections: Iterable[str]) -> frozenset[str
             elif isinstance(part, Var) and part.type.name == _POD:
                 direct -= 1
         if direct < 0:
-            # The pod as a whole goes somewhere, such as into a function: anything may be read of it.
+            # A function gets the pod as a whole and may read any field.
             found |= set(_ATTRIBUTES)
     return frozenset(_ATTRIBUTES[name] for name in found if name in _ATTRIBUTES)
 
@@ -100,7 +100,7 @@ def _keys(expr: TypedExpr, view: str, field: str) -> Iterator[str | None]:
 
 
 def needs(section: object, lets: Mapping[int, CheckedLet]) -> frozenset[int]:
-    """Return the slots that a section reads, `let`s and what those read included."""
+    """Return the slots that a section reads, through `let`s too."""
     found: set[int] = set()
     pending = [section]
     while pending:

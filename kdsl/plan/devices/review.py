@@ -91,7 +91,7 @@ def _refused(reason: str) -> Status:
 
 
 def _within(programs: Sequence[DeviceProgram], pod: DevicePod, requests: Requests, quota: Quota) -> bool:
-    """Tell whether quotas leave room for the requested memory and compute; percentages count 0."""
+    """Return whether quotas leave room for the requested memory and compute; percentages count 0."""
     return all(
         quota.allows(
             program.quota_names,

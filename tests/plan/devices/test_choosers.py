@@ -7,8 +7,10 @@ import pytest
 from kdsl.check.devices.forms import CHOOSERS as FORMS
 from kdsl.cluster.devices.cards import Card
 from kdsl.eval.values import EvalError
-from kdsl.plan.devices.choice import Candidate, Choice, Refusal
+from kdsl.plan.devices.choice import Candidate, Charge, Choice, Refusal
 from kdsl.plan.devices.choosers import CHOOSERS, GREEDY, listed
+
+CHARGE = Charge(0, 0, 1, "K")
 
 
 def choose(
@@ -16,9 +18,9 @@ def choose(
 ) -> str | Refusal:
     """Choose of the cards `a` to `d`; return the names of the chosen ones."""
     cards = [Card(name, "K", "K", 4, 100, 100) for name in "abcd"]
-    candidates = [Candidate(card, place, 0, 0, 1, "K") for place, card in enumerate(cards)]
+    candidates = [Candidate(card, place, CHARGE) for place, card in enumerate(cards)]
     fitting = [one for one in candidates if one.card.id not in unfit]
-    choice = Choice(count, fitting, cards, fields.get, rejected or {}, candidates.__getitem__)
+    choice = Choice(count, fitting, cards, fields.get, rejected or {}, [CHARGE] * 4)
     chosen = listed(choice)
     return chosen if isinstance(chosen, Refusal) else "".join(one.card.id for one in chosen)
 

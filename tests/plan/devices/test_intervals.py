@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from kdsl.cluster.devices.cards import Card
 from kdsl.eval.values import EvalError
-from kdsl.plan.devices.choice import Candidate, Choice, Refusal
+from kdsl.plan.devices.choice import Candidate, Charge, Choice, Refusal
 from kdsl.plan.devices.intervals import PART, intervals
 
 
@@ -35,11 +35,11 @@ def choose(count: int, *cards: tuple[str, int, list[dict[str, Any]]], **fields: 
         return values["busy"].get(device.id, []) if name == "busy" else values[name]
 
     fitting = [
-        Candidate(Card(name, "K", "K", 7, 800, 100), place, memory, 0, 1, "K")
+        Candidate(Card(name, "K", "K", 7, 800, 100), place, Charge(memory, 0, 1, "K"))
         for place, (name, (memory, _)) in enumerate(by_name.items())
     ]
     cards = [one.card for one in fitting]
-    chosen = intervals(Choice(count, fitting, cards, read, {"Sick": 1}, fitting.__getitem__))
+    chosen = intervals(Choice(count, fitting, cards, read, {"Sick": 1}, [one.charge for one in fitting]))
     if isinstance(chosen, Refusal):
         return chosen
     return " ".join(_shown(one) for one in chosen)

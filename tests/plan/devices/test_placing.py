@@ -7,9 +7,10 @@ from kdsl.cluster.devices.pods import DeviceNode, DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
 from kdsl.plan.devices.card_tests import CardMemo
-from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, best_of, place
+from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
 from kdsl.plan.devices.program import DeviceProgram, requests_of
 
+from tests.devices.best import best_of
 from tests.plan.devices.devices import card, container, pod, small
 
 BINPACK = Policy(device="binpack")

@@ -1,0 +1,130 @@
+"""The common options of `kdsl run` and `kdsl extender`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from kdsl.cli.inputs import GivenPath
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Option = Callable[[Any], Any]
+
+RULES: Final[tuple[Option, ...]] = (
+    click.option(
+        "--rules",
+        multiple=True,
+        type=click.Path(path_type=Path, exists=True),
+        metavar="DIR",
+        help="Rule files (default: those of --config, or the shipped rules). Changes take effect at once.",
+    ),
+)
+ACCESS: Final[tuple[Option, ...]] = (
+    click.option("--kubeconfig", type=GivenPath(), metavar="FILE", help="The kubeconfig of the cluster."),
+    click.option("--context", metavar="NAME", help="The context of the kubeconfig."),
+    click.option(
+        "--in-cluster", is_flag=True, help="Use the service account of the pod instead of a kubeconfig."
+    ),
+)
+CERTIFICATE: Final[tuple[Option, ...]] = (
+    click.option(
+        "--tls-cert-file",
+        type=GivenPath(),
+        metavar="FILE",
+        help="The certificate of the endpoints (default: a generated one).",
+    ),
+    click.option(
+        "--tls-private-key-file", type=GivenPath(), metavar="FILE", help="The key of the certificate."
+    ),
+    click.option(
+        "--authorization-always-allow-path",
+        "open_path",
+        multiple=True,
+        metavar="PATH",
+        help="A path without authorization, such as /metrics. /healthz, /livez and /readyz never need it.",
+    ),
+)
+CLIENT: Final[tuple[Option, ...]] = (
+    click.option(
+        "--kube-api-qps",
+        "qps",
+        type=click.FloatRange(min=0),
+        default=2000.0,
+        show_default=True,
+        help="Requests per second; 0: no limit.",
+    ),
+    click.option(
+        "--kube-api-burst",
+        "burst",
+        type=click.IntRange(min=1),
+        default=4000,
+        show_default=True,
+        help="The most requests in a burst.",
+    ),
+    click.option(
+        "--bindings",
+        type=click.IntRange(min=1),
+        default=512,
+        show_default=True,
+        help="The most bindings under way.",
+    ),
+)
+LOGGING: Final[tuple[Option, ...]] = (
+    click.option(
+        "--logging-format",
+        "log_format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="The form of log lines.",
+    ),
+    click.option(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        default="info",
+        show_default=True,
+        help="The lowest level that is logged.",
+    ),
+)
+
+
+def listening(port: int, none: str = "") -> tuple[Option, ...]:
+    """Return the options for address and port; `none` explains port 0, which is otherwise invalid."""
+    return (
+        click.option(
+            "--bind-address",
+            default="0.0.0.0",
+            show_default=True,
+            metavar="HOST",
+            help="The address of the endpoints.",
+        ),
+        click.option(
+            "--secure-port",
+            "port",
+            type=click.IntRange(0 if none else 1, 65535),
+            default=port,
+            show_default=True,
+            help=f"The port of the endpoints{none}.",
+        ),
+    )
+
+
+def with_options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
+    """Add options to a command, in this order."""
+
+    def add(command: Command) -> Command:
+        for option in reversed([each for group in groups for each in group]):
+            command = option(command)
+        return command
+
+    return add
+
+
+def certificate_files(certificate: Path | None, key: Path | None) -> tuple[Path, Path] | None:
+    """Return the two files, None without; raise click.UsageError for one without the other."""
+    if (certificate is None) != (key is None):
+        raise click.UsageError("--tls-cert-file and --tls-private-key-file belong together")
+    return (certificate, key) if certificate and key else None

@@ -1,0 +1,42 @@
+"""Where in the visiting order a search for feasible nodes begins: kube-scheduler's rotation.
+
+The `sample` of the profile says how many it looks for. Source: nextStartNodeIndex of kube-scheduler 1.36.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Rotated:
+    """Candidates in visiting order: index i visits candidate `(start + i) % len(candidates)`.
+
+    The order is never built as a whole: in a large cluster a search ends long before it has visited all
+    nodes.
+    """
+
+    def __init__(self, candidates: NDArray[np.int32], start: int = 0) -> None:
+        self._candidates = candidates
+        self._first = start % len(candidates) if len(candidates) else 0
+
+    def __len__(self) -> int:
+        return len(self._candidates)
+
+    def cut(self, begin: int, end: int) -> NDArray[np.int32]:
+        """Return the candidates from index `begin` up to `end`, or to the last."""
+        all_of_them, size = self._candidates, len(self._candidates)
+        begin, end = begin + self._first, min(end, size) + self._first
+        if begin >= size:
+            return all_of_them[begin - size : end - size]
+        if end <= size:
+            return all_of_them[begin:end]
+        return np.concatenate((all_of_them[begin:], all_of_them[: end - size]))
+
+
+def next_start(start: int, processed: int, nodes: int) -> int:
+    """Return the start of the next search.
+
+    `processed` counts the feasible and the rejected nodes of this one, `nodes` those of the whole snapshot.
+    """
+    return (start + processed) % nodes if nodes else 0

@@ -1,0 +1,103 @@
+"""Pod keys: the values that the body of a macro reads of the pod it is asked about.
+
+Pods with equal keys get equal answers, for equal steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from operator import attrgetter
+from typing import Final
+
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.check.model.rule_set import ExternalFn, Fns
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import CallFn, CallOf, FieldOf, HasField, TypedExpr, Var
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.eval.views import READ_OF_PODS, attribute_of
+
+_UNIQUE: Final = frozenset(("name", "uid"))
+
+
+def pod_key_of(body: TypedExpr, slot: int, fns: Fns) -> Callable[[PodInfo], Hashable] | None:
+    """Return the pod key of a body with the pod in `slot`; None if unknown, or if no two pods share one."""
+    reads = _Reads(fns)
+    try:
+        reads.add(body, slot)
+    except _UnknownReadError:
+        return None
+    if _UNIQUE & (reads.shown | reads.used):
+        return None
+    if reads.shown:
+        return _shown(sorted(reads.shown | reads.used))
+    fields = sorted(reads.used)
+    return attrgetter(*fields) if fields else lambda pod: None
+
+
+def fields_of(body: TypedExpr, slot: int, fns: Fns) -> tuple[str, ...] | None:
+    """Return the attributes that a body reads of the pod in `slot`; None if unknown."""
+    reads = _Reads(fns)
+    try:
+        reads.add(body, slot)
+    except _UnknownReadError:
+        return None
+    return tuple(sorted(reads.shown | reads.used))
+
+
+class _UnknownReadError(Exception):
+    """An expression uses a pod in another way than reading known fields."""
+
+
+class _Reads:
+    """The attributes of a pod that expressions read: `shown` by rules, `used` by the methods of views."""
+
+    def __init__(self, fns: Fns) -> None:
+        self.shown: set[str] = set()
+        self.used: set[str] = set()
+        self._fns = fns
+        self._followed: set[tuple[str, int | None]] = set()
+
+    def add(self, expr: TypedExpr, slot: int | None) -> None:
+        """Add the reads of the pod in `slot`; None if the expression does not get the pod."""
+        match expr:
+            case Var():
+                if expr.slot == slot:
+                    raise _UnknownReadError
+            case FieldOf(operand=Var() as pod) | HasField(operand=Var() as pod) if pod.slot == slot:
+                self.shown.add(attribute_of(expr.field))
+            case CallOf(args=(receiver, Var() as pod, *others)) if (
+                pod.slot == slot and expr.function in READ_OF_PODS
+            ):
+                self.used.update(READ_OF_PODS[expr.function])
+                for each in (receiver, *others):
+                    self.add(each, slot)
+            case CallFn():
+                self._follow(expr, slot)
+            case _:
+                for child in children(expr):
+                    self.add(child, slot)
+
+    def _follow(self, call: CallFn, slot: int | None) -> None:
+        fn = self._fns[call.fn]
+        if isinstance(fn, ExternalFn):
+            raise _UnknownReadError  # a plugin may return anything
+        inside: list[int | None] = [None]
+        for param, arg in zip(fn.params, call.args, strict=True):
+            if isinstance(arg, Var) and arg.slot == slot:
+                inside.append(param.slot)
+            else:
+                self.add(arg, slot)
+        for each in inside:
+            if (call.fn, each) not in self._followed:
+                self._followed.add((call.fn, each))
+                self.add(fn.body, each)
+
+
+def _shown(fields: Sequence[str]) -> Callable[[PodInfo], Hashable]:
+    """Return a reader of attributes, with the order of maps, which a loop shows."""
+
+    def read(pod: PodInfo) -> Hashable:
+        values = [getattr(pod, field) for field in fields]
+        return tuple([tuple(each.items()) if each.__class__ is FrozenMap else each for each in values])
+
+    return read

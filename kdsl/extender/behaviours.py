@@ -1,0 +1,26 @@
+"""The behaviours by name: the values of `--behaviour`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from kdsl.extender.ports import Behaviour
+from kdsl.extender.rules import RulesBehaviour
+from kdsl.live.needs import Needs
+from kdsl.live.services import Host
+
+NO_NEEDS: Final = Needs(())
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A behaviour: its factory, and the resources it watches besides those of the rules."""
+
+    make: Callable[[Host], Behaviour]
+    needs: Needs = NO_NEEDS
+
+
+BEHAVIOURS: Final[Mapping[str, Kind]] = MappingProxyType({"rules": Kind(RulesBehaviour)})

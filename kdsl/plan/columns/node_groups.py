@@ -1,0 +1,97 @@
+"""Groups of nodes from which a rule reads the same values for one pod, so that they share one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.eval.scalar import UNSET, Frame
+from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.values import EvalError, Value
+from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.column import Array, NotColumnar
+from kdsl.plan.columns.groups import Digit, Groups, few_groups
+from kdsl.plan.fact_columns import ABSENT
+
+_STEPS: Final = 512
+"""The steps for collecting reads; beyond that, columns are as fast."""
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+Numbers = tuple[Value, Callable[[Array], Array | int], tuple[int, int]]
+"""An object with a method per node, that method over columns of ints, and the bounds of the ints."""
+
+
+@dataclass(slots=True)
+class NodeReads:
+    """The reads of nodes for one pod: attributes, keys of maps (values, or only presence in `tests`), and
+    numbers by row. `lets` are the variables that were followed.
+    """
+
+    fields: set[str] = field(default_factory=set)
+    keys: set[tuple[str, str]] = field(default_factory=set)
+    tests: set[tuple[str, str]] = field(default_factory=set)
+    columns: dict[int, Numbers] = field(default_factory=dict)
+    lets: set[int] = field(default_factory=set)
+
+    def digits(self, batch: Batch) -> list[Digit]:
+        """Return the digits in which the rows of a batch may differ."""
+        facts, rows = batch.facts, batch.rows
+        digits: list[Digit] = [facts.field(name).digit(rows) for name in self.fields]
+        digits += [facts.key(*place).digit(rows) for place in self.keys]
+        for place in self.tests - self.keys:
+            held = facts.key(*place)
+            if not held.is_everywhere:
+                digits.append((held.codes.take(rows) != ABSENT, 2))
+        for _, numbers, (least, largest) in self.columns.values():
+            values = numbers(rows) if least < largest else least
+            if isinstance(values, np.ndarray):
+                digits.append((values - least if least else values, largest - least + 1))
+        return digits
+
+
+Collect = Callable[[Frame, NodeReads], None]
+"""Adds the possible reads of an expression to `NodeReads`; EvalError or NotColumnar if they are unknown."""
+
+
+class NodeGroups:
+    """Groups the rows of a batch that share an answer. `slot` holds the reads of nodes for the attempt."""
+
+    def __init__(self, collect: Collect, slot: int) -> None:
+        self._compile = collect
+        self._slot = slot
+
+    def evaluate(self, batch: Batch, question: Callable[[Batch], NDArray[Scalar]]) -> NDArray[Scalar] | None:
+        """Ask about the first row of each group, in visiting order, and return the answer for each row.
+
+        None if the rows cannot be grouped, or if there are so many groups that columns are as fast.
+        """
+        groups = self.groups(batch)
+        if groups is None:
+            return None
+        answers = question(batch.part(np.array(groups.firsts)))
+        known = answers.tolist()
+        # Most often all nodes pass.
+        return answers[:1].repeat(len(batch)) if len({*known}) == 1 else groups.spread(known, answers.dtype)
+
+    def groups(self, batch: Batch) -> Groups | None:
+        """Return the groups of rows; None as for `evaluate`."""
+        frame = batch.frame
+        reads = frame[self._slot]
+        if reads is UNSET:
+            reads = frame[self._slot] = self._reads_of(frame)
+        return None if reads is None else few_groups(reads.digits(batch), len(batch))
+
+    def _reads_of(self, frame: Frame) -> NodeReads | None:
+        reads, meter = NodeReads(), frame[-1]
+        frame[-1] = Meter(_STEPS)
+        try:
+            self._compile(frame, reads)
+        except (EvalError, NotColumnar):
+            return None
+        finally:
+            frame[-1] = meter
+        return reads

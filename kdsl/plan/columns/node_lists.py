@@ -1,0 +1,249 @@
+"""Lists in node facts, such as taints: a condition on an item is evaluated once per distinct item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.check.model.typed import CallOf, Macro
+from kdsl.eval.values import Value
+from kdsl.plan.columns.batch import Batch
+from kdsl.plan.columns.column import (
+    AllBad,
+    Bad,
+    Coded,
+    CodedLists,
+    Column,
+    ColumnValue,
+    Mask,
+    NotColumnar,
+    Same,
+    spread,
+)
+from kdsl.plan.columns.logic import Operand
+from kdsl.plan.fact_columns import FactColumn
+
+MAX_CONDITIONS: Final = 64
+"""The most conditions on items alone whose results are kept."""
+MAX_ITEMS: Final = 4096
+"""The most distinct items of a list for columns."""
+TOLERATES: Final = frozenset(("Pod.tolerates", "Toleration.tolerates"))
+
+
+class Attribute:
+    """An attribute of the distinct items: item `i` has `values[codes[i]]`, `numbers` are codes by value."""
+
+    def __init__(self) -> None:
+        self.codes: NDArray[np.int32] = np.zeros(0, np.int32)
+        self.values: list[Value] = []
+        self.numbers: dict[Value, int] = {}
+
+    def extend(self, values: Iterable[Value]) -> None:
+        """Take in the attribute of further items."""
+        numbers = self.numbers
+        codes = [numbers.setdefault(value, len(numbers)) for value in values]
+        self.codes = np.append(self.codes, np.array(codes, np.int32))
+        self.values = list(numbers)
+
+
+class ListItems:
+    """The distinct items of a column of lists. List `owners[i]` of the column has item `places[i]`.
+
+    Thread-safe: between two refreshes of the column it changes once, before it is read.
+    """
+
+    def __init__(self, column: FactColumn) -> None:
+        self._column = column
+        self._lock = Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._numbers = self._column.numbers
+        self._lists = 1
+        self._known: dict[Value, int] = {}
+        self.items: list[Value] = []
+        self.owners: NDArray[np.int32] = np.zeros(0, np.int32)
+        self.places: NDArray[np.int32] = np.zeros(0, np.int32)
+        self.longest = 0
+        self.variable = ItemCodes(np.arange(0), self.items, None, self)
+        self._attributes: dict[str, Attribute] = {}
+        self._chosen: dict[Operand, tuple[Mask, int]] = {}
+
+    def refresh(self) -> None:
+        """Take in the lists that the column did not have before."""
+        with self._lock:
+            self._take_new()
+
+    def _take_new(self) -> None:
+        if self._numbers is not self._column.numbers:
+            self._forget()
+        lists, before = self._column.values, len(self.items)
+        if len(lists) == self._lists:
+            return
+        owners: list[int] = []
+        places: list[int] = []
+        for number in range(self._lists, len(lists)):
+            found = lists[number]
+            self.longest = max(self.longest, len(found))
+            owners += [number] * len(found)
+            places += [self._known.setdefault(item, len(self._known)) for item in found]
+        self.items = list(self._known)
+        self.owners = np.append(self.owners, np.array(owners, np.int32))
+        self.places = np.append(self.places, np.array(places, np.int32))
+        self._lists = len(lists)
+        self.variable = ItemCodes(np.arange(len(self.items)), self.items, None, self)
+        self._chosen = {}
+        for name, attribute in self._attributes.items():
+            attribute.extend(getattr(item, name) for item in self.items[before:])
+
+    def attribute(self, name: str) -> Attribute:
+        """Return an attribute of the items."""
+        known = self._attributes.get(name)
+        if known is None:
+            known = Attribute()
+            known.extend(getattr(item, name) for item in self.items)
+            self._attributes[name] = known
+        return known
+
+    def chosen(self, condition: ItemCondition, batch: Batch, slot: int) -> tuple[Mask, Bad, int]:
+        """Return for which items a condition holds, for which it fails, and how many steps an item takes.
+
+        A condition that reads nothing but the item is evaluated once.
+        """
+        known = self._chosen.get(condition.holds) if condition.is_static else None
+        if known is not None:
+            return known[0], None, known[1]
+        size = len(self.items)
+        # Nothing is read of the rows; there are as many as items.
+        items = Batch(batch.snapshot, batch.rows[:1].repeat(size), batch.frame, batch.facts)
+        items.columns[slot] = self.variable
+        before = batch.frame[-1].left
+        found, bad = spread(condition.holds(items), size, np.bool_)
+        steps = before - batch.frame[-1].left
+        batch.frame[-1].left = before
+        if condition.is_static and bad is None and len(self._chosen) < MAX_CONDITIONS:
+            self._chosen[condition.holds] = found, steps
+        return found, bad, steps
+
+    def count(self, chosen: Mask) -> NDArray[np.int64]:
+        """Return how many chosen items each list of the column has, by its code."""
+        owners = self.owners[chosen.take(self.places)]
+        return np.bincount(owners, minlength=self._lists).astype(np.int64, copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCondition:
+    """A condition on the item of a list. `is_static` where it reads the item and nothing else."""
+
+    holds: Operand
+    is_static: bool
+
+
+@dataclass(slots=True)
+class ItemCodes(Coded):
+    """A variable that goes through the distinct items of a column of lists: row `i` is item `i`."""
+
+    lists: ListItems | None = None
+
+    def attribute(self, name: str) -> Coded:
+        """Return an attribute of the items."""
+        assert self.lists is not None
+        found = self.lists.attribute(name)
+        return Coded(found.codes, found.values)
+
+
+def lists_of(column: FactColumn) -> ListItems:
+    """Return the items of a column of lists, up to date."""
+    items = column.items
+    if items is None:
+        items = column.items = ListItems(column)
+    assert isinstance(items, ListItems)
+    items.refresh()
+    return items
+
+
+def tolerated(lists: ListItems, tolerations: Sequence[Value]) -> Mask:
+    """Return which taints a toleration matches, as `Toleration.tolerates` does."""
+    keys, values, effects = map(lists.attribute, ("key", "value", "effect"))
+    result = np.zeros(len(lists.items), np.bool_)
+    for each in tolerations:
+        found: Mask = np.ones(len(result), np.bool_)
+        if each.effect:
+            found &= effects.codes == effects.numbers.get(each.effect, -1)
+        if each.key:
+            found &= keys.codes == keys.numbers.get(each.key, -1)
+        if each.operator in ("", "Equal"):
+            found &= values.codes == values.numbers.get(each.value, -1)
+        elif each.operator != "Exists":
+            continue
+        result |= found
+    return result
+
+
+def tolerates(expr: CallOf, receiver: Operand, taint: Operand) -> Operand:
+    """Return whether a pod, or a toleration, tolerates the taint that goes through the items of lists."""
+
+    def evaluate(batch: Batch) -> ColumnValue:
+        who, what = receiver(batch), taint(batch)
+        if not isinstance(who, Same) or not isinstance(what, ItemCodes) or what.lists is None:
+            raise NotColumnar
+        tolerations = who.value.tolerations if expr.function == "Pod.tolerates" else (who.value,)
+        return Column(tolerated(what.lists, tolerations))
+
+    return evaluate
+
+
+def list_field(attribute: str) -> Operand:
+    """Return the lists that nodes have in an attribute."""
+
+    def read(batch: Batch) -> ColumnValue:
+        column = batch.facts.field(attribute)
+        return CodedLists(column.codes.take(batch.rows), lists_of(column))
+
+    return read
+
+
+def chosen_items(
+    batch: Batch, listed: ColumnValue, slot: int, condition: ItemCondition
+) -> tuple[CodedLists, Mask]:
+    """Return lists, and for which of their distinct items a condition holds that reads the item in `slot`,
+    and nothing of the node. NotColumnar if it fails for an item that is there.
+    """
+    if not isinstance(listed, CodedLists):
+        raise NotColumnar
+    lists, kept = listed.lists, listed.kept
+    size = len(lists.items)
+    if size > MAX_ITEMS:
+        raise NotColumnar
+    if not size:
+        return listed, np.zeros(0, np.bool_)
+    assert isinstance(lists, ListItems)
+    try:
+        found, bad, steps = lists.chosen(condition, batch, slot)
+    except AllBad:
+        raise NotColumnar from None
+    if bad is not None and (bad if kept is None else bad & kept).any():
+        raise NotColumnar
+    # A row pays for each of its items, as in the scalar back end.
+    batch.spend(lists.longest * (steps + 1))
+    return listed, found
+
+
+def over_items(macro: Macro, iterable: Operand, slot: int, condition: ItemCondition) -> Operand:
+    """Return `all`, `exists` or `filter` over lists of nodes."""
+
+    def evaluate(batch: Batch) -> ColumnValue:
+        listed, found = chosen_items(batch, iterable(batch), slot, condition)
+        if macro is Macro.FILTER:
+            kept = found if listed.kept is None else found & listed.kept
+            return CodedLists(listed.codes, listed.lists, kept)
+        if macro is Macro.EXISTS:
+            return Column(listed.count(found) > 0)
+        return Column(listed.count(~found) == 0)
+
+    return evaluate

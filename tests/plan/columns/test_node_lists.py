@@ -1,0 +1,138 @@
+"""Conditions on items of a node's list, evaluated once per distinct item, have the answers of the scalar back
+end.
+"""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.taints import Taint, Toleration
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.scalar.meter import Steps
+from kdsl.plan.columns import node_lists
+from kdsl.plan.columns.batch import MIN_ROWS
+from kdsl.plan.fact_columns import FactColumn
+
+from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program
+
+TAINTS = st.builds(
+    Taint,
+    st.sampled_from(["a", "b", "c"]),
+    st.sampled_from(["", "x", "y"]),
+    st.sampled_from(["NoSchedule", "PreferNoSchedule", "NoExecute"]),
+)
+TOLERATIONS = st.builds(
+    Toleration,
+    st.sampled_from(["", "a", "b", "z"]),
+    st.sampled_from(["", "Equal", "Exists", "Lt"]),
+    st.sampled_from(["", "x", "z"]),
+    st.sampled_from(["", "NoSchedule", "PreferNoSchedule"]),
+)
+LISTS = st.lists(st.lists(TAINTS, max_size=3), min_size=MIN_ROWS, max_size=MIN_ROWS + 3)
+PODS = st.builds(
+    lambda tolerations: PodInfo("p", tolerations=tuple(tolerations)), st.lists(TOLERATIONS, max_size=3)
+)
+PREDICATES = [
+    'for t in node.taints where t.effect in ["NoSchedule", "NoExecute"] { require pod.tolerates(t) else "no" }',
+    'for t in node.taints { require pod.tolerates(t) else unresolvable "no" }\nrequire node.podCount < 1 else "full"',
+    'report all\nrequire node.taints.size() < 3 else "many"\nfor t in node.taints { require t.value != "x" else "x" }',
+    'for t in node.taints { require int(t.value) > 0 else "no number" }',
+    'for t in node.taints where t.value != "x" && t.value != "y" { require int(t.value + "1") > 0 else "no" }',
+    'for t in node.taints { require t.key != "a" else "key ${t.key}" }',
+    'for t in node.taints { require t.key != "a" else "a" require t.key != "b" else "b" }',
+    'for t in node.taints { require t.key != node.labels[?"k"].orValue("b") else "own" }',
+    'require node.taints.all(t, pod.tolerates(t)) else "no"',
+    'require !node.taints.exists(t, !pod.tolerations.exists(o, o.tolerates(t))) else "no"',
+    'for o in pod.tolerations { require node.taints.exists(t, o.tolerates(t)) else "useless" }',
+]
+SCORES = [
+    'node.taints.filter(t, t.effect == "PreferNoSchedule").size()',
+    'node.taints.filter(t, t.key in ["a", "b"]).filter(t, !pod.tolerates(t)).size() * 10 + node.podCount',
+    "node.taints.filter(t, !pod.tolerations.exists(o, o.tolerates(t))).map(t, t.key.size()).sum()",
+    "node.taints.filter(t, t.value.size() > 0).all(t, t.key.size() > 0) ? 1 : 0",
+]
+
+
+def _nodes(lists: list[list[Taint]]) -> NodeSet:
+    facts = [NodeFacts(f"n{at}", taints=tuple(taints)) for at, taints in enumerate(lists)]
+    pods = [PodInfo(f"r{at}", node_name=f"n{at}") for at in range(0, len(facts), 2)]
+    return NodeSet.all(cluster(facts, pods).snapshot())
+
+
+@pytest.mark.parametrize("body", PREDICATES)
+@settings(deadline=None, max_examples=40)
+@given(LISTS, PODS)
+def test_predicates(body: str, lists: list[list[Taint]], pod: PodInfo) -> None:
+    columns, scalar = both_verdicts(predicate_program(body), pod, _nodes(lists))
+    assert columns == scalar
+
+
+@pytest.mark.parametrize("value", SCORES)
+@settings(deadline=None, max_examples=40)
+@given(LISTS, PODS)
+def test_scores(value: str, lists: list[list[Taint]], pod: PodInfo) -> None:
+    columns, scalar = both_scores(score_program(f"value {value}"), pod, _nodes(lists))
+    assert columns == scalar
+
+
+@pytest.mark.parametrize("steps", [1, 3, 5, 8, 12, 20])
+@settings(deadline=None, max_examples=20)
+@given(LISTS, PODS)
+def test_steps_run_out_in_both_back_ends(steps: int, lists: list[list[Taint]], pod: PodInfo) -> None:
+    program = predicate_program(PREDICATES[0], "", Steps(node=steps))
+    columns, scalar = both_verdicts(program, pod, _nodes(lists))
+    assert columns == scalar
+
+
+def test_more_items_than_are_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_lists, "MAX_ITEMS", 1)
+    lists = [[Taint("a", str(at), "NoSchedule")] for at in range(MIN_ROWS)]
+    columns, scalar = both_verdicts(predicate_program(PREDICATES[0]), PodInfo("p"), _nodes(lists))
+    assert columns == scalar
+
+
+def test_items_follow_their_column() -> None:
+    lists = [[Taint("a", str(at), "NoSchedule")] for at in range(MIN_ROWS)]
+    facts = [NodeFacts(f"n{at}", taints=tuple(taints)) for at, taints in enumerate(lists)]
+    cache = cluster(facts)
+    program = predicate_program(PREDICATES[0])
+    for at in range(3):
+        cache.add_node(NodeFacts(f"n{at}", taints=(Taint("b", str(at), "NoExecute"), *facts[at].taints)))
+        pod = PodInfo("p", tolerations=(Toleration("a", "Exists", "", ""),))
+        columns, scalar = both_verdicts(program, pod, NodeSet.all(cache.snapshot()))
+        assert columns == scalar
+        assert sum(status != columns[-1] for status in columns) == at + 1
+
+
+def test_items_are_numbered_anew_with_their_column() -> None:
+    column = FactColumn(lambda snapshot, rows: [])
+    column.values, column.numbers = [None, (Taint("a", "", ""),)], {None: 0}
+    items = node_lists.lists_of(column)
+    assert (len(items.items), items.attribute("key").values) == (1, ["a"])
+    column._forget()
+    column.values += [(Taint("b", "", ""), Taint("c", "", ""))]
+    items = node_lists.lists_of(column)
+    assert (items.longest, items.attribute("key").values) == (2, ["b", "c"])
+
+
+def test_threads_that_ask_at_once_find_the_same_items() -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(5):
+            column = FactColumn(lambda snapshot, rows: [])
+            column.values = [None, *((Taint("a", str(at), ""), Taint("b", "", "")) for at in range(500))]
+            items = column.items = node_lists.ListItems(column)
+            with ThreadPoolExecutor(8) as pool:
+                list(pool.map(node_lists.ListItems.refresh, [items] * 8))
+            assert (len(items.items), len(items.owners), len(items.places)) == (501, 1000, 1000)
+            assert items.count(np.ones(501, np.bool_)).tolist() == [0] + [2] * 500
+    finally:
+        sys.setswitchinterval(before)
