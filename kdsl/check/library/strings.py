@@ -15,8 +15,8 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare(
         "hash",
-        "A whole number from 0 to 2^63 - 1 that looks random and is always the same for a string: FNV-1a,
-        mixed.", {"hash_string": "(string): int"},
+        "A whole number from 0 to 2^63 - 1, always the same for a string, that looks random: mixed FNV-1a.",
+        {"hash_string": "(string): int"},
     ),
     declare(
         "charAt",

@@ -97,49 +97,43 @@ def over_numbers(
     batch: Batch,
 ) -> ColumnValue:
     """Evaluate a macro over lists that differ from row to row."""
-    is_cards = isinstance(value, CardLists)
-    sizes = value.table.sizes[value.rows] if is_cards else value.sizes
-    width = int(sizes.max(initial=0))
-    filled = _filled(sizes, width)
-    owners, places = filled.nonzero()
-    bad = None if is_cards else value.bad
-    if not len(owners):
-        return _of_nothing(macro, len(batch), bad)
-    before = batch.frame[-1].left
-    inner = batch.part(owners)
-    item: ColumnValue
-    item = (
-        CardCells(value.table, value.rows[owners], places)
-        if is_cards
-        else Column(value.values[owners, places])
-    )
-    inner.columns[slots[-1]] = item
-    if len(slots) == 2:
-        inner.columns[slots[0]] = Column(places)
     if where is not None:
         raise NotColumnar
+    sizes = value.sizes if isinstance(value, Numbers) else value.table.sizes[value.rows]
+    bad = value.bad if isinstance(value, Numbers) else None
+    width = int(sizes.max(initial=0))
+    owners, places = _filled(sizes, width).nonzero()
+    if not len(owners):
+        return _of_nothing(macro, len(batch), bad)
+    inner = batch.part(owners)
+    if isinstance(value, Numbers):
+        inner.columns[slots[-1]] = Column(value.values[owners, places])
+    else:
+        inner.columns[slots[-1]] = CardCells(value.table, value.rows[owners], places)
+    if len(slots) == 2:
+        inner.columns[slots[0]] = Column(places)
+    before = batch.frame[-1].left
     result = body(inner)
     # A row pays for each of its items, as in the scalar back end.
-    left = batch.frame[-1].left
-    batch.spend(width + (width - 1) * (before - left))
-    dtype = np.bool_ if macro in (Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE, Macro.FILTER) else None
-    cells, failed = spread(result, len(owners), dtype)
+    batch.spend(width + (width - 1) * (before - batch.frame[-1].left))
+    cells, failed = spread(result, len(owners), np.bool_ if macro in _CONDITIONS else None)
     if failed is not None and failed.any():
         bad = either(bad, np.bincount(owners[failed], minlength=len(batch)) > 0)
-    if dtype is None:
-        made = np.zeros((len(batch), width), cells.dtype)
-        made[owners, places] = cells
+    if macro is not Macro.FILTER and macro in _CONDITIONS:
+        count = np.bincount(owners[cells], minlength=len(batch))
+        if macro is Macro.ALL:
+            return Column(count == sizes, bad)
+        return Column(count == 1 if macro is Macro.EXISTS_ONE else count > 0, bad)
+    made = np.zeros((len(batch), width), cells.dtype)
+    made[owners, places] = cells
+    if macro is not Macro.FILTER:
         return Numbers(made, sizes, bad)
-    if macro is Macro.FILTER:
-        if not isinstance(value, Numbers):
-            raise NotColumnar
-        kept = np.zeros((len(batch), width), np.bool_)
-        kept[owners, places] = cells
-        return Numbers(*_compact(value.values[:, :width], kept), bad)
-    count = np.bincount(owners[cells], minlength=len(batch))
-    if macro is Macro.ALL:
-        return Column(count == sizes, bad)
-    return Column(count == 1 if macro is Macro.EXISTS_ONE else count > 0, bad)
+    if not isinstance(value, Numbers):
+        raise NotColumnar
+    return Numbers(*_compact(value.values[:, :width], made), bad)
+
+
+_CONDITIONS: Final = frozenset((Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE, Macro.FILTER))
 
 
 def _of_nothing(macro: Macro, rows: int, bad: Bad) -> ColumnValue:
