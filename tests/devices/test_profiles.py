@@ -75,7 +75,7 @@ def test_show_and_compare(tmp_path: Path) -> None:
     document = profile_document(spread)
     assert document["deviceSettings"] == {
         "nodePolicy": "spread", "cardPolicy": "spread", "slotWeight": 1, "coreWeight": 1, "memoryWeight": 1,
-        "weight": 1000,
+        "weight": 1000, "askedNodes": "all",
     }  # fmt: skip
     changes = {(each.what, each.before, each.after) for each in compare_profiles(pack, spread)}
     assert ("setting Devices.cardPolicy", '"binpack"', '"spread"') in changes
