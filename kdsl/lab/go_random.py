@@ -115,7 +115,7 @@ class GoRandom:
 
     def float64(self) -> float:
         """Return a number from 0 up to but not including 1."""
-        return (self.int63() & (2**53 - 1)) / 2**53
+        return self.int63() / 2**63
 
     def perm(self, size: int) -> list[int]:
         """Return the numbers below `size` in random order."""

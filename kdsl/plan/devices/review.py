@@ -17,6 +17,9 @@ from kdsl.plan.devices.reads import review_attributes
 from kdsl.plan.devices.requests import Request, Requests
 
 OVER_QUOTA = "exceeding resource quota"
+_OWN: Final = ("name", "namespace", "uid", "labels", "requests")
+"""What admission changes nothing of: pods of one review have their own."""
+
 MAX_REVIEWS: Final = 1024
 """The number of pod signatures whose reviews are kept."""
 
@@ -56,7 +59,8 @@ class Reviews:
             known = self._known[signature] = review(self._programs, pod, quota)
             if len(self._known) > MAX_REVIEWS:
                 self._known.popitem(last=False)
-        admitted = replace(known.pod, name=pod.name, namespace=pod.namespace, uid=pod.uid, labels=pod.labels)
+        own = {name: getattr(pod, name) for name in _OWN}
+        admitted = replace(known.pod, **own)
         return Reviewed(admitted, known.requests, known.refusal)
 
 
