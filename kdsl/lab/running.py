@@ -34,11 +34,12 @@ Int64s = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a pod went, None for nowhere, and the numbers of its cards there."""
+    """Where a pod went and the numbers of its cards there; `node` is None for nowhere, for a `reason`."""
 
     pod: str
     node: str | None
     cards: tuple[int, ...] = ()
+    reason: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def run(
                 placements.append(Placement(pod.name, decision.node, meter.place(node)))
             else:
                 pending[decision.message] = pending.get(decision.message, 0) + 1
-                placements.append(Placement(pod.name, None))
+                placements.append(Placement(pod.name, None, reason=decision.message))
                 engine.leave_queue(pod)
             meter.sample()
     return Run(tuple(placements), meter.samples(), pending)

@@ -50,6 +50,7 @@ BROKEN = {
     'devices nvidia.Nvidia set Devices.nodePolcy = "spread"': "`Devices` have no setting `nodePolcy`",
     "devices nvidia.Nvidia set Devices.weight = 0": "`Devices.weight` must be written as a number of 1",
     "devices nvidia.Nvidia set Devices.weight = 1 + 1": "`Devices.weight` must be written as a number of 1",
+    'devices nvidia.Nvidia set Devices.askedNodes = "some"': "`Devices.askedNodes` must be one of",
     "set Devices.weight = 2": "the profile has no rule `Devices`",
 }
 

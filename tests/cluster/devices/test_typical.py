@@ -8,7 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.cluster.devices.typical import Fragmentation, TypicalPod, fragmentation
 
-SHARE, WHOLE, PAIR = TypicalPod(0.5, 4000, 1, 500), TypicalPod(0.3, 8000, 1, 1000), TypicalPod(0.2, 0, 2, 1000)
+SHARE, WHOLE, PAIR = (
+    TypicalPod(0.5, 4000, 1, 500),
+    TypicalPod(0.3, 8000, 1, 1000),
+    TypicalPod(0.2, 0, 2, 1000),
+)
 PLAIN = TypicalPod(0.25, 2000, 0, 0)
 PICKY = TypicalPod(1.0, 0, 1, 100, ("T4", "P100"))
 
