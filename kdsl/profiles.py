@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -55,15 +55,18 @@ def hook_tables(rules: RuleSet, context: PluginContext, settings: Settings) -> t
     return tuple(tables)
 
 
-def devices_in_use(rules: RuleSet, settings: Settings, schedulers: Collection[str]) -> DevicesPlugin | None:
-    """Return the devices of the forced profile, else of the first active profile that has some.
+def devices_in_use(
+    rules: RuleSet, settings: Settings, schedulers: Collection[str]
+) -> Iterator[DevicesPlugin]:
+    """Yield the devices of the forced profile, else of each active profile for one of the schedulers.
 
     They are for reading cards only: they write nothing.
     """
     for profile in profiles_in_use(rules, settings):
         if profile.sharing and (settings.profile is not None or profile.scheduler in schedulers):
-            return compile_devices(rules, profile, NO_ANNOTATIONS, ManualClock(), settings.steps)
-    return None
+            devices = compile_devices(rules, profile, NO_ANNOTATIONS, ManualClock(), settings.steps)
+            if devices is not None:
+                yield devices
 
 
 def profiles_in_use(rules: RuleSet, settings: Settings) -> Collection[CheckedProfile]:

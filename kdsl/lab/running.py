@@ -97,7 +97,7 @@ def run(
     """
     settings = Settings(profile=profile, seed=seed, tie_break=tie_break, percentage=100)
     workload = workload_of(trace)
-    devices = devices_in_use(rules, settings, ())
+    devices = next(devices_in_use(rules, settings, ()), None)
     if devices is None:
         raise KdslError(f"profile `{profile}` has no devices: the lab measures cards")
     meter = _Meter(trace, devices.inventories.cards)

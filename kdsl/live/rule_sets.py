@@ -70,8 +70,13 @@ def _beside(stable: RuleSets, options: CanaryOptions, context: PluginContext) ->
 
 def _inventories(made: Scheduler) -> Inventories | None:
     schedulers = {table.scheduler for table in made.tables}
-    devices = devices_in_use(made.rules, made.settings, schedulers)
-    return None if devices is None else devices.inventories
+    first: Inventories | None = None
+    for devices in devices_in_use(made.rules, made.settings, schedulers):
+        # A running scheduler needs inventories for handshakes.
+        if any(program.handshake is not None for program in devices.inventories.programs.values()):
+            return devices.inventories
+        first = first or devices.inventories
+    return first
 
 
 def _needs(made: Scheduler) -> Needs:

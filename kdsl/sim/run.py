@@ -13,6 +13,7 @@ from kdsl.base.clock import ManualClock
 from kdsl.base.errors import KdslError
 from kdsl.base.heap import settled_heap
 from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
@@ -25,6 +26,7 @@ from kdsl.explain.findings import Inspection
 from kdsl.explain.turn import Turns
 from kdsl.hooks.context import NO_MANIFESTS
 from kdsl.hooks.status import Status
+from kdsl.plan.devices.plugin import DevicesPlugin
 from kdsl.plan.devices.requests import Demand
 from kdsl.report.cards import CardReport, count_demands
 from kdsl.report.simulation import Simulation
@@ -128,17 +130,23 @@ def _cards(
 ) -> CardReport | None:
     """Return the cards found by the devices of the first profile whose cards a pod of the workload requests.
 
-    If no pod requests any, use the first profile with devices, if idle cards are to be shown.
+    If no pod requests any, use the first profile whose devices find some, if idle cards are to be shown.
     """
     wanting = [pod for pod in (*workload.placed, *workload.pending) if pod.device_containers]
     schedulers = {pod.scheduler_name for pod in wanting}
     if not wanting and shows_idle:
         schedulers = {profile.scheduler for profile in rules.profiles.values()}
-    devices = devices_in_use(rules, settings, schedulers) if schedulers else None
-    if devices is None:
-        return None
     infos = [snapshot.info(row) for row in snapshot.order.tolist()]
-    cards = {info.name: devices.inventories.cards(info) for info in infos}
+    found: tuple[DevicesPlugin, dict[str, tuple[Card, ...]]] | None = None
+    for each in devices_in_use(rules, settings, schedulers):
+        of_nodes = {info.name: each.inventories.cards(info) for info in infos}
+        found = found or (each, of_nodes)
+        if wanting or any(of_nodes.values()):
+            found = each, of_nodes
+            break
+    if found is None:
+        return None
+    devices, cards = found
     demands = (devices.demand(pod, snapshot) for pod in wanting)
     requests = (
         request

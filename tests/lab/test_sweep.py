@@ -98,7 +98,7 @@ def test_the_table_of_results(tmp_path: Path) -> None:
     assert (row["trace"], row["profile"], row["seed"], row["load"]) == ("small", "FGD", 43, 130)
     assert json.loads(row["parameters"])["Fragmentation.typical"] == "typicalPods"
     assert all(0 < each["allocation"] <= 100 for each in rows if each["allocation"] is not None)
-    assert {each["load"] for each in rows if each["allocation"] is not None} >= {50, 100}
+    assert {each["load"] for each in rows if each["allocation"] is not None} >= {100}
     assert row["pending"] > 0
     run = parquet.read_table(tmp_path / "out" / "runs" / f"{row['run']}.parquet")
     assert run.num_rows == row["pods"]
