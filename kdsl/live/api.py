@@ -14,6 +14,7 @@ from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, encode
 
 from kdsl.base.visible import visible
+from kdsl.cluster.frozen_map import NO_STRINGS
 from kdsl.cluster.pod import PodInfo
 from kdsl.live import bodies
 from kdsl.live.bodies import JsonObject
@@ -142,9 +143,11 @@ class Api:
         request = Request("DELETE", pod_path(pod.namespace, pod.name), bodies.delete_options(pod.uid))
         return await self._send(Lane.EVICT, Write.DELETE, request, _nothing)
 
-    async def annotate_pod(self, pod: PodInfo, annotations: Mapping[str, str]) -> Result[None]:
-        """Give the pod annotations; another one under its name gets none."""
-        body = bodies.annotation_patch(annotations, uid=pod.uid)
+    async def annotate_pod(
+        self, pod: PodInfo, annotations: Mapping[str, str], labels: Mapping[str, str] = NO_STRINGS
+    ) -> Result[None]:
+        """Give the pod annotations and labels; another one under its name gets none."""
+        body = bodies.annotation_patch(annotations, labels=labels, uid=pod.uid)
         request = Request("PATCH", pod_path(pod.namespace, pod.name), body, MERGE_PATCH)
         return await self._send(Lane.BIND, Write.POD_ANNOTATIONS, request, _nothing)
 

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.json import encode
 
 from kdsl.cluster.claims import SELECTED_NODE
+from kdsl.cluster.frozen_map import NO_STRINGS
 from kdsl.cluster.pod import PodInfo
 from kdsl.cluster.volume_plan import BOUND_BY_CONTROLLER
 from kdsl.live.events import Event, EventsApi
@@ -38,12 +39,20 @@ def status_patch(uid: str, status: Mapping[str, Any]) -> bytes:
     return encode({"metadata": {"uid": uid}, "status": status})
 
 
-def annotation_patch(annotations: Mapping[str, str], *, uid: str = "", version: str = "") -> bytes:
-    """Give an object annotations by merge patch; an empty text removes one.
+def annotation_patch(
+    annotations: Mapping[str, str],
+    *,
+    labels: Mapping[str, str] = NO_STRINGS,
+    uid: str = "",
+    version: str = "",
+) -> bytes:
+    """Give an object annotations, and labels, by merge patch; an empty text as annotation removes one.
 
     With `uid` and `version` it must be that object, and as it was then.
     """
     meta: JsonObject = {"annotations": {key: value or None for key, value in annotations.items()}}
+    if labels:
+        meta["labels"] = dict(labels)
     if version:
         meta["resourceVersion"] = version
     if uid:

@@ -23,6 +23,7 @@ from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.codec import collapse
 from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy, Weights
+from kdsl.cluster.devices.quota import Quota
 from kdsl.cluster.devices.usage import Holding, with_holdings
 from kdsl.cluster.events import ClusterEvent
 from kdsl.cluster.node import NodeInfo
@@ -40,7 +41,7 @@ from kdsl.plan.devices.locks import Locks, NodeLock
 from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.reads import pod_attributes
-from kdsl.plan.devices.review import Reviews, plain
+from kdsl.plan.devices.review import Reviewed, Reviews, plain, review_admitted
 from kdsl.plan.devices.stock import Stock, device_node, device_pod
 from kdsl.plan.normalize import Scores
 from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
@@ -97,8 +98,9 @@ class DevicesPlugin:
         read = (pod_attributes(device) for device in sharing.devices)
         self._attributes = tuple(sorted(frozenset[str]().union(*read)))
         self._keys = {program.kind: program.annotations_read for program in programs}
-        self._records = tuple(program.record for program in programs)
+        self.records = tuple(program.record for program in programs)
         self._reviews = Reviews(tuple(self._programs.values()))
+        self._admitted = Reviews(tuple(self._programs.values()), review_admitted)
         self.stock = Stock(self._programs)
         self.answers = Answers(self.stock)
         self._annotator, self._clock = annotator, clock
@@ -113,16 +115,26 @@ class DevicesPlugin:
         try:
             quota = self.stock.quota(snapshot, pod.namespace)
             reviewed = self._reviews.review(device_pod(pod), quota)
-            if reviewed.refusal is not None:
-                return reviewed.refusal
-            if not reviewed.asks:
-                return None
-            policy = self._default.of(reviewed.pod.annotations)
-        except EvalError as error:
-            return _went_wrong(Code.UNRESOLVABLE, error)
-        except ValueError as error:
-            return Status(Code.UNRESOLVABLE, (str(error),))
+            return self._demand(reviewed, quota) if reviewed.refusal is None else reviewed.refusal
+        except (EvalError, ValueError) as error:
+            return _unresolvable(error)
+
+    def admitted_demand(self, pod: PodInfo, snapshot: Snapshot) -> Demand | Status | None:
+        """Return what a pod asks for that a webhook has let in: it is taken as it is; else as `demand`."""
+        if not pod.device_containers:
+            return None
+        try:
+            reviewed = self._admitted.review(device_pod(pod), None)
+            return self._demand(reviewed, self.stock.quota(snapshot, pod.namespace))
+        except (EvalError, ValueError) as error:
+            return _unresolvable(error)
+
+    def _demand(self, reviewed: Reviewed, quota: Quota | None) -> Demand | None:
+        """Return what a pod asks for; ValueError where its weights are none."""
+        if not reviewed.asks:
+            return None
         admitted = reviewed.pod
+        policy = self._default.of(admitted.annotations)
         keys = _all_keys(self._keys[kind] for asked in reviewed.requests for kind in asked)
         traits = (policy, tuple(_trait(admitted, name, keys) for name in self._attributes))
         likeness = (
@@ -187,7 +199,7 @@ class DevicesPlugin:
         """Return the cards of a node where pods that were promised it, by key, have found theirs."""
         cards = self.stock.cards(node)
         for pod in node.pods:
-            if pod.key not in promised or any(record in pod.annotations for record in self._records):
+            if pod.key not in promised or any(record in pod.annotations for record in self.records):
                 continue
             demand = self.demand(pod, snapshot)
             found = self.answers.ask(demand, node, cards) if isinstance(demand, Demand) else None
@@ -251,7 +263,7 @@ class DevicesPlugin:
         if isinstance(found, Status):
             return Status(Code.UNSCHEDULABLE, found.reasons)
         try:
-            written = self._annotations(turn.demand, turn.snapshot.info(row), found)
+            written = self.annotations_for(turn.demand, turn.snapshot.info(row), found)
         except EvalError as error:
             return _went_wrong(Code.UNSCHEDULABLE, error)
         state.write(f"{self.key}/written", written)
@@ -281,7 +293,7 @@ class DevicesPlugin:
         if not isinstance(turn, _Turn) or not isinstance(written, dict):
             return None
         if self._locks is not None:
-            locks = self._locks_for(turn.demand)
+            locks = self.locks_for(turn.demand)
             problem = self._locks.acquire(locks, node, pod.key)
             if problem is not None:
                 return problem
@@ -289,7 +301,7 @@ class DevicesPlugin:
         seconds = str(self._clock.now() // _SECOND)
         return self._annotator.write(pod, {**written, BIND_PHASE: ALLOCATING, BIND_TIME: seconds})
 
-    def _locks_for(self, demand: Demand) -> tuple[NodeLock, ...]:
+    def locks_for(self, demand: Demand) -> tuple[NodeLock, ...]:
         """Return the locks of the kinds that the pod's containers ask for; what init containers get is served
         without.
         """
@@ -302,8 +314,10 @@ class DevicesPlugin:
         locks = (self._programs[kind].lock for kind in sorted(kinds))
         return tuple(dict.fromkeys(lock for lock in locks if lock is not None))
 
-    def _annotations(self, demand: Demand, node: NodeInfo, placed: Placed) -> dict[str, str]:
-        """Return all annotations that the pod is to have, those of admission included."""
+    def annotations_for(self, demand: Demand, node: NodeInfo, placed: Placed) -> dict[str, str]:
+        """Return all annotations that the pod is to have, those of admission included; EvalError where one
+        has no value.
+        """
         now, at = self._clock.now(), device_node(node.facts)
         written = {**demand.pod.annotations, CHOSEN_NODE: node.name, CHOSEN_AT: str(now // _SECOND)}
         for kind, allocation in placed.allocations.items():
@@ -334,7 +348,14 @@ class DevicesPlugin:
         if event.resource is not Resource.ASSIGNED_POD:
             return True
         before = event.before
-        return isinstance(before, PodInfo) and any(record in before.annotations for record in self._records)
+        return isinstance(before, PodInfo) and any(record in before.annotations for record in self.records)
+
+
+def _unresolvable(error: EvalError | ValueError) -> Status:
+    """Return what becomes of a pod of which nobody can say what it asks for."""
+    if isinstance(error, EvalError):
+        return _went_wrong(Code.UNRESOLVABLE, error)
+    return Status(Code.UNRESOLVABLE, (str(error),))
 
 
 def _went_wrong(code: Code, error: EvalError) -> Status:

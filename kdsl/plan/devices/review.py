@@ -24,29 +24,37 @@ MAX_REVIEWS: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """A pod after admission and what it asks for, or why it may not be created."""
+    """A pod after admission and what it asks for, or why it may not be created.
+
+    `uses_devices` is that of `Admission`.
+    """
 
     pod: DevicePod
     requests: Requests = ()
     refusal: Status | None = None
+    uses_devices: bool = False
 
     @property
     def asks(self) -> bool:
         return any(self.requests)
 
 
+Review = Callable[[Sequence[DeviceProgram], DevicePod, Quota | None], Reviewed]
+"""`review` or `review_admitted`."""
+
+
 class Reviews:
     """Reviews pods, each kind once: pods of one kind are alike in all that is read of them."""
 
-    def __init__(self, programs: Sequence[DeviceProgram]) -> None:
-        self._programs = programs
+    def __init__(self, programs: Sequence[DeviceProgram], by: Review | None = None) -> None:
+        self._programs, self._review = programs, by or review
         read = (review_attributes(program.checked) for program in programs)
         # Admission adds to annotations and to the runtime class, so what comes out depends on them.
         self._attributes = sorted(frozenset(("annotations", "runtime_class")).union(*read))
         self._known: OrderedDict[Hashable, Reviewed] = OrderedDict()
 
     def review(self, pod: DevicePod, quota: Quota | None) -> Reviewed:
-        """Return what `review` says; EvalError where it raises one."""
+        """Return what the function says that reviews; EvalError where it raises one."""
         kind = (
             pod.containers,
             *(plain(getattr(pod, name)) for name in self._attributes),
@@ -54,11 +62,11 @@ class Reviews:
         )
         known = self._known.get(kind)
         if known is None:
-            known = self._known[kind] = review(self._programs, pod, quota)
+            known = self._known[kind] = self._review(self._programs, pod, quota)
             if len(self._known) > MAX_REVIEWS:
                 self._known.popitem(last=False)
         admitted = replace(known.pod, name=pod.name, namespace=pod.namespace, uid=pod.uid, labels=pod.labels)
-        return Reviewed(admitted, known.requests, known.refusal)
+        return Reviewed(admitted, known.requests, known.refusal, known.uses_devices)
 
 
 def plain(value: object) -> object:
@@ -75,16 +83,24 @@ def review(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | Non
     cards of a node), and pods that would exceed a quota of their namespace.
     """
     admission = admit_pod([program.admit for program in programs], pod)
-    pod = admission.pod
+    pod, is_user = admission.pod, admission.uses_devices
     if admission.refusal:
-        return Reviewed(pod, refusal=_refused(admission.refusal))
+        return Reviewed(pod, (), _refused(admission.refusal), is_user)
     requests = requests_of(programs, pod)
     privileged = next((each.name for each in pod.containers if each.is_privileged), None)
-    if admission.uses_devices and privileged is not None:
-        return Reviewed(pod, refusal=_refused(f"container {privileged} is privileged"))
+    if is_user and privileged is not None:
+        return Reviewed(pod, (), _refused(f"container {privileged} is privileged"), is_user)
     if quota is not None and not _within(programs, pod, requests, quota):
-        return Reviewed(pod, requests, Status(Code.UNSCHEDULABLE, (OVER_QUOTA,)))
-    return Reviewed(pod, requests)
+        return Reviewed(pod, requests, Status(Code.UNSCHEDULABLE, (OVER_QUOTA,)), is_user)
+    return Reviewed(pod, requests, None, is_user)
+
+
+def review_admitted(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | None) -> Reviewed:
+    """Return what a pod asks for that a webhook has let in: nothing is added to it, nothing refused.
+
+    EvalError as in `review`.
+    """
+    return Reviewed(pod, requests_of(programs, pod))
 
 
 def _refused(reason: str) -> Status:
