@@ -22,8 +22,8 @@ from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import StatusColumn
 
 _SMALLEST_RUN = 64  # below this a call costs more than its columns
-_SPARE = 16  # one node in so many is judged on suspicion, lest a further run be needed
-_FARTHEST = 4  # no run has more than so many times the nodes of all before it
+_SPARE = 4  # a run is longer by a quarter than its estimate: a further run costs more than these nodes
+_REST = 2  # a run that needs half of the nodes left takes them all
 
 
 def find_feasible(
@@ -32,15 +32,15 @@ def find_feasible(
     wanted: int,
     workers: Workers,
     run_length: int | None = None,
-    expected: int = 0,
 ) -> Verdicts:
     """Judge `rows`, given in visiting order, until `wanted` feasible nodes are found and one more is met.
 
-    `run_length` fixes how many nodes are judged at once; by default the first run holds just the nodes that
-    are needed if all pass. One worker takes those that are `expected` to be visited, if they are more.
+    `run_length` fixes how many nodes are judged at once. By default the first run holds the nodes that are
+    needed if all pass, and a quarter more; the next one follows from the share that passed.
     """
     search, count = _Search(wanted), len(rows)
-    length = run_length or max((wanted + workers.parallelism) // workers.parallelism, _SMALLEST_RUN)
+    first = (wanted + wanted // _SPARE + workers.parallelism) // workers.parallelism
+    length = run_length or max(first, _SMALLEST_RUN)
     if workers.parallelism > 1:
         runs = (rows.cut(begin, begin + length) for begin in range(0, count, length))
         with closing(workers.map(lambda run: (run, judge.judge(run)), runs)) as judged:
@@ -49,8 +49,6 @@ def find_feasible(
                     break
         return search.verdicts()
     begin = 0
-    if run_length is None and expected > wanted:
-        length = min(expected + expected // _SPARE, _FARTHEST * length)
     while begin < count:
         run = rows.cut(begin, begin + length)
         if search.add(run, judge.judge(run)):
@@ -58,7 +56,7 @@ def find_feasible(
         begin += length
         if run_length is None:
             # One worker knows how many nodes passed so far.
-            length = search.next_run(begin)
+            length = search.next_run(begin, count - begin)
     return search.verdicts()
 
 
@@ -86,10 +84,11 @@ class _Search(Struct, eq=False):
         self.runs.append((rows, column, rows if passed is None else run[passed[:found]]))
         return is_over
 
-    def next_run(self, visited: int) -> int:
-        """Return how many more nodes are needed if as many pass as did of those `visited`, and some spare."""
+    def next_run(self, visited: int, left: int) -> int:
+        """Return how many of the nodes `left` to judge next, by the share that passed of those `visited`."""
         needed = (self.wanted + 1 - self.found) * visited // max(1, self.found)
-        return max(_SMALLEST_RUN, min(needed + needed // _SPARE, _FARTHEST * visited))
+        needed = max(_SMALLEST_RUN, needed + needed // _SPARE)
+        return left if needed * _REST > left else needed
 
     def verdicts(self) -> Verdicts:
         if not self.runs:

@@ -6,7 +6,7 @@ Reads the snapshot and changes nothing; the engine, `explain` and what-if simula
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from msgspec import Struct
@@ -19,7 +19,6 @@ from kdsl.cycle.filtering import find_feasible
 from kdsl.cycle.fit_error import Diagnosis
 from kdsl.cycle.judging import Judge
 from kdsl.cycle.prefilter import PreFilterResult, candidate_rows, run_pre_filters
-from kdsl.cycle.reaches import Reaches
 from kdsl.cycle.sampling import Rotated, next_start, num_feasible_nodes_to_find
 from kdsl.cycle.verdicts import Verdicts
 from kdsl.cycle.workers import Workers
@@ -27,14 +26,11 @@ from kdsl.cycle.workers import Workers
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """How to search; `percentage` (0: adaptive) is for profiles without their own, `reaches` what is known
-    of earlier searches.
-    """
+    """How to search; `percentage` (0: adaptive) is for profiles without their own."""
 
     workers: Workers
     percentage: int = 0
     run_length: int | None = None
-    reaches: Reaches = field(default_factory=Reaches)
 
     def __post_init__(self) -> None:
         if self.run_length is not None and self.run_length < 1:
@@ -99,20 +95,10 @@ def search(
             return Search(prefilter, nominated, start, start, wanted=1, nominated=True)
     candidates = candidate_rows(snapshot, prefilter.names)
     wanted = _wanted(attempt, len(candidates), settings.percentage)
-    reach = settings.reaches.of(_kind_of(attempt, prefilter))
-    found = find_feasible(
-        judge, Rotated(candidates, start), wanted, settings.workers, settings.run_length, reach.expected
-    )
-    reach.note(len(found.rows))
+    found = find_feasible(judge, Rotated(candidates, start), wanted, settings.workers, settings.run_length)
     verdicts = run_feasible_filters(attempt, found).including(nominated)
     end = next_start(start, len(verdicts.rows), len(snapshot.order))
     return Search(prefilter, verdicts, start, end, wanted)
-
-
-def _kind_of(attempt: Attempt, prefilter: PreFilterResult) -> tuple[object, ...]:
-    """Return what tells searches apart that visit more nodes or fewer."""
-    table, pod = attempt.table, attempt.pod
-    return table.profile, prefilter.skipping, *[each.likeness(pod) for each in table.joined_predicates]
 
 
 def _wanted(attempt: Attempt, candidates: int, percentage: int) -> int:

@@ -46,10 +46,6 @@ class JoinedPredicates(Protocol):
 
     names: tuple[str, ...]
 
-    def likeness(self, pod: PodInfo) -> int:
-        """Return a number that pods share which are likely to be rejected by as many nodes."""
-        ...
-
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers | None: ...
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:

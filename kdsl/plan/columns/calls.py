@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from kdsl.check.typed import CallOf
 from kdsl.plan.columns.batch import Batch
@@ -25,20 +25,26 @@ def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | No
 
     def call(batch: Batch) -> ColumnValue:
         values = [arg(batch) for arg in args]
-        same = [value.value for value in values if isinstance(value, Same)]
-        if len(same) == len(values):
-            try:
-                result = scalar(*same)
-            except EvalError:
-                raise AllBad from None
-            if weighs:
-                batch.spend(weighed([*same, result]))
-            return Same(result)
+        for value in values:
+            if value.__class__ is not Same:
+                break
+        else:
+            return of_shared(batch, cast("list[Same]", values))
         if kernel is None:
             return apply_distinct(scalar, values, type_, batch, weighs)
         if weighs:
             batch.spend(sum(map(weight_of, values)))
         return kernel(len(batch), values)
+
+    def of_shared(batch: Batch, values: list[Same]) -> Same:
+        same = [value.value for value in values]
+        try:
+            result = scalar(*same)
+        except EvalError:
+            raise AllBad from None
+        if weighs:
+            batch.spend(weighed([*same, result]))
+        return Same(result)
 
     return call
 

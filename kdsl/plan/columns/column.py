@@ -14,6 +14,9 @@ An expression of the column back end is one of these, for the rows of a batch:
 `bad` marks the rows for which this back end has no answer: the expression fails there, or its value does not
 fit the representation. The scalar back end answers for those, so an error has one text and one meaning. `bad`
 is None where no row is bad. What stands in a bad row means nothing.
+
+Nobody writes to these values. They are not frozen, since a frozen dataclass takes three times as long to
+make, and an attempt makes hundreds of them.
 """
 
 from __future__ import annotations
@@ -52,25 +55,25 @@ class AllBad(Exception):  # noqa: N818 - control flow, not an error
     """An expression is bad for every row of the batch."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Same:
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Column:
     values: Array
     bad: Bad = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Amounts:
     values: Int64s
     scale: int
     bad: Bad = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Coded:
     """Row `i` has the value `values[codes[i]]`. A code that no row has may stand for anything."""
 
@@ -79,7 +82,7 @@ class Coded:
     bad: Bad = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
     """One item of a list or entry of a map; `present` is None where all rows have it."""
 
@@ -88,7 +91,7 @@ class Entry:
     present: Bad
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Items:
     """`is_map` tells entries by key from items by position. `bad` marks rows whose entries are not known."""
 
@@ -97,7 +100,7 @@ class Items:
     bad: Bad = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ResourceTable:
     """`read` returns the amounts of a resource, in its canonical unit; `names` those that a row may have."""
 
@@ -116,7 +119,7 @@ class ItemLists(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Listed:
     """A list of each row: list `codes[i]` of a column, of which only the `kept` items are there (None:
     all).

@@ -39,6 +39,7 @@ from kdsl.plan.columns.calls import call_over_columns, compare_columns
 from kdsl.plan.columns.column import (
     DTYPES,
     AllBad,
+    Coded,
     ColumnValue,
     NotColumnar,
     OutOfSteps,
@@ -47,10 +48,10 @@ from kdsl.plan.columns.column import (
     either,
     with_bad,
 )
-from kdsl.plan.columns.distinct import OfNodes
+from kdsl.plan.columns.distinct import Fallback, OfNodes
 from kdsl.plan.columns.fields import keyed_fact, node_field, text_or
 from kdsl.plan.columns.kernels import KERNELS
-from kdsl.plan.columns.listed import TOLERATES, list_field, over_items, tolerates
+from kdsl.plan.columns.listed import TOLERATES, ItemCondition, list_field, over_items, tolerates
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.logic import choose, conjunction, disjunction
 from kdsl.plan.columns.node_pods import count_selected
@@ -70,6 +71,9 @@ Key = TypeVar("Key")
 
 MAX_DEPTH: Final = 32
 """What is nested deeper is left to the scalar back end, which needs fewer Python frames for a level."""
+
+MAX_VALUES: Final = 4
+"""The most values of an argument for which a function is called by value."""
 
 _OPTIONAL_STRING: Final = optional_of(STRING)
 _LISTS = (Macro.FILTER, Macro.MAP, Macro.TRANSFORM_LIST, Macro.TRANSFORM_MAP)
@@ -300,12 +304,18 @@ class Lowering:
             if param.slot != node
         ]
         blank = [UNSET] * (fn.slots + 1)
+        by_value = None
+        if node is None:
+            compiled = self._rule.fn_compiler().compile(fn.body)
+            by_value = Fallback(compiled, expr.type, sorted(params), None, None)
 
         def call(batch: Batch) -> ColumnValue:
             batch.spend()
             columns = {slot: arg(batch) for slot, arg in args}
             frame = blank.copy()
             frame[-1] = batch.frame[-1]
+            if by_value is not None and _has_few_values(columns.values()):
+                return by_value(batch.inside(columns, frame))
             # Arguments have values before the body is asked, also those that it does not read.
             return with_bad(body(batch.inside(columns, frame)), either(*map(bad_of, columns.values())))
 
@@ -347,7 +357,7 @@ class Lowering:
         """Lower a list that is `is_listed`."""
         return list_field(attribute_of(expr.field)) if isinstance(expr, FieldOf) else self.lower(expr)
 
-    def of_item(self, condition: TypedExpr, slot: int) -> ColumnClosure | None:
+    def of_item(self, condition: TypedExpr, slot: int) -> ItemCondition | None:
         """Lower a condition on the item in `slot`; None where it reads more than the item and what all rows
         share.
         """
@@ -355,7 +365,7 @@ class Lowering:
         if not needs.isdisjoint(self._captured) or self._node in needs or self._rule.reads_node(needs):
             return None
         _only_bools([condition])
-        return self._within([slot]).lower(condition)
+        return ItemCondition(self._within([slot]).lower(condition), not needs)
 
     def _comprehension(self, expr: Comprehension) -> ColumnClosure:
         if expr.macro in (Macro.ALL, Macro.EXISTS, Macro.FILTER) and self.is_listed(expr.iterable):
@@ -426,6 +436,12 @@ def _shared(closure: Closure) -> ColumnClosure:
             raise AllBad from None
 
     return evaluate
+
+
+def _has_few_values(args: Iterable[ColumnValue]) -> bool:
+    """Tell whether a function is faster by value than by row: one argument has few values, the others one."""
+    coded = [arg for arg in args if not isinstance(arg, Same)]
+    return len(coded) == 1 and isinstance(coded[0], Coded) and len(coded[0].values) <= MAX_VALUES
 
 
 def _only_bools(conditions: Iterable[TypedExpr]) -> None:

@@ -16,6 +16,7 @@ from kdsl.check.typed import CallOf, Macro
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     AllBad,
+    Bad,
     Coded,
     Column,
     ColumnValue,
@@ -29,6 +30,8 @@ from kdsl.plan.columns.facts import FactColumn
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.values import Value
 
+MAX_CONDITIONS: Final = 64
+"""The most conditions that read nothing but an item of which the answers are kept."""
 MAX_ITEMS: Final = 4096
 """The most distinct items that are asked about at once."""
 TOLERATES: Final = frozenset(("Pod.tolerates", "Toleration.tolerates"))
@@ -71,7 +74,9 @@ class ListItems:
         self.owners: NDArray[np.int32] = np.zeros(0, np.int32)
         self.places: NDArray[np.int32] = np.zeros(0, np.int32)
         self.longest = 0
+        self.variable = ItemCodes(np.arange(0), self.items, None, self)
         self._attributes: dict[str, Attribute] = {}
+        self._chosen: dict[Operand, tuple[Mask, int]] = {}
 
     def refresh(self) -> None:
         """Take in the lists that the column did not have before."""
@@ -95,6 +100,8 @@ class ListItems:
         self.owners = np.append(self.owners, np.array(owners, np.int32))
         self.places = np.append(self.places, np.array(places, np.int32))
         self._lists = len(lists)
+        self.variable = ItemCodes(np.arange(len(self.items)), self.items, None, self)
+        self._chosen = {}
         for name, attribute in self._attributes.items():
             attribute.extend(getattr(item, name) for item in self.items[before:])
 
@@ -107,6 +114,26 @@ class ListItems:
             self._attributes[name] = known
         return known
 
+    def chosen(self, condition: ItemCondition, batch: Batch, slot: int) -> tuple[Mask, Bad, int]:
+        """Return for which items a condition holds, for which it fails, and how many steps an item takes.
+
+        A condition that reads nothing but the item is evaluated once.
+        """
+        known = self._chosen.get(condition.holds) if condition.is_static else None
+        if known is not None:
+            return known[0], None, known[1]
+        size = len(self.items)
+        # Nothing is read of the rows; there are as many as items.
+        items = Batch(batch.snapshot, batch.rows[:1].repeat(size), batch.frame, batch.facts)
+        items.columns[slot] = self.variable
+        before = batch.frame[-1].left
+        found, bad = spread(condition.holds(items), size, np.bool_)
+        steps = before - batch.frame[-1].left
+        batch.frame[-1].left = before
+        if condition.is_static and bad is None and len(self._chosen) < MAX_CONDITIONS:
+            self._chosen[condition.holds] = found, steps
+        return found, bad, steps
+
     def count(self, chosen: Mask) -> NDArray[np.int64]:
         """Return how many chosen items each list of the column has, by its code."""
         owners = self.owners[chosen.take(self.places)]
@@ -114,6 +141,14 @@ class ListItems:
 
 
 @dataclass(frozen=True, slots=True)
+class ItemCondition:
+    """A condition on the item of a list. `is_static` where it reads the item and nothing else."""
+
+    holds: Operand
+    is_static: bool
+
+
+@dataclass(slots=True)
 class ItemCodes(Coded):
     """A variable that goes through the distinct items of a column of lists: row `i` is item `i`."""
 
@@ -134,11 +169,6 @@ def lists_of(column: FactColumn) -> ListItems:
     assert isinstance(items, ListItems)
     items.refresh()
     return items
-
-
-def variable_of(lists: ListItems) -> ItemCodes:
-    """Return what goes through the items."""
-    return ItemCodes(np.arange(len(lists.items)), lists.items, None, lists)
 
 
 def tolerated(lists: ListItems, tolerations: Sequence[Value]) -> Mask:
@@ -182,7 +212,9 @@ def list_field(attribute: str) -> Operand:
     return read
 
 
-def chosen_items(batch: Batch, listed: ColumnValue, slot: int, condition: Operand) -> tuple[Listed, Mask]:
+def chosen_items(
+    batch: Batch, listed: ColumnValue, slot: int, condition: ItemCondition
+) -> tuple[Listed, Mask]:
     """Return lists, and for which of their distinct items a condition holds that reads the item in `slot`,
     and nothing of the node. NotColumnar where it fails for an item that is there.
     """
@@ -194,24 +226,19 @@ def chosen_items(batch: Batch, listed: ColumnValue, slot: int, condition: Operan
         raise NotColumnar
     if not size:
         return listed, np.zeros(0, np.bool_)
-    # Of the rows nothing is read; there are as many as items.
-    items = Batch(batch.snapshot, batch.rows[:1].repeat(size), batch.frame, batch.facts)
     assert isinstance(lists, ListItems)
-    items.columns[slot] = variable_of(lists)
-    meter = batch.frame[-1]
-    before = meter.left
     try:
-        found, bad = spread(condition(items), size, np.bool_)
+        found, bad, steps = lists.chosen(condition, batch, slot)
     except AllBad:
         raise NotColumnar from None
     if bad is not None and (bad if kept is None else bad & kept).any():
         raise NotColumnar
     # A row pays for each of its items, as in the scalar back end.
-    batch.spend(max(0, lists.longest - 1) * (before - meter.left) + lists.longest)
+    batch.spend(lists.longest * (steps + 1))
     return listed, found
 
 
-def over_items(macro: Macro, iterable: Operand, slot: int, condition: Operand) -> Operand:
+def over_items(macro: Macro, iterable: Operand, slot: int, condition: ItemCondition) -> Operand:
     """Return `all`, `exists` or `filter` over lists of nodes."""
 
     def evaluate(batch: Batch) -> ColumnValue:

@@ -175,10 +175,6 @@ class JoinedPredicates:
         self._kinds: Kinds[_Kind] = Kinds()
         self._table = _Table(self.names)
 
-    def likeness(self, pod: PodInfo) -> int:
-        """Return a number that pods share of which those see the same whose answers cannot be kept."""
-        return self._skips.signature(pod)
-
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers:
         """Return who answers anything other than to go on, in order."""
         snapshot = nodes.snapshot.live

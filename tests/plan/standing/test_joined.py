@@ -243,14 +243,6 @@ def test_joined_predicates_answer_as_they_do_alone(
         assert joined_answers(warm, pod, nodes) == expected
 
 
-def test_pods_of_which_counting_rules_see_the_same_are_alike() -> None:
-    condition = 'applies when "k" in pod.labels\nrequire cluster.pods.size() > 3 else "no"'
-    joined = JoinedPredicates([predicate(condition)])
-    pods = [PodInfo(name, labels=FrozenMap({"k": value})) for name, value in ("pa", "qa", "rb")]
-    found = [joined.likeness(pod) for pod in pods]
-    assert found[0] == found[1] != found[2]
-
-
 def test_statuses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standing_predicates, "MAX_STATUSES", 4)
     text = profile_of(

@@ -1,0 +1,343 @@
+"""What kube-scheduler and the API server say to us, and our answers: `extender/v1` and `admission.k8s.io`.
+
+Objects of the API stay as they came (`Raw`): who needs one decodes it. Keys of `extender/v1` are read in any
+case, as Go does, and written as kube-scheduler writes them. Null is absent, what is empty is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+T = TypeVar("T")
+
+REVIEW_VERSIONS: Final = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
+JSON_PATCH: Final = "JSONPatch"
+
+
+class UnreadableError(Exception):
+    """A request that cannot be read; the text says why."""
+
+
+# ---- filter and prioritize -------------------------------------------------------------------------------
+
+
+class SentNode(Struct, frozen=True):
+    """A node that came with a request: its name, and all of it as it came."""
+
+    name: str
+    raw: Raw
+
+
+class ExtenderArgs(Struct, frozen=True):
+    """A pod and the nodes that are asked about: whole ones, or names where the extender knows nodes.
+
+    One of both is there.
+    """
+
+    pod: Raw
+    nodes: tuple[SentNode, ...] | None = None
+    node_names: tuple[str, ...] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the nodes, in either form."""
+        if self.nodes is not None:
+            return tuple(node.name for node in self.nodes)
+        return self.node_names or ()
+
+
+class NodeList(Struct, frozen=True):
+    """Whole nodes, as they came."""
+
+    items: tuple[Raw, ...] = ()
+
+
+class ExtenderFilterResult(Struct, frozen=True, rename="pascal", omit_defaults=True):
+    """Which nodes are left, in the form in which they came, and why others are out.
+
+    `failed_nodes` may be cured by removing pods, `failed_and_unresolvable_nodes` may not.
+    """
+
+    nodes: NodeList | None = None
+    node_names: tuple[str, ...] | None = None
+    failed_nodes: Mapping[str, str] | None = None
+    failed_and_unresolvable_nodes: Mapping[str, str] | None = None
+    error: str = ""
+
+
+class HostPriority(Struct, frozen=True, rename="pascal"):
+    """The score of a node, 0 to 10."""
+
+    host: str
+    score: int
+
+
+# ---- preempt ---------------------------------------------------------------------------------------------
+
+
+class Victims(Struct, frozen=True):
+    """Whole pods of a node that would have to go."""
+
+    pods: tuple[Raw, ...] = ()
+    violations: int = 0
+
+
+class MetaPod(Struct, frozen=True):
+    """A pod that would have to go, by its UID."""
+
+    uid: str = field(name="UID")
+
+
+class MetaVictims(Struct, frozen=True):
+    """Pods of a node that would have to go; `violations` are those that a disruption budget guards."""
+
+    pods: tuple[MetaPod, ...] = field(name="Pods", default=())
+    violations: int = field(name="NumPDBViolations", default=0)
+
+
+class ExtenderPreemptionArgs(Struct, frozen=True):
+    """A pod, and by node the pods that would have to go: whole, or UIDs where the extender knows nodes."""
+
+    pod: Raw
+    victims: Mapping[str, Victims] | None = None
+    meta_victims: Mapping[str, MetaVictims] | None = None
+
+
+class ExtenderPreemptionResult(Struct, frozen=True):
+    """The nodes that are left, with their victims: always by UID."""
+
+    meta_victims: Mapping[str, MetaVictims] = field(name="NodeNameToMetaVictims", default_factory=dict)
+
+
+# ---- bind ------------------------------------------------------------------------------------------------
+
+
+class ExtenderBindingArgs(Struct, frozen=True):
+    """A pod, and the node that it is to be bound to."""
+
+    name: str
+    namespace: str
+    uid: str
+    node: str
+
+
+class ExtenderBindingResult(Struct, frozen=True, rename="pascal", omit_defaults=True):
+    """Empty where the pod is bound."""
+
+    error: str = ""
+
+
+# ---- admission -------------------------------------------------------------------------------------------
+
+
+class GroupVersionKind(Struct, frozen=True):
+    """A kind of the API."""
+
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+class AdmissionRequest(Struct, frozen=True, rename="camel"):
+    """An object that is about to be written."""
+
+    uid: str
+    kind: GroupVersionKind = GroupVersionKind()
+    name: str = ""
+    namespace: str = ""
+    operation: str = ""
+    sub_resource: str = ""
+    dry_run: bool | None = None
+    object: Raw = Raw(b"null")
+    old_object: Raw = Raw(b"null")
+
+
+class AdmissionStatus(Struct, frozen=True, omit_defaults=True):
+    """What is said of an object that is let in or not."""
+
+    metadata: Mapping[str, str]
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+
+
+class AdmissionResponse(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Whether the object is let in, and the JSON patch that is made to it; base64 is made of its bytes."""
+
+    uid: str
+    allowed: bool
+    patch: bytes | None = None
+    patch_type: str = ""
+    status: AdmissionStatus | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class AdmissionReview(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A question of the API server, or the answer to it: in the version of the question."""
+
+    kind: str
+    api_version: str
+    request: AdmissionRequest | None = None
+    response: AdmissionResponse | None = None
+
+    def allowed(self, patch: bytes | None = None) -> AdmissionReview:
+        """Return the answer that lets the object in, changed by a JSON patch if there is one."""
+        status = AdmissionStatus(metadata={}, code=200)
+        return self._answered(True, status, patch, JSON_PATCH if patch is not None else "")
+
+    def denied(self, message: str, code: int = 403, reason: str = "Forbidden") -> AdmissionReview:
+        """Return the answer that keeps the object out."""
+        return self._answered(False, AdmissionStatus({}, message, reason, code))
+
+    def _answered(
+        self, allowed: bool, status: AdmissionStatus, patch: bytes | None = None, patch_type: str = ""
+    ) -> AdmissionReview:
+        uid = self.request.uid if self.request is not None else ""
+        response = AdmissionResponse(uid, allowed, patch, patch_type, status)
+        return AdmissionReview(self.kind, self.api_version, response=response)
+
+
+# ---- reading ---------------------------------------------------------------------------------------------
+
+
+class _Meta(Struct, frozen=True):
+    name: str
+
+
+class _Named(Struct, frozen=True):
+    metadata: _Meta
+
+
+_NULL: Final = b"null"
+_members: Final = msgspec.json.Decoder(dict[str, Raw])
+_raws: Final = msgspec.json.Decoder(tuple[Raw, ...] | None)
+_names: Final = msgspec.json.Decoder(tuple[str, ...] | None)
+_text: Final = msgspec.json.Decoder(str | None)
+_number: Final = msgspec.json.Decoder(int | None)
+_named: Final = msgspec.json.Decoder(_Named)
+_review: Final = msgspec.json.Decoder(AdmissionReview)
+_encoder: Final = msgspec.json.Encoder()
+
+
+def read_args(body: bytes) -> ExtenderArgs:
+    """Read the question of filter and prioritize; raise UnreadableError."""
+    return _read(body, _args)
+
+
+def read_preemption(body: bytes) -> ExtenderPreemptionArgs:
+    """Read the question of preempt; raise UnreadableError."""
+    return _read(body, _preemption)
+
+
+def read_binding(body: bytes) -> ExtenderBindingArgs:
+    """Read the question of bind; raise UnreadableError."""
+    return _read(body, _binding)
+
+
+def read_review(body: bytes) -> AdmissionReview:
+    """Read the question of the API server; raise UnreadableError."""
+    return _read(body, _question)
+
+
+def write(answer: object) -> bytes:
+    """Return an answer as JSON."""
+    return _encoder.encode(answer)
+
+
+def _read(body: bytes, read: Callable[[bytes], T]) -> T:
+    try:
+        return read(body)
+    except RecursionError:
+        raise UnreadableError("the body is nested too deeply") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise UnreadableError(f"the body cannot be read: {error}") from None
+
+
+def _args(body: bytes) -> ExtenderArgs:
+    members = _folded(body)
+    listed, names = members.get("nodes"), _names.decode(members.get("nodenames", _NULL))
+    nodes = None if listed is None else _nodes(listed)
+    if nodes is None and names is None:
+        raise UnreadableError("the body has neither Nodes nor NodeNames")
+    return ExtenderArgs(_pod(members), nodes, names)
+
+
+def _nodes(listed: bytes | Raw) -> tuple[SentNode, ...]:
+    items = _raws.decode(_folded(listed).get("items", _NULL)) or ()
+    return tuple(SentNode(_named.decode(item).metadata.name, item) for item in items)
+
+
+def _preemption(body: bytes) -> ExtenderPreemptionArgs:
+    members = _folded(body)
+    whole, by_uid = members.get("nodenametovictims"), members.get("nodenametometavictims")
+    if whole is None and by_uid is None:
+        raise UnreadableError("the body has neither NodeNameToVictims nor NodeNameToMetaVictims")
+    return ExtenderPreemptionArgs(
+        _pod(members),
+        None if whole is None else {name: _victims(raw) for name, raw in _members.decode(whole).items()},
+        None if by_uid is None else {name: _metas(raw) for name, raw in _members.decode(by_uid).items()},
+    )
+
+
+def _victims(raw: Raw) -> Victims:
+    members = _folded(raw)
+    return Victims(_raws.decode(members.get("pods", _NULL)) or (), _violations(members))
+
+
+def _metas(raw: Raw) -> MetaVictims:
+    members = _folded(raw)
+    pods = _raws.decode(members.get("pods", _NULL)) or ()
+    return MetaVictims(tuple(MetaPod(_word(_folded(pod), "uid")) for pod in pods), _violations(members))
+
+
+def _violations(members: Mapping[str, Raw]) -> int:
+    return _number.decode(members.get("numpdbviolations", _NULL)) or 0
+
+
+def _binding(body: bytes) -> ExtenderBindingArgs:
+    members = _folded(body)
+    args = ExtenderBindingArgs(
+        _word(members, "podname"),
+        _word(members, "podnamespace"),
+        _word(members, "poduid"),
+        _word(members, "node"),
+    )
+    if not (args.name and args.namespace and args.node):
+        raise UnreadableError("the body has no PodName, PodNamespace or Node")
+    return args
+
+
+def _question(body: bytes) -> AdmissionReview:
+    review = _review.decode(body)
+    if review.kind != "AdmissionReview" or review.api_version not in REVIEW_VERSIONS:
+        raise UnreadableError(
+            f"the body is no AdmissionReview of {' or '.join(REVIEW_VERSIONS)}: "
+            f"it is `{review.kind}` of `{review.api_version}`"
+        )
+    if review.request is None:
+        raise UnreadableError("the AdmissionReview has no request")
+    return review
+
+
+def _pod(members: Mapping[str, Raw]) -> Raw:
+    if "pod" not in members:
+        raise UnreadableError("the body has no Pod")
+    return members["pod"]
+
+
+def _word(members: Mapping[str, Raw], key: str) -> str:
+    return _text.decode(members.get(key, _NULL)) or ""
+
+
+def _folded(body: bytes | Raw) -> dict[str, Raw]:
+    """Return the members of an object by their keys in lower case, without those that are null."""
+    return {key.lower(): raw for key, raw in _members.decode(body).items() if bytes(raw) != _NULL}
+
+
+def json_values(raw: Raw) -> Any:
+    """Return an object that came with a request as plain values; raise UnreadableError."""
+    return _read(bytes(raw), msgspec.json.decode)
