@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TypeAlias
 
-from kdsl.base.clock import ManualClock
+from kdsl.base.clock import Clock, ManualClock
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError
 from kdsl.check.model import CheckedProfile, RuleSet
@@ -54,14 +54,16 @@ def hook_tables(rules: RuleSet, context: PluginContext, settings: Settings) -> t
     return tuple(tables)
 
 
-def devices_in_use(rules: RuleSet, settings: Settings, schedulers: Collection[str]) -> DevicesPlugin | None:
+def devices_in_use(
+    rules: RuleSet, settings: Settings, schedulers: Collection[str], clock: Clock | None = None
+) -> DevicesPlugin | None:
     """Return the devices of the forced profile, else of the first active one of these that has some.
 
-    They are for looking at cards: they write nothing.
+    They are for looking at cards: they write nothing. What they would write is dated by `clock`.
     """
     for profile in _profiles_in_use(rules, settings):
         if profile.sharing and (settings.profile is not None or profile.scheduler in schedulers):
-            return compile_devices(rules, profile, NO_ANNOTATIONS, ManualClock(), settings.steps)
+            return compile_devices(rules, profile, NO_ANNOTATIONS, clock or ManualClock(), settings.steps)
     return None
 
 

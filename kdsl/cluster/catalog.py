@@ -204,6 +204,11 @@ class Catalog:
         """The disruption budgets, in the order in which they came."""
         return tuple(self._of(PodDisruptionBudget).values())
 
+    @property
+    def limited_namespaces(self) -> tuple[str, ...]:
+        """The namespaces that have quotas with limits."""
+        return tuple(self._quotas)
+
     def quota_limits(self, namespace: str) -> Mapping[str, int]:
         """Return what ResourceQuotas limit containers of a namespace to, by resource: whole numbers only."""
         return self._quotas.get(namespace, {})

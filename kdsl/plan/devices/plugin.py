@@ -113,11 +113,15 @@ class DevicesPlugin:
         if not pod.device_containers:
             return None
         try:
-            quota = self.stock.quota(snapshot, pod.namespace)
-            reviewed = self._reviews.review(device_pod(pod), quota)
+            reviewed, quota = self.review(device_pod(pod), snapshot)
             return self._demand(reviewed, quota) if reviewed.refusal is None else reviewed.refusal
         except (EvalError, ValueError) as error:
             return _unresolvable(error)
+
+    def review(self, pod: DevicePod, snapshot: Snapshot) -> tuple[Reviewed, Quota | None]:
+        """Return the pod after admission, and what its namespace may have; EvalError where a device fails."""
+        quota = self.stock.quota(snapshot, pod.namespace)
+        return self._reviews.review(pod, quota), quota
 
     def admitted_demand(self, pod: PodInfo, snapshot: Snapshot) -> Demand | Status | None:
         """Return what a pod asks for that a webhook has let in: it is taken as it is; else as `demand`."""

@@ -26,13 +26,14 @@ MAX_REVIEWS: Final = 1024
 class Reviewed:
     """A pod after admission and what it asks for, or why it may not be created.
 
-    `uses_devices` is that of `Admission`.
+    `uses_devices` is that of `Admission`. `is_invalid`: a device refuses the pod, which contradicts itself.
     """
 
     pod: DevicePod
     requests: Requests = ()
     refusal: Status | None = None
     uses_devices: bool = False
+    is_invalid: bool = False
 
     @property
     def asks(self) -> bool:
@@ -66,7 +67,7 @@ class Reviews:
             if len(self._known) > MAX_REVIEWS:
                 self._known.popitem(last=False)
         admitted = replace(known.pod, name=pod.name, namespace=pod.namespace, uid=pod.uid, labels=pod.labels)
-        return Reviewed(admitted, known.requests, known.refusal, known.uses_devices)
+        return replace(known, pod=admitted)
 
 
 def plain(value: object) -> object:
@@ -85,7 +86,7 @@ def review(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | Non
     admission = admit_pod([program.admit for program in programs], pod)
     pod, is_user = admission.pod, admission.uses_devices
     if admission.refusal:
-        return Reviewed(pod, (), _refused(admission.refusal), is_user)
+        return Reviewed(pod, (), _refused(admission.refusal), is_user, is_invalid=True)
     requests = requests_of(programs, pod)
     privileged = next((each.name for each in pod.containers if each.is_privileged), None)
     if is_user and privileged is not None:

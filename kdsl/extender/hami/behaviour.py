@@ -1,0 +1,254 @@
+"""HAMi's behaviour behind the server: `/filter` gives cards, `/bind` locks and binds, `/webhook` fills in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+from prometheus_client.core import Metric
+
+from kdsl.app import Scheduler, devices_in_use
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.errors import InvalidInputError
+from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.pod import PodInfo
+from kdsl.extender.hami.binding import Binding, Gate
+from kdsl.extender.hami.choosing import Answer, Chooser, Simulator
+from kdsl.extender.hami.metrics import CardMetrics, Sighting
+from kdsl.extender.hami.objects import node_of, pod_of, written_pod
+from kdsl.extender.hami.options import HamiOptions
+from kdsl.extender.hami.reservations import Reservations
+from kdsl.extender.hami.reviewing import Verdict, Webhook
+from kdsl.extender.hami.surroundings import Surroundings, Writes
+from kdsl.extender.hami.sweeping import Sweeper
+from kdsl.extender.hami.telling import Teller
+from kdsl.extender.ports import NotReadyError, RefusedError
+from kdsl.extender.protocol import (
+    AdmissionResponse,
+    AdmissionReview,
+    AdmissionStatus,
+    ExtenderArgs,
+    ExtenderBindingArgs,
+    ExtenderBindingResult,
+    ExtenderFilterResult,
+    ExtenderPreemptionArgs,
+    ExtenderPreemptionResult,
+    HostPriority,
+    NodeList,
+    json_values,
+)
+from kdsl.live.handshakes import HandshakeKeeper
+from kdsl.plan.devices.locks import NodeLock
+from kdsl.plan.devices.plugin import CHOSEN_NODE, DevicesPlugin
+
+T = TypeVar("T")
+MAX_LABEL = 63
+"""The most characters of a label's value; a node may have a longer name."""
+
+
+class HamiBehaviour:
+    """Answers kube-scheduler and the API server as HAMi does. `start` and `stop` belong to the event loop.
+
+    Raises InvalidInputError where the rules share out no devices.
+    """
+
+    def __init__(self, surroundings: Surroundings, scheduler: Scheduler, options: HamiOptions) -> None:
+        self._surroundings, self._options = surroundings, options
+        self._writes = Writes(surroundings)
+        self._teller = Teller(options.scheduler_name, surroundings.host)
+        self._rules = _Rules(surroundings, scheduler, options)
+        self.reservations = Reservations(surroundings.cache, self._rules.devices.records)
+        surroundings.listen(self.reservations.hear)
+        self._use(self._rules)
+        self._binding = Binding(surroundings, self._writes, self._teller, options)
+        self.handshakes = HandshakeKeeper(
+            surroundings.known, self._writes.nodes, surroundings.clock, surroundings.leads
+        )
+        self.sweeper = Sweeper(
+            surroundings, self._writes, options, lambda: self._rules.locks, self._binding.under_way
+        )
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def start(self) -> None:
+        """Begin to write, to shake hands with device plugins and to sweep locks."""
+        self._writes.start()
+        self.handshakes.use(self._rules.handshaking.stock)
+        for work, name in ((self.handshakes.run(), "handshakes"), (self.sweeper.run(), "lock sweeper")):
+            self._keep(asyncio.create_task(work, name=name))
+
+    async def stop(self) -> None:
+        """End what is under way."""
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._writes.close()
+
+    def adopt(self, scheduler: Scheduler) -> None:
+        """Decide by other rules from the next call on; for the event loop."""
+        rules = _Rules(self._surroundings, scheduler, self._options)
+        self._rules = rules
+        self.handshakes.use(rules.handshaking.stock)
+        self._use(rules)
+
+    def _use(self, rules: _Rules) -> None:
+        about = (rules.devices, self._surroundings.cache)
+        self.reservations.follow(rules.devices.records)
+        self._chooser = Chooser(*about, self.reservations, self._options)
+        self._simulator = Simulator(rules.devices, self._options)
+        self._gate = Gate(rules.devices, self._surroundings, self.reservations, self._options)
+        self._webhook = Webhook(*about, self._options)
+
+    # ---- the verbs ---------------------------------------------------------------------------------------
+
+    async def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
+        """Choose one node and give the pod cards of it. Whole nodes are only looked at: nothing is given."""
+        pod = pod_of(args.pod)
+        if args.nodes is not None:
+            return await self._simulate(pod, args)
+        self._check_ready()
+        return await self._to_the_end(self._filter(pod, args.node_names or ()))
+
+    async def _filter(self, pod: PodInfo, names: tuple[str, ...]) -> ExtenderFilterResult:
+        chooser, record = self._chooser, self._surroundings.record
+        answer = await self._surroundings.ask(lambda: chooser.choose(pod, names))
+        if not answer.asks:
+            return ExtenderFilterResult(node_names=names)
+        if answer.problem:
+            record(self._teller.filter_failed(pod, f"calcScore failed {answer.problem} for pod {pod.name}"))
+            raise RefusedError(answer.problem)
+        chosen = answer.chosen
+        if chosen is None:
+            for event in self._teller.none_fits(pod, answer.failed):
+                record(event)
+            return _rejections(answer)
+        labels = {CHOSEN_NODE: chosen.node} if len(chosen.node) <= MAX_LABEL else {}
+        status = await self._writes.annotations.write_pod(pod, chosen.annotations, labels)
+        if status is not None:
+            await self._surroundings.ask(lambda: self.reservations.take_back(chosen.pod))
+            record(self._teller.filter_failed(pod, status.message))
+            raise RefusedError(status.message)
+        record(self._teller.chosen(pod, chosen, answer.failed))
+        return ExtenderFilterResult(node_names=(chosen.node,))
+
+    async def _simulate(self, pod: PodInfo, args: ExtenderArgs) -> ExtenderFilterResult:
+        sent = args.nodes or ()
+        nodes = [NodeInfo.of(node_of(each.raw), ()) for each in sent]
+        simulator, cache = self._simulator, self._surroundings.cache
+        answer = await self._surroundings.ask(lambda: simulator.choose(pod, nodes, cache.snapshot()))
+        if answer.problem:
+            raise RefusedError(answer.problem)
+        if not answer.asks:
+            return ExtenderFilterResult(nodes=NodeList(tuple(each.raw for each in sent)))
+        if answer.chosen is None:
+            return _rejections(answer)
+        node = answer.chosen.node
+        left = NodeList(tuple(each.raw for each in sent if each.name == node))
+        return msgspec.structs.replace(_rejections(answer), nodes=left)
+
+    async def prioritize(self, args: ExtenderArgs) -> Sequence[HostPriority]:
+        """Score all nodes alike: filter has chosen already."""
+        return [HostPriority(name, 0) for name in args.names]
+
+    async def preempt(self, args: ExtenderPreemptionArgs) -> ExtenderPreemptionResult:
+        """Preempt nobody, as HAMi does not."""
+        raise RefusedError("HAMi's behaviour has no preemption of pods with devices")
+
+    async def bind(self, args: ExtenderBindingArgs) -> ExtenderBindingResult:
+        """Lock the node, move the bind phase and bind; it goes on though nobody waits any more."""
+        self._check_ready()
+        return await self._to_the_end(self._bind(args))
+
+    async def _bind(self, args: ExtenderBindingArgs) -> ExtenderBindingResult:
+        gate = self._gate
+        bindable = await self._surroundings.ask(lambda: gate.look(args))
+        problem = await self._binding.bind(bindable, args.node)
+        if problem:
+            raise RefusedError(problem)
+        return ExtenderBindingResult()
+
+    async def admit(self, review: AdmissionReview) -> AdmissionReview:
+        """Fill a pod in that uses devices, or say why it may not be made."""
+        request = review.request
+        if request is None or request.kind.kind not in ("", "Pod") or request.sub_resource:
+            return review.allowed()
+        raw = json_values(request.object)
+        if not isinstance(raw, dict):
+            return review.allowed()
+        pod, webhook = written_pod(raw), self._webhook
+        namespace = request.namespace or pod.metadata.namespace or "default"
+        verdict = await self._surroundings.ask(lambda: webhook.review(raw, pod, namespace))
+        return _answered(review, verdict)
+
+    def _check_ready(self) -> None:
+        if not self._surroundings.is_synced():
+            raise NotReadyError("the cluster is not known yet")
+
+    # ---- metrics -----------------------------------------------------------------------------------------
+
+    async def metrics(self) -> list[Metric]:
+        """Return HAMi's metrics as they are now."""
+        devices, cache = self._rules.devices, self._surroundings.cache
+        sighting = await self._surroundings.ask(lambda: Sighting.of(devices, cache.snapshot()))
+        return await asyncio.to_thread(CardMetrics(sighting).families)
+
+    # ---- what is under way -------------------------------------------------------------------------------
+
+    async def _to_the_end(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do all of it, even if who asked goes away: half of it would leave a lock or a reservation."""
+        task = asyncio.create_task(work)
+        self._keep(task)
+        return await asyncio.shield(task)
+
+    def _keep(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(partial(_let_go, self._tasks))
+
+
+class _Rules:
+    """The devices of a rule set: `handshaking` are the same once more, for another thread."""
+
+    def __init__(self, surroundings: Surroundings, scheduler: Scheduler, options: HamiOptions) -> None:
+        self.devices = _devices(surroundings, scheduler, options)
+        self.handshaking = _devices(surroundings, scheduler, options)
+        programs = self.devices.stock.programs.values()
+        self.locks: tuple[NodeLock, ...] = tuple(
+            dict.fromkeys(program.lock for program in programs if program.lock is not None)
+        )
+
+
+def _devices(surroundings: Surroundings, scheduler: Scheduler, options: HamiOptions) -> DevicesPlugin:
+    names = {options.scheduler_name} if options.scheduler_name else {t.scheduler for t in scheduler.tables}
+    found = devices_in_use(scheduler.rules, scheduler.settings, names, surroundings.clock)
+    if found is None:
+        title = f"no profile of scheduler `{options.scheduler_name}` has devices"
+        raise InvalidInputError([Diagnostic("K0301", title, help=("`profile … { devices … }`",))])
+    return found
+
+
+def _rejections(answer: Answer) -> ExtenderFilterResult:
+    """Return why nodes do not do: kube-scheduler believes the second map where a node is in both."""
+    return ExtenderFilterResult(
+        failed_nodes=answer.failed, failed_and_unresolvable_nodes=answer.never or None
+    )
+
+
+def _answered(review: AdmissionReview, verdict: Verdict) -> AdmissionReview:
+    if verdict.code:
+        return review.denied(verdict.message, verdict.code, "Forbidden" if verdict.code == 403 else "")
+    if not verdict.message:
+        return review.allowed(msgspec.json.encode(verdict.patch) if verdict.patch else None)
+    uid = review.request.uid if review.request is not None else ""
+    status = AdmissionStatus({}, verdict.message, code=200)
+    response = AdmissionResponse(uid, True, status=status)
+    return AdmissionReview(review.kind, review.api_version, response=response)
+
+
+def _let_go(tasks: set[asyncio.Task[Any]], task: asyncio.Task[Any]) -> None:
+    tasks.discard(task)
+    # Who asked may have gone away: then nobody has looked at what went wrong.
+    if not task.cancelled():
+        task.exception()
