@@ -169,6 +169,11 @@ class LiveScheduler:
         self._bridge.disconnect()
         return has_ended and self.loop.is_drained
 
+    @property
+    def api(self) -> Api:
+        """What everything is written through."""
+        return self._writers.api
+
     def adopt(self, made: Scheduler) -> None:
         """Decide by other rules from the next pod on; `made` was made with the `context` of this one."""
         self._inbox.post(partial(self.loop.adopt, made))

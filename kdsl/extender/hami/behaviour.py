@@ -40,7 +40,6 @@ from kdsl.extender.protocol import (
     NodeList,
     json_values,
 )
-from kdsl.live.handshakes import HandshakeKeeper
 from kdsl.plan.devices.locks import NodeLock
 from kdsl.plan.devices.plugin import CHOSEN_NODE, DevicesPlugin
 
@@ -58,26 +57,20 @@ class HamiBehaviour:
     def __init__(self, surroundings: Surroundings, scheduler: Scheduler, options: HamiOptions) -> None:
         self._surroundings, self._options = surroundings, options
         self._writes = Writes(surroundings)
-        self._teller = Teller(options.scheduler_name, surroundings.host)
+        self._teller = Teller(options.scheduler_name, surroundings.live.options.host)
         self._rules = _Rules(surroundings, scheduler, options)
-        self.reservations = Reservations(surroundings.cache, self._rules.devices.records)
-        surroundings.listen(self.reservations.hear)
+        self.reservations = Reservations(surroundings.live.cache, self._rules.devices.records)
+        surroundings.live.loop.before_each(self.reservations.hear)
         self._use(self._rules)
         self._binding = Binding(surroundings, self._writes, self._teller, options)
-        self.handshakes = HandshakeKeeper(
-            surroundings.known, self._writes.nodes, surroundings.clock, surroundings.leads
-        )
         self.sweeper = Sweeper(
             surroundings, self._writes, options, lambda: self._rules.locks, self._binding.under_way
         )
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def start(self) -> None:
-        """Begin to write, to shake hands with device plugins and to sweep locks."""
-        self._writes.start()
-        self.handshakes.use(self._rules.handshaking.stock)
-        for work, name in ((self.handshakes.run(), "handshakes"), (self.sweeper.run(), "lock sweeper")):
-            self._keep(asyncio.create_task(work, name=name))
+        """Begin to sweep locks."""
+        self._keep(asyncio.create_task(self.sweeper.run(), name="lock sweeper"))
 
     async def stop(self) -> None:
         """End what is under way."""
@@ -89,13 +82,11 @@ class HamiBehaviour:
 
     def adopt(self, scheduler: Scheduler) -> None:
         """Decide by other rules from the next call on; for the event loop."""
-        rules = _Rules(self._surroundings, scheduler, self._options)
-        self._rules = rules
-        self.handshakes.use(rules.handshaking.stock)
-        self._use(rules)
+        self._rules = _Rules(self._surroundings, scheduler, self._options)
+        self._use(self._rules)
 
     def _use(self, rules: _Rules) -> None:
-        about = (rules.devices, self._surroundings.cache)
+        about = (rules.devices, self._surroundings.live.cache)
         self.reservations.follow(rules.devices.records)
         self._chooser = Chooser(*about, self.reservations, self._options)
         self._simulator = Simulator(rules.devices, self._options)
@@ -113,7 +104,7 @@ class HamiBehaviour:
         return await self._to_the_end(self._filter(pod, args.node_names or ()))
 
     async def _filter(self, pod: PodInfo, names: tuple[str, ...]) -> ExtenderFilterResult:
-        chooser, record = self._chooser, self._surroundings.record
+        chooser, record = self._chooser, self._surroundings.live.record_plainly
         answer = await self._surroundings.ask(lambda: chooser.choose(pod, names))
         if not answer.asks:
             return ExtenderFilterResult(node_names=names)
@@ -137,7 +128,7 @@ class HamiBehaviour:
     async def _simulate(self, pod: PodInfo, args: ExtenderArgs) -> ExtenderFilterResult:
         sent = args.nodes or ()
         nodes = [NodeInfo.of(node_of(each.raw), ()) for each in sent]
-        simulator, cache = self._simulator, self._surroundings.cache
+        simulator, cache = self._simulator, self._surroundings.live.cache
         answer = await self._surroundings.ask(lambda: simulator.choose(pod, nodes, cache.snapshot()))
         if answer.problem:
             raise RefusedError(answer.problem)
@@ -184,14 +175,14 @@ class HamiBehaviour:
         return _answered(review, verdict)
 
     def _check_ready(self) -> None:
-        if not self._surroundings.is_synced():
+        if not self._surroundings.is_ready():
             raise NotReadyError("the cluster is not known yet")
 
     # ---- metrics -----------------------------------------------------------------------------------------
 
     async def metrics(self) -> list[Metric]:
         """Return HAMi's metrics as they are now."""
-        devices, cache = self._rules.devices, self._surroundings.cache
+        devices, cache = self._rules.devices, self._surroundings.live.cache
         sighting = await self._surroundings.ask(lambda: Sighting.of(devices, cache.snapshot()))
         return await asyncio.to_thread(CardMetrics(sighting).families)
 
@@ -209,11 +200,10 @@ class HamiBehaviour:
 
 
 class _Rules:
-    """The devices of a rule set: `handshaking` are the same once more, for another thread."""
+    """The devices of a rule set, and the locks that they take."""
 
     def __init__(self, surroundings: Surroundings, scheduler: Scheduler, options: HamiOptions) -> None:
         self.devices = _devices(surroundings, scheduler, options)
-        self.handshaking = _devices(surroundings, scheduler, options)
         programs = self.devices.stock.programs.values()
         self.locks: tuple[NodeLock, ...] = tuple(
             dict.fromkeys(program.lock for program in programs if program.lock is not None)
@@ -222,7 +212,7 @@ class _Rules:
 
 def _devices(surroundings: Surroundings, scheduler: Scheduler, options: HamiOptions) -> DevicesPlugin:
     names = {options.scheduler_name} if options.scheduler_name else {t.scheduler for t in scheduler.tables}
-    found = devices_in_use(scheduler.rules, scheduler.settings, names, surroundings.clock)
+    found = devices_in_use(scheduler.rules, scheduler.settings, names, surroundings.live.options.wall)
     if found is None:
         title = f"no profile of scheduler `{options.scheduler_name}` has devices"
         raise InvalidInputError([Diagnostic("K0301", title, help=("`profile … { devices … }`",))])

@@ -58,13 +58,13 @@ class Gate:
         """
         self._reservations.settle()
         key = f"{args.namespace}/{args.name}"
-        given, seen = self._reservations.of(key), self._surroundings.known.pod(key)
+        given, seen = self._reservations.of(key), self._surroundings.live.known.pod(key)
         pod = given.pod if given is not None else None if seen is None else seen.info
         if pod is None:
             return Bindable(refusal=f'pod "{key}" not found')
         if args.uid and pod.uid != args.uid:
             return Bindable(refusal=f'pod "{key}" has the uid {pod.uid}, not {args.uid}')
-        cache = self._surroundings.cache
+        cache = self._surroundings.live.cache
         if not cache.has_node(args.node):
             return Bindable(pod, refusal=f"failed to get node {args.node}")
         demand = self._devices.admitted_demand(pod, cache.snapshot())
@@ -92,7 +92,7 @@ class Binding:
     ) -> None:
         self._surroundings, self._writes, self._teller = surroundings, writes, teller
         self._options, self._sleep = options, sleep
-        self._locks = Locks(writes.nodes, surroundings.clock)
+        self._locks = Locks(surroundings.nodes, surroundings.live.options.wall)
         self.under_way: set[str] = set()
         """The pods that are being bound now, by `namespace/name`."""
 
@@ -109,7 +109,7 @@ class Binding:
         finally:
             self.under_way.discard(pod.key)
         event = self._teller.bind_failed(pod, problem) if problem else self._teller.bound(pod, node)
-        self._surroundings.record(event)
+        self._surroundings.live.record_plainly(event)
         return problem
 
     async def _locked(self, pod: PodInfo, locks: tuple[NodeLock, ...], node: str) -> str:
@@ -128,7 +128,7 @@ class Binding:
 
     async def _bind(self, pod: PodInfo, node: str) -> tuple[str, bool]:
         """Write the bind phase and bind; return what went wrong, and whether the pod may be bound anyway."""
-        seconds = str(self._surroundings.clock.now() // _SECOND)
+        seconds = str(self._surroundings.now() // _SECOND)
         phase = {BIND_PHASE: ALLOCATING, BIND_TIME: seconds}
         status = await self._writes.annotations.write_pod(pod, phase)
         if status is not None:

@@ -44,7 +44,7 @@ class Sweeper:
     ) -> None:
         self._surroundings, self._writes, self._options = surroundings, writes, options
         self._kinds, self._busy = locks, busy
-        self._locks = Locks(writes.nodes, surroundings.clock)
+        self._locks = Locks(surroundings.nodes, surroundings.live.options.wall)
 
     async def run(self) -> None:
         """Look for stray locks until cancelled."""
@@ -57,7 +57,7 @@ class Sweeper:
 
     async def round(self) -> int:
         """Give back what is stray now; return how many locks that were."""
-        if not (self._surroundings.leads() and self._surroundings.is_synced()):
+        if not (self._surroundings.leads() and self._surroundings.is_ready()):
             return 0
         strays = await self._surroundings.ask(lambda: list(self._strays()))
         for stray in strays:
@@ -68,8 +68,8 @@ class Sweeper:
 
     def _strays(self) -> Iterator[Stray]:
         owned = [lock for lock in self._kinds() if lock.is_owned]
-        now = self._surroundings.clock.now()
-        for node in self._surroundings.known.nodes():
+        now = self._surroundings.now()
+        for node in self._surroundings.live.known.nodes():
             for lock in owned:
                 held = node.facts.annotations.get(lock.key, "")
                 since, owner = taken_at(held) if held else None, owner_of(held)
@@ -80,7 +80,7 @@ class Sweeper:
 
     def _is_served(self, key: str, node: str) -> bool:
         """Tell whether a pod is on the node, and its device plugin has not given it all of its cards."""
-        seen = self._surroundings.known.pod(key)
+        seen = self._surroundings.live.known.pod(key)
         if seen is None or seen.info.node_name != node:
             return False
         return seen.info.annotations.get(BIND_PHASE, ALLOCATING) == ALLOCATING
