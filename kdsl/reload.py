@@ -30,12 +30,14 @@ class Reloaded:
 class Sources:
     """What a scheduler is made of: a `configuration` file, and `rules` and `profiles` that win over it.
 
-    Without rules they are the shipped ones, without profiles all of the rules.
+    Without rules they are the shipped ones, without profiles all of the rules. Where one profile is left and
+    `takes_all`, it decides all pods, whatever scheduler they ask for.
     """
 
     configuration: Path | None = None
     rules: tuple[Path, ...] = ()
     profiles: tuple[str, ...] = ()
+    takes_all: bool = False
 
     def load(self, context: PluginContext) -> Reloaded:
         """Read everything and build it; raise InvalidInputError with all that is wrong."""
@@ -55,6 +57,9 @@ class Sources:
         settings = configured(read.configuration)
         if self.profiles:
             settings = replace(settings, profile=None, profiles=self.profiles)
+        if self.takes_all and settings.profile is None:
+            names = settings.profiles or tuple(checked.rules.profiles)
+            settings = replace(settings, profile=names[0]) if len(names) == 1 else settings
         made = build_scheduler(checked.rules, context, settings)
         made = replace(made, on_invalid=read.configuration.on_invalid)
         return Reloaded(made, found, self._paths(read.configuration))

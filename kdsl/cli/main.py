@@ -26,6 +26,7 @@ COMMANDS = {
     "diff": "say what changed between two versions of rules, and which pods move",
     "eval": "evaluate an expression",
     "explain": "say why a pod is pending, or why it is where it is",
+    "extender": "answer a kube-scheduler that stays the scheduler of its cluster",
     "fmt": "format rule files",
     "init": "write a starter folder: rules, a test, a configuration, CI files",
     "lint": "look for slips in rule files that are no errors",

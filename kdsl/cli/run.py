@@ -10,19 +10,23 @@ import click
 
 from kdsl.base.errors import InvalidInputError
 from kdsl.cli.completion import complete_profiles
-from kdsl.cli.inputs import GivenPath, config_option
+from kdsl.cli.inputs import config_option
 from kdsl.cli.output import emit, print_diagnostics
+from kdsl.cli.process_options import (
+    ACCESS,
+    CERTIFICATE,
+    CLIENT,
+    LOGGING,
+    RULES,
+    certificate_files,
+    listening,
+    with_options,
+)
 
 
 @click.command("run")
 @config_option
-@click.option(
-    "--rules",
-    multiple=True,
-    type=click.Path(path_type=Path, exists=True),
-    metavar="DIR",
-    help="Rule files (default: those of --config, or the shipped rules). Changes take effect at once.",
-)
+@with_options(RULES)
 @click.option(
     "--profile",
     multiple=True,
@@ -30,9 +34,7 @@ from kdsl.cli.output import emit, print_diagnostics
     shell_complete=complete_profiles,
     help="A profile that runs (default: those of --config, or all of the rules).",
 )
-@click.option("--kubeconfig", type=GivenPath(), metavar="FILE", help="The way to the cluster.")
-@click.option("--context", metavar="NAME", help="The context of the kubeconfig.")
-@click.option("--in-cluster", is_flag=True, help="Use the service account of the pod, and no kubeconfig.")
+@with_options(ACCESS)
 @click.option(
     "--leader-elect/--no-leader-elect",
     default=True,
@@ -99,66 +101,7 @@ from kdsl.cli.output import emit, print_diagnostics
     metavar="SECONDS",
     help="How often it is renewed, or asked for.",
 )
-@click.option(
-    "--bind-address", default="0.0.0.0", show_default=True, metavar="HOST", help="Where the endpoints listen."
-)
-@click.option(
-    "--secure-port",
-    "port",
-    type=click.IntRange(0, 65535),
-    default=10259,
-    show_default=True,
-    help="The port of the endpoints; 0: no endpoints.",
-)
-@click.option(
-    "--tls-cert-file", type=GivenPath(), metavar="FILE", help="Their certificate; else one is made."
-)
-@click.option("--tls-private-key-file", type=GivenPath(), metavar="FILE", help="The key of the certificate.")
-@click.option(
-    "--authorization-always-allow-path",
-    "open_path",
-    multiple=True,
-    metavar="PATH",
-    help="A path that needs no right, such as /metrics; /healthz, /livez and /readyz never do.",
-)
-@click.option(
-    "--kube-api-qps",
-    "qps",
-    type=click.FloatRange(min=0),
-    default=2000.0,
-    show_default=True,
-    help="Requests a second, or 0.",
-)
-@click.option(
-    "--kube-api-burst",
-    "burst",
-    type=click.IntRange(min=1),
-    default=4000,
-    show_default=True,
-    help="Requests at once.",
-)
-@click.option(
-    "--bindings",
-    type=click.IntRange(min=1),
-    default=512,
-    show_default=True,
-    help="Most bindings under way.",
-)
-@click.option(
-    "--logging-format",
-    "log_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Of log lines.",
-)
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-    help="What is logged.",
-)
+@with_options(listening(10259, "; 0: no endpoints"), CERTIFICATE, CLIENT, LOGGING)
 def command(
     config: Path | None,
     rules: tuple[Path, ...],
@@ -199,11 +142,9 @@ def command(
     from kdsl.obs.logs import LogFormat, configure
     from kdsl.reload import Sources
 
-    if (tls_cert_file is None) != (tls_private_key_file is None):
-        raise click.UsageError("--tls-cert-file and --tls-private-key-file belong together")
+    files = certificate_files(tls_cert_file, tls_private_key_file)
     if bool(canary) != (percent is not None):
         raise click.UsageError("--canary and --percent belong together")
-    files = (tls_cert_file, tls_private_key_file) if tls_cert_file and tls_private_key_file else None
     lease = None
     if leader_elect:
         try:

@@ -17,6 +17,7 @@ from kdsl.base.events import Action, Resource
 from kdsl.cluster.events import ClusterEvent
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
+from kdsl.cycle.advice import fit_on
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.bindings import BindAtOnce, BindingResult, Bindings, Reserved
 from kdsl.cycle.decision import Decision, Detail, Outcome, TieBreak
@@ -297,6 +298,25 @@ class Engine:
         if node:
             return record.decision(Outcome.PLACED, node=node)
         return record.decision(Outcome.UNSCHEDULABLE, message=record.diagnosis.message())
+
+    def place_on(self, pod: PodInfo, node: str) -> Decision | None:
+        """Place a pod on the node that another scheduler has chosen for it, if it fits there; None where no
+        profile takes it. The pod need not be in the queue.
+        """
+        found = self.attempt(pod)
+        if found is None:
+            return None
+        self._begin(pod)
+        attempt, contested = found
+        options = self._options
+        record = Record(attempt, options.detail, options.tie_break, attempt.table.rules or options.rules)
+        try:
+            rejection = fit_on(attempt, contested, node)
+        except PluginError as error:
+            return record.decision(Outcome.ERROR, message=str(error), fault=error.fault)
+        if rejection is not None:
+            return record.decision(Outcome.UNSCHEDULABLE, message=rejection.message)
+        return self._publish(self._placer.place(attempt, record.decision(Outcome.PLACED, node=node)))
 
     def waking_events(self, key: str) -> tuple[str, ...]:
         """Say in words which events would give the pending pod `namespace/name` another attempt."""

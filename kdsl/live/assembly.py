@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -34,7 +34,7 @@ from kdsl.live.http import Sender
 from kdsl.live.known import KnownObjects
 from kdsl.live.lanes import Lanes
 from kdsl.live.loop import Gates, Inbox, LoopParts, SchedulingLoop
-from kdsl.live.outlets import Outlets
+from kdsl.live.outlets import Outlets, Silence
 from kdsl.live.ports import (
     LivePermits,
     PortBinder,
@@ -60,7 +60,8 @@ _ALWAYS: Final = Gates()
 class LiveOptions:
     """How a live scheduler runs: `host` is named in events, `in_flight` bounds the bindings under way.
 
-    `steady` is the clock of the queue, `wall` that of what others read.
+    `steady` is the clock of the queue, `wall` that of what others read. One that `advises` is asked by
+    another scheduler, which writes events and status itself: it binds what it is asked to, no more.
     """
 
     host: str = ""
@@ -68,6 +69,7 @@ class LiveOptions:
     events_api: EventsApi = EventsApi.EVENTS
     steady: Clock = field(default_factory=SteadyClock)
     wall: Clock = field(default_factory=SystemClock)
+    advises: bool = False
 
 
 class LiveScheduler:
@@ -88,7 +90,8 @@ class LiveScheduler:
     ) -> None:
         """Raises InvalidInputError where `make` does."""
         self.options = options = options or LiveOptions()
-        self._inbox, self._gates = inbox, gates
+        self._inbox = inbox
+        self._gates = gates = replace(gates, takes_pods=False) if options.advises else gates
         self.known, self.cache = KnownObjects(), ClusterCache()
         self._writers = _Writers(sender, options, observer, self._room_is_made)
         self._bridge = Bridge()
@@ -105,9 +108,7 @@ class LiveScheduler:
             self._nodes,
             is_live=True,
         )
-        self.outlets = Outlets(
-            self.known, Reporter(options.host), writers.status, writers.recorder, writers.evictions
-        )
+        self.outlets = _outlets(self.known, options, writers)
         self.binder = self._new_binder()
         self.handshakes = HandshakeKeeper(self.known, self._nodes, options.wall, gates.leads)
         self.loop = self._new_loop(make(self.context))
@@ -139,7 +140,9 @@ class LiveScheduler:
             bindings=self.binder,
         )
         listeners = FeedListeners(self._tell_gated, self._writers.status.forget, self._writers.volumes.notice)
-        self.feed = CacheFeed(self.cache, self.engine, self.known, self._gates.leads, listeners)
+        # Who advises sees all its pods bound by the scheduler that asks.
+        leads = (lambda: False) if self.options.advises else self._gates.leads
+        self.feed = CacheFeed(self.cache, self.engine, self.known, leads, listeners)
         parts = LoopParts(
             self.engine, self.cache, self.feed, self.binder, self.outlets, victims, self.options.steady
         )
@@ -219,6 +222,13 @@ class _Writers:
     async def close(self) -> None:
         for each in (self.evictions, self.status, self.recorder, self.plain_recorder):
             await each.close()
+
+
+def _outlets(known: KnownObjects, options: LiveOptions, writers: _Writers) -> Outlets:
+    reporter = Reporter(options.host)
+    if options.advises:
+        return Outlets(known, reporter, Silence(), Silence(), Silence())
+    return Outlets(known, reporter, writers.status, writers.recorder, writers.evictions)
 
 
 def _look() -> None:

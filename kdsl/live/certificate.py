@@ -6,6 +6,7 @@ import datetime
 import hashlib
 import ipaddress
 import ssl
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -37,11 +38,11 @@ class KeyPair:
         return hashlib.sha256(self.certificate + b"\\0" + self.key).digest()
 
 
-def self_signed(now: datetime.datetime) -> KeyPair:
-    """Make a certificate for localhost and 127.0.0.1, good for a year."""
+def self_signed(now: datetime.datetime, names: Sequence[str] = ()) -> KeyPair:
+    """Make a certificate for localhost, 127.0.0.1 and `names`, hosts or addresses, good for a year."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"localhost@{int(now.timestamp())}")])
-    alternatives = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    alternatives = [_general_name(each) for each in dict.fromkeys(("localhost", "127.0.0.1", *names))]
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -63,30 +64,60 @@ def self_signed(now: datetime.datetime) -> KeyPair:
     )
 
 
-class ServedCertificate:
-    """The TLS context of the server. Connections that are open keep what they began with."""
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
-    def __init__(self, pair: KeyPair, files: tuple[Path, Path] | None = None) -> None:
+
+Again = Callable[[], KeyPair | None]
+"""Returns what is to be served from now on; None: what is served. May raise OSError or ssl.SSLError."""
+
+
+class ServedCertificate:
+    """The TLS context of the server. Connections that are open keep what they began with.
+
+    `refresh` asks `again`.
+    """
+
+    def __init__(self, pair: KeyPair, again: Again = lambda: None) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
-        self._files = files
-        self._digest = b""
+        self._again = again
         self._use(pair)
 
     @staticmethod
     def of_files(certificate: Path, key: Path) -> ServedCertificate:
         """Read files, which `refresh` reads again; OSError or ssl.SSLError where they cannot be used."""
-        return ServedCertificate(_read(certificate, key), (certificate, key))
+        return ServedCertificate(_read(certificate, key), lambda: _read(certificate, key))
+
+    @staticmethod
+    def made(now: Callable[[], datetime.datetime], names: Sequence[str] = ()) -> ServedCertificate:
+        """Make a certificate for localhost and `names`; another one when two thirds of its time are over."""
+        made_at = now()
+
+        def again() -> KeyPair | None:
+            nonlocal made_at
+            if now() < made_at + LIFETIME * 2 / 3:
+                return None
+            made_at = now()
+            return self_signed(made_at, names)
+
+        return ServedCertificate(self_signed(made_at, names), again)
+
+    @property
+    def certificate(self) -> bytes:
+        """The certificate that is served, with its chain, as PEM."""
+        return self._pair.certificate
 
     def refresh(self) -> bool:
-        """Use what the files hold now; tell whether that is new.
+        """Use what is to be served now; tell whether that is new.
 
         Raises OSError or ssl.SSLError where they cannot be used: what was used before stays in use.
         """
-        if self._files is None:
-            return False
-        pair = _read(*self._files)
-        if pair.digest == self._digest:
+        pair = self._again()
+        if pair is None or pair.digest == self._pair.digest:
             return False
         # A pair that does not fit must not take the place of one that does, not even in part.
         ssl_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -96,7 +127,7 @@ class ServedCertificate:
 
     def _use(self, pair: KeyPair) -> None:
         _load(self.context, pair)
-        self._digest = pair.digest
+        self._pair = pair
 
 
 def _read(certificate: Path, key: Path) -> KeyPair:

@@ -18,7 +18,7 @@ from kdsl.base.errors import InvalidInputError
 from kdsl.cluster.pod import PodInfo
 from kdsl.live.asking import ask
 from kdsl.live.assembly import LiveScheduler
-from kdsl.live.certificate import ServedCertificate, self_signed
+from kdsl.live.certificate import ServedCertificate
 from kdsl.live.codes import AccessCode
 from kdsl.live.decision_log import DecisionLog
 from kdsl.live.health_checks import health_paths, sync_check
@@ -28,11 +28,11 @@ from kdsl.live.listening import Listener
 from kdsl.live.measures import Measures
 from kdsl.live.options import ServingOptions
 from kdsl.live.rights import Rights
+from kdsl.live.services import Service
 from kdsl.live.serving import Explainer, Shown, application
 from kdsl.live.watches import Watches
 from kdsl.obs.state import SchedulerState, queue_state
 
-_CERTIFICATE_EVERY: Final = 60.0
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -55,10 +55,12 @@ class Facts:
 class Endpoints:
     """A server over some facts, on the running event loop."""
 
-    def __init__(self, facts: Facts, options: ServingOptions, rights: Rights) -> None:
+    def __init__(
+        self, facts: Facts, options: ServingOptions, rights: Rights, service: Service | None = None
+    ) -> None:
         """Raises InvalidInputError where the certificate's files cannot be used."""
         self._facts, self._options = facts, options
-        self._certificate = _certificate(options)
+        self._certificate = _certificate(options) if options.tls else None
         shown = Shown(
             health_paths(self._check_leader, self._check_shutdown, sync_check(lambda: facts.watches.health)),
             facts.measures.registry,
@@ -73,7 +75,11 @@ class Endpoints:
             extra=facts.documents,
         )
         app = application(shown, rights, options.open_paths)
-        self._listener = Listener(app, self._certificate.context)
+        tls = None if self._certificate is None else self._certificate.context
+        if service is None:
+            self._listener = Listener(app, tls)
+        else:
+            self._listener = Listener(service.application(app), tls, service.bounds)
 
     async def start(self) -> None:
         """Listen. Raises InvalidInputError where the address cannot be had."""
@@ -84,7 +90,13 @@ class Endpoints:
             title = f"cannot listen on {options.host}:{options.port}: {os.strerror(error.errno or 0)}"
             help_ = "name another `--secure-port` or `--bind-address`, or `--secure-port 0` for none"
             raise InvalidInputError([Diagnostic(AccessCode.ADDRESS, title, help=(help_,))]) from None
-        _LOG.info("serving on https://%s:%s", options.host, self._listener.port)
+        scheme = "https" if options.tls else "http"
+        _LOG.info("serving on %s://%s:%s", scheme, options.host, self._listener.port)
+
+    @property
+    def certificate(self) -> bytes:
+        """The certificate that is served now, as PEM; empty without one."""
+        return b"" if self._certificate is None else self._certificate.certificate
 
     @property
     def port(self) -> int:
@@ -97,8 +109,8 @@ class Endpoints:
 
     async def refresh(self) -> None:
         """Use a renewed certificate soon after its files change, until cancelled."""
-        while True:
-            await asyncio.sleep(_CERTIFICATE_EVERY)
+        while self._certificate is not None:
+            await asyncio.sleep(self._options.renew_every)
             try:
                 if await asyncio.to_thread(self._certificate.refresh):
                     _LOG.info("the served certificate was renewed")
@@ -155,7 +167,7 @@ class Endpoints:
 
 def _certificate(options: ServingOptions) -> ServedCertificate:
     if options.files is None:
-        return ServedCertificate(self_signed(datetime.now(UTC)))
+        return ServedCertificate.made(lambda: datetime.now(UTC), options.names)
     try:
         return ServedCertificate.of_files(*options.files)
     except (OSError, ssl.SSLError) as error:

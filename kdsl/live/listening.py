@@ -10,6 +10,7 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Generator
+from dataclasses import dataclass
 from typing import Any, Final
 
 import uvicorn
@@ -24,6 +25,14 @@ HEADERS_WITHIN: Final = 10.0
 HEAD_BYTES: Final = 32_768
 DRAIN: Final = 5
 """Seconds that requests have to end when the server does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many connections a server takes, and how many seconds one may be open without a request."""
+
+    connections: int = CONNECTIONS
+    idle: int = IDLE
 
 
 class BoundedProtocol(H11Protocol):
@@ -62,6 +71,9 @@ class BoundedProtocol(H11Protocol):
             self.transport.close()
 
 
+USUAL_BOUNDS: Final = Bounds()
+
+
 class _Server(uvicorn.Server):
     """A server whose process has its own signals."""
 
@@ -73,10 +85,11 @@ class _Server(uvicorn.Server):
 class Listener:
     """A server on one address, on the running event loop."""
 
-    def __init__(self, app: ASGIApp, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, app: ASGIApp, tls: ssl.SSLContext | None, bounds: Bounds = USUAL_BOUNDS) -> None:
+        self._backlog = bounds.connections
         config = uvicorn.Config(
             app, http=BoundedProtocol, ws="none", lifespan="off", log_config=None, access_log=False,
-            server_header=False, limit_concurrency=CONNECTIONS, timeout_keep_alive=IDLE,
+            server_header=False, limit_concurrency=bounds.connections, timeout_keep_alive=bounds.idle,
             timeout_graceful_shutdown=DRAIN, h11_max_incomplete_event_size=HEAD_BYTES, proxy_headers=False,
         )  # fmt: skip
         config.load()
@@ -88,7 +101,7 @@ class Listener:
     async def start(self, host: str, port: int) -> None:
         """Listen; `port` 0 takes a free one, which `self.port` then is. Raises OSError where that fails."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.create_server((host, port), family=family, backlog=CONNECTIONS)
+        listening = socket.create_server((host, port), family=family, backlog=self._backlog)
         self.port = listening.getsockname()[1]
         self._task = asyncio.create_task(self._server.serve([listening]), name="serving")
         while not self._server.started and not self._task.done():

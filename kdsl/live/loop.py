@@ -63,10 +63,14 @@ class BindsPods(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """Whether pods are decided now: `leads` and `is_synced` are asked before each."""
+    """Whether pods are decided now: `leads` and `is_synced` are asked before each.
+
+    A loop that does not take pods leaves them in the queue: it only ends what others begin on its thread.
+    """
 
     leads: Callable[[], bool] = lambda: True
     is_synced: Callable[[], bool] = lambda: True
+    takes_pods: bool = True
 
 
 class LoopListener(Protocol):
@@ -151,6 +155,8 @@ class SchedulingLoop:
             self._engine.queue.flush()
             return
         self._safely(self._settle)
+        if not self._gates.takes_pods:
+            return
         for _ in range(DECISIONS_AT_ONCE):
             if not self._may_decide or not self._decide_next():
                 return
@@ -191,9 +197,11 @@ class SchedulingLoop:
         if not self._may_decide:
             return longest
         engine, now = self._engine, self._clock.now()
-        if engine.queue.has_next or engine.waiting.is_any_settled:
+        takes_pods = self._gates.takes_pods
+        if (takes_pods and engine.queue.has_next) or engine.waiting.is_any_settled:
             return 0.0
-        due = [time for time in (engine.queue.next_due, engine.waiting.deadline) if time is not None]
+        next_due = engine.queue.next_due if takes_pods else None
+        due = [time for time in (next_due, engine.waiting.deadline) if time is not None]
         return max(0.0, min([longest, *((time - now) / SECOND for time in due)]))
 
     def _follow_lease(self) -> None:

@@ -23,13 +23,17 @@ PORT: Final = 10259
 class ServingOptions:
     """Where the endpoints are: `files` are a certificate and its key; without them one is made in memory.
 
-    `open_paths` need no right.
+    `open_paths` need no right. A certificate that is made is good for `names` as well, hosts or addresses;
+    without `tls` there is none. `renew_every` are seconds between looks at the certificate.
     """
 
     host: str = "0.0.0.0"
     port: int = PORT
     files: tuple[Path, Path] | None = None
     open_paths: tuple[str, ...] = OPEN
+    names: tuple[str, ...] = ()
+    tls: bool = True
+    renew_every: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,8 @@ class RunOptions:
     """How to run: without a `lease` this instance always leads, without `serving` it has no endpoints.
 
     `host` names the instance in events and in the lease, `instance` tells this process from an earlier one
-    on the same host. With `is_shadow` nothing is written, and no lease is taken. `reload_every` and `drain`
-    are seconds.
+    on the same host. With `is_shadow` nothing is written, and no lease is taken. One that `advises` takes no
+    pods itself: another scheduler asks it. `reload_every` and `drain` are seconds.
     """
 
     host: str
@@ -56,6 +60,7 @@ class RunOptions:
     lease: LeaseOptions | None = field(default_factory=LeaseOptions)
     serving: ServingOptions | None = field(default_factory=ServingOptions)
     is_shadow: bool = False
+    advises: bool = False
     canary: CanaryOptions | None = None
     qps: float = DEFAULT_QPS
     burst: int = DEFAULT_BURST

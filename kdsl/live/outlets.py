@@ -40,6 +40,24 @@ class Evicts(Protocol):
     def submit(self, preemption: Preemption) -> bool: ...
 
 
+class Silence:
+    """Takes the place of a writer where nothing is to be said: another scheduler says it."""
+
+    def submit(self, subject: object, wish: object = None) -> bool:
+        """Write nothing."""
+        return True
+
+    def record(self, event: Event) -> bool:
+        """Record nothing."""
+        return True
+
+    def forget(self, uid: str) -> None:
+        """Have nothing to forget."""
+
+    def forget_all(self) -> None:
+        """Have nothing to forget."""
+
+
 class Outlets:
     """Tells the cluster of decisions. For the scheduling thread; nothing here waits."""
 

@@ -15,7 +15,7 @@ _API: Final = "coordination.k8s.io/v1"
 
 
 class OwnEvents:
-    """Writes them; a shadow writes none."""
+    """Writes them; a shadow writes none, and neither does who advises: it has no lease."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class OwnEvents:
         self._record(EventType.NORMAL, "LeaderElection", "", note)
 
     def _record(self, kind: EventType, reason: str, action: str, note: str) -> None:
-        if self._options.is_shadow:
+        if self._options.is_shadow or self._options.advises:
             return
         event = Event.of(
             self._lease(),

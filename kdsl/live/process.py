@@ -31,12 +31,14 @@ from kdsl.live.inbox import Inbox
 from kdsl.live.leader import Leader
 from kdsl.live.loop import Gates
 from kdsl.live.measures import Measures
+from kdsl.live.needs import merged
 from kdsl.live.options import RunOptions
 from kdsl.live.own_events import OwnEvents
 from kdsl.live.reload_reports import ReportedReloads
 from kdsl.live.reloading import Loaded, Reloader, keep_looking
 from kdsl.live.rights import Rights
 from kdsl.live.rule_sets import RuleSets, load
+from kdsl.live.services import Host, Service
 from kdsl.live.watches import Watches
 from kdsl.obs.logs import about
 
@@ -49,8 +51,9 @@ _LOG: Final = logging.getLogger(__name__)
 class SchedulerProcess:
     """A scheduler on the running event loop. `run` runs it until `stop` is called."""
 
-    def __init__(self, options: RunOptions, random: Random) -> None:
-        self.options, self._random = options, random
+    def __init__(self, options: RunOptions, random: Random, service: Service | None = None) -> None:
+        """`service` is served beside the endpoints."""
+        self.options, self._random, self._service = options, random, service
         self.decisions = DecisionLog(time.time_ns, options.instance[:8])
         self._stopping = asyncio.Event()
         self._failure: InvalidInputError | None = None
@@ -90,7 +93,9 @@ class SchedulerProcess:
         self.leader = self._elect(connection)
         self._synced = _Once(lambda: self.watches.is_ready)
         gates = Gates(self._leads, self._synced)
-        live = LiveOptions(options.host, options.in_flight, await _events_api(client))
+        live = LiveOptions(
+            options.host, options.in_flight, await _events_api(client), advises=options.advises
+        )
         self.scheduler = LiveScheduler(self._make, self.inbox, client, gates, live, measures)
         self.scheduler.loop.listen(measures)
         self._explainer = PodExplainer(self.scheduler, lambda: self._sets.scheduler, self.ask, time.time_ns)
@@ -101,6 +106,17 @@ class SchedulerProcess:
         if options.canary is not None:
             self._canary = CanaryRun(self._sets.digests, options.canary.percent, measures.comparisons)
             self.scheduler.loop.listen(self._canary)
+        if self._service is not None:
+            self._service.attach(
+                Host(
+                    self.scheduler,
+                    self.ask,
+                    self._synced,
+                    lambda: self._sets.scheduler,
+                    measures.registry,
+                    client,
+                )
+            )
 
     def _make(self, context: PluginContext) -> Scheduler:
         self._context, self._sets = context, load(self.options, context)
@@ -141,7 +157,7 @@ class SchedulerProcess:
         facts = self._facts()
         if self.options.serving is not None:
             rights = Rights(connection.client(part="rights", connections=8), time.monotonic)
-            self.endpoints = Endpoints(facts, self.options.serving, rights)
+            self.endpoints = Endpoints(facts, self.options.serving, rights, self._service)
             await self.endpoints.start()
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(work, name=name) for name, work in self._works().items()]
@@ -156,7 +172,9 @@ class SchedulerProcess:
 
     def _works(self) -> dict[str, Any]:
         look = self._reloader().look
+        service, endpoints = self._service, self.endpoints
         return {
+            **(service.works(endpoints) if service is not None and endpoints is not None else {}),
             "watches": self.watches.run(),
             "heap": self._settle_heap(),
             "reload": keep_looking(look, self.options.reload_every),
@@ -231,7 +249,7 @@ class SchedulerProcess:
         self.scheduler.handshakes.use(sets.stock)
         self.measures.adopt(sets.scheduler)
         self._synced.reset()
-        self.watches.follow(sets.needs)
+        self.watches.follow(sets.needs if self._service is None else merged(sets.needs, self._service.needs))
 
     def _refuse(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         """End where the running configuration says so; else go on as before."""

@@ -10,16 +10,17 @@ from typing import Final
 
 from kdsl.live.options import RunOptions
 from kdsl.live.process import SchedulerProcess
+from kdsl.live.services import Service
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
-def run(options: RunOptions) -> str:
-    """Run a scheduler until a signal ends it, and return its report, if it has one.
+def run(options: RunOptions, service: Service | None = None) -> str:
+    """Run a scheduler, and a service beside it, until a signal ends it; return its report, if it has one.
 
     Raises InvalidInputError where it cannot begin.
     """
-    return asyncio.run(_run(options))
+    return asyncio.run(_run(options, service))
 
 
 def new_instance() -> str:
@@ -32,8 +33,8 @@ def host_name() -> str:
     return socket.gethostname()
 
 
-async def _run(options: RunOptions) -> str:
-    process = SchedulerProcess(options, SystemRandom())
+async def _run(options: RunOptions, service: Service | None) -> str:
+    process = SchedulerProcess(options, SystemRandom(), service)
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         loop.add_signal_handler(number, process.stop)

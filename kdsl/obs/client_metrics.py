@@ -128,3 +128,16 @@ class ComparisonMetrics:
     def decided(self, side: str, outcome: str) -> None:
         """Count a decision of one side of a canary."""
         self._canary.add((outcome, side))
+
+
+class ExtenderMetrics:
+    """Counts the calls that are answered for another scheduler."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._calls = registry.numbers("kdsl_extender_calls_total")
+        self._seconds = registry.histogram("kdsl_extender_call_seconds")
+
+    def called(self, verb: str, status: int, seconds: float) -> None:
+        """Count a call, by the status that it was answered with."""
+        self._calls.add((str(status), verb))
+        self._seconds.observe(seconds, (verb,))

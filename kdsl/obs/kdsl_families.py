@@ -52,6 +52,11 @@ KDSL: Final = named(
                ("cause",)),
         Family("kdsl_canary_decisions_total", _COUNTER, _ALPHA,
                "Decisions of each of two rule sets.", ("outcome", "side")),
+        Family("kdsl_extender_calls_total", _COUNTER, _ALPHA,
+               "Calls of another scheduler or of the API server, by the status that they were answered with.",
+               ("code", "verb")),
+        Family("kdsl_extender_call_seconds", _HISTOGRAM, _ALPHA,
+               "Time from such a call to its answer.", ("verb",), exponential(0.0005, 2, 15)),
         Family("kdsl_state_is_stale", _GAUGE, _ALPHA,
                "1 where the scheduling thread did not answer this scrape: sizes are older."),
     ]

@@ -19,8 +19,6 @@ from kdsl.plan.values import Value
 
 MIN_ROWS: Final = 12
 """For fewer nodes the scalar back end is faster than making columns."""
-MIN_TAPED: Final = 3
-"""For fewer nodes it is faster than playing a tape."""
 
 
 @dataclass(slots=True)
@@ -76,10 +74,10 @@ class Batch:
 
 
 def is_worth_columns(nodes: NodeSet, has_tape: bool = False) -> bool:
-    """Tell whether nodes are many enough, fewer with a tape. What-ifs are about single nodes, and their facts
-    are not kept.
+    """Return whether nodes are many enough for columns: with a tape any number is. What-ifs are about single
+    nodes, and their facts are not kept.
     """
-    return len(nodes) >= (MIN_TAPED if has_tape else MIN_ROWS) and not nodes.snapshot.is_overlay
+    return (has_tape or len(nodes) >= MIN_ROWS) and not nodes.snapshot.is_overlay
 
 
 def batch_of(nodes: NodeSet, frame: Frame) -> Batch:

@@ -31,7 +31,6 @@ from kdsl.plan.passes.inline import is_plain, substitute
 from kdsl.plan.residual.lists import bound, known_items, list_of
 from kdsl.plan.residual.order import asks_first, fails_only_with
 from kdsl.plan.scalar.meter import Meter
-from kdsl.plan.scalar.tables import is_tabled
 from kdsl.plan.scope import Functions, RuleScope
 from kdsl.plan.steady import is_steady
 from kdsl.plan.values import EvalError, Value
@@ -256,16 +255,12 @@ class Folder:
                 body = self.fold(self.substituted(fn.body, args))
             case [Var(slot=slot)] if asks_first(found := self.fold(self.substituted(fn.body, args)), slot):
                 body = found
-            case _ if self._is_simplified(fn, expr.args):
+            case _ if any(isinstance(arg, Const) for arg in expr.args):
                 body = self._with_computed(fn, args, unsure)
             case _:
                 return expr
         self.save(1)
         return body
-
-    def _is_simplified(self, fn: CheckedFn, args: Sequence[TypedExpr]) -> bool:
-        """Tell whether constants may make the body of a function simpler than looking its result up."""
-        return any(isinstance(arg, Const) for arg in args) and not is_tabled(fn, args, self._functions.fns)
 
     def _with_computed(self, fn: CheckedFn, args: dict[int, TypedExpr], unsure: Iterable[int]) -> TypedExpr:
         """Return the body of a function for arguments of which some are computed before it."""

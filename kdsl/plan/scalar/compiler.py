@@ -46,7 +46,6 @@ from kdsl.plan.scalar.logic import LAZY
 from kdsl.plan.scalar.meter import has_weight, metered, paying
 from kdsl.plan.scalar.over_nodes import Lower, compile_over_nodes, is_over_nodes
 from kdsl.plan.scalar.searches import SEARCHES, compile_search
-from kdsl.plan.scalar.tables import is_tabled, tabled
 from kdsl.plan.values import NONE, EvalError, Optional, UInt, Value, kind_of
 from kdsl.plan.views import VIEW_FUNCTIONS, method_name, method_of
 
@@ -175,7 +174,7 @@ class Compiler:
                 inner[slot] = arg(frame)
             return body(inner)
 
-        return tabled(call, [arg for _, arg in args]) if is_tabled(fn, expr.args, self._fns) else call
+        return call
 
     def _bind(self, expr: Bind) -> Closure:
         """Compile `cel.bind`, whose value is computed when it is first needed, `optMap` and `optFlatMap`, and

@@ -14,12 +14,14 @@ from kdsl.cluster.changes import ChangedRows, Changes
 from kdsl.cluster.looks import look_of
 from kdsl.cluster.node import NodeInfo
 from kdsl.cluster.snapshot import LiveSnapshot, Rows
-from kdsl.plan.columns.batch import MIN_ROWS, MIN_TAPED
+from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.standing.met import Met
 
 Compute = Callable[[Rows], NDArray[Any]]
 """Computes one answer for each of some rows."""
 
+_MIN_AHEAD: Final = 3
+"""Where fewer looks are not known, no others are asked for with them."""
 MAX_AHEAD: Final = 512
 """So many looks more than were wanted cost little over columns."""
 MAX_ROWS_AHEAD: Final = 8192
@@ -150,7 +152,7 @@ class ByLook:
         if self._complete + 1 < len(self._looks):
             chosen = self._unknown(looks, rows)
             if chosen:
-                if self._looks_ahead and len(chosen) >= MIN_TAPED:
+                if self._looks_ahead and len(chosen) >= _MIN_AHEAD:
                     order = self._live.order
                     others = self._unknown(self._looks.ids.take(order), order, MAX_AHEAD)
                     # So many are worth columns; fewer might be asked one by one.

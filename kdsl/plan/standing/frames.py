@@ -20,14 +20,6 @@ _PASSING: Final = frozenset(
 Rule = TypeVar("Rule", bound=PredicatePlugin | ScorePlugin)
 
 
-def with_frames(plugin: Rule, likenesses: Likenesses) -> Rule:
-    """Return the plugin, which keeps its frames by what it sees of pods, if that is known."""
-    kinds = _kinds(plugin, likenesses)
-    if kinds is not None:
-        plugin.keep_frames(*kinds)
-    return plugin
-
-
 def with_residuals(plugin: Rule, likenesses: Likenesses) -> Rule:
     """Return the plugin, which has programs of its own for kinds of pods as well."""
     kinds = _kinds(plugin, likenesses)

@@ -25,7 +25,7 @@ from kdsl.plan.hookimpls import PredicatePlugin
 from kdsl.plan.predicate import SKIP
 from kdsl.plan.standing.answers import Answers, Kinds, answers_of
 from kdsl.plan.standing.dependencies import Dependencies, reads_of, tells_by_look
-from kdsl.plan.standing.frames import with_frames, with_residuals
+from kdsl.plan.standing.frames import with_residuals
 from kdsl.plan.standing.likeness import Likenesses
 from kdsl.plan.standing.skips import Skips
 from kdsl.plan.tightened import TightenedPlugin
@@ -165,7 +165,7 @@ class JoinedPredicates:
         self._parts = {
             part.key: _Part(
                 plugin.name,
-                with_frames(part, likenesses),
+                part,
                 tells_by_look(part.rule),
                 "node.usage" in part.rule.reads,
             )

@@ -25,7 +25,7 @@ from kdsl.plan.hookimpls import ScorePlugin
 from kdsl.plan.score import NO_SCORE_INT
 from kdsl.plan.standing.answers import Answers, Kinds, answers_of
 from kdsl.plan.standing.dependencies import Dependencies, reads_of, tells_by_look
-from kdsl.plan.standing.frames import with_frames, with_residuals
+from kdsl.plan.standing.frames import with_residuals
 from kdsl.plan.standing.likeness import Likenesses
 from kdsl.plan.standing.skips import Skips
 
@@ -102,7 +102,7 @@ class JoinedScores:
         self._signature = likenesses.signature(dependencies)
         self._parts = tuple(
             _Part(
-                with_frames(each, likenesses),
+                each,
                 each.weight or 1,
                 tells_by_look(each.rule),
                 "node.usage" in each.rule.reads,

@@ -27,6 +27,7 @@ from kdsl.live.access import AccessOptions
 from kdsl.live.leader import LeaseOptions
 from kdsl.live.options import RunOptions, ServingOptions
 from kdsl.live.process import SchedulerProcess
+from kdsl.live.services import Service
 from kdsl.reload import Reloaded, Sources
 from kdsl.sandbox import Request, Sandbox, SandboxOptions
 from kdsl.sandbox.resources import PODS, RESOURCES, Resource, named
@@ -99,8 +100,8 @@ class World:
 
     # ---- schedulers --------------------------------------------------------------------------------------
 
-    def begin(self, **options: Any) -> Instance:
-        """Start a scheduler without waiting for anything."""
+    def begin(self, service: Service | None = None, **options: Any) -> Instance:
+        """Start a scheduler without waiting for anything; `service` is served beside its endpoints."""
         number = len(self.instances)
         given: Json = {
             "host": f"host-{number}",
@@ -113,14 +114,14 @@ class World:
             "drain": 1.0,
             **options,
         }
-        process = SchedulerProcess(RunOptions(**given), Random(number))
+        process = SchedulerProcess(RunOptions(**given), Random(number), service)
         instance = Instance(process, asyncio.create_task(process.run(), name=given["host"]))
         self.instances.append(instance)
         return instance
 
-    async def start(self, **options: Any) -> Instance:
+    async def start(self, service: Service | None = None, **options: Any) -> Instance:
         """Start a scheduler and wait until it knows the cluster."""
-        instance = self.begin(**options)
+        instance = self.begin(service, **options)
         await self.until(lambda: instance.is_ready or instance.task.done(), 10)
         assert instance.is_ready, instance.task.exception()
         return instance

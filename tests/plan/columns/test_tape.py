@@ -14,7 +14,7 @@ from kdsl.base.resources import Resources
 from kdsl.cluster.node import NodeFacts
 from kdsl.cluster.nodeset import NodeSet
 from kdsl.cluster.pod import PodInfo
-from kdsl.plan.columns.batch import MIN_ROWS, MIN_TAPED
+from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.columns.tape import MAX_TAPES
 from kdsl.plan.predicate import PredicateProgram
 from kdsl.plan.scalar import Frame
@@ -62,7 +62,7 @@ PLAIN = st.fixed_dictionaries(
     {"cpu": st.integers(1, 99), "memory": st.integers(1, 2**40), "pods": st.just(9)}
 ).map(Resources)
 NODES = MIN_ROWS + 2
-SIZES = [NODES] * 3 + [MIN_TAPED, MIN_ROWS, 1, NODES]
+SIZES = [NODES] * 3 + [3, MIN_ROWS, 1, NODES]
 """So many nodes of the cluster are asked about, one time after the other."""
 CLUSTERS = st.lists(st.one_of(AMOUNTS, PLAIN), min_size=NODES, max_size=NODES)
 

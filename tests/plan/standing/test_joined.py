@@ -25,10 +25,8 @@ from kdsl.hooks.specs import Narrowed
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.columns import batch
-from kdsl.plan.frames import Frames
 from kdsl.plan.hookimpls import PredicatePlugin, ScorePlugin
 from kdsl.plan.predicate import SKIP
-from kdsl.plan.scalar import Frame
 from kdsl.plan.score import ScoreError
 from kdsl.plan.standing import answers as standing_answers
 from kdsl.plan.standing import predicates as standing_predicates
@@ -315,27 +313,6 @@ def test_a_score_that_may_abort_is_not_asked_about_nodes_that_nobody_wants_to_kn
     assert totals.tolist() == [8]
     with pytest.raises(ScoreError):
         joined.totals(state, pod, nodes)
-
-
-def test_what_rules_find_out_about_a_kind_of_pod_stays_known_when_nodes_change(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    begun: list[PodInfo] = []
-    begin = Frames._of
-
-    def watched(frames: Frames, pod: PodInfo) -> Frame:
-        begun.append(pod)
-        return begin(frames, pod)
-
-    monkeypatch.setattr(Frames, "_of", watched)
-    joined = JoinedPredicates([predicate('require node.podCount <= pod.labels.size() else "full"')])
-    cache = ClusterCache()
-    cache.add_node(NodeFacts("n1"))
-    for name in ("p", "q", "r"):
-        _, (status,) = joined_answers(joined, PodInfo(name), NodeSet.all(cache.snapshot()))
-        assert bool(status) == (name != "p")
-        cache.assume(PodInfo(name), "n1")
-    assert [pod.name for pod in begun] == ["p"]
 
 
 @settings(deadline=None, max_examples=40)

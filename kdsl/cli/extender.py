@@ -1,0 +1,150 @@
+"""`kdsl extender`: answers kube-scheduler, which stays the scheduler of a cluster."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+import click
+
+from kdsl.base.errors import InvalidInputError
+from kdsl.cli.completion import complete_profiles
+from kdsl.cli.inputs import config_option
+from kdsl.cli.output import print_diagnostics
+from kdsl.cli.process_options import (
+    ACCESS,
+    CERTIFICATE,
+    CLIENT,
+    LOGGING,
+    RULES,
+    certificate_files,
+    listening,
+    with_options,
+)
+
+
+@click.command("extender")
+@config_option
+@with_options(RULES)
+@click.option(
+    "--profile",
+    metavar="NAME",
+    shell_complete=complete_profiles,
+    help="Decides about every pod (default: the only one, else that of the pod's schedulerName).",
+)
+@with_options(ACCESS, listening(8443), CERTIFICATE)
+@click.option(
+    "--tls-name",
+    multiple=True,
+    metavar="NAME",
+    help="A host or address that the certificate which is made is good for, besides localhost.",
+)
+@click.option("--plain-http", is_flag=True, help="Serve without TLS: for a kube-scheduler in the same pod.")
+@click.option(
+    "--url-prefix",
+    default="",
+    metavar="PATH",
+    help="The path before /filter, /prioritize, /preempt, /bind and /webhook.",
+)
+@click.option(
+    "--behaviour",
+    type=click.Choice(["rules"]),
+    default="rules",
+    show_default=True,
+    help="What answers.",
+)
+@click.option(
+    "--webhook-configuration",
+    "webhook",
+    default="",
+    metavar="NAME",
+    help="The MutatingWebhookConfiguration that gets the certificate which is made as its caBundle.",
+)
+@click.option(
+    "--max-calls",
+    type=click.IntRange(min=1),
+    default=256,
+    show_default=True,
+    help="Most calls under way; the others are answered 503.",
+)
+@click.option(
+    "--max-body",
+    type=click.IntRange(min=1, max=1024),
+    default=64,
+    show_default=True,
+    metavar="MIB",
+    help="The largest body of a call.",
+)
+@with_options(CLIENT, LOGGING)
+def command(
+    config: Path | None,
+    rules: tuple[Path, ...],
+    profile: str | None,
+    kubeconfig: Path | None,
+    context: str | None,
+    in_cluster: bool,
+    bind_address: str,
+    port: int,
+    tls_cert_file: Path | None,
+    tls_private_key_file: Path | None,
+    open_path: tuple[str, ...],
+    tls_name: tuple[str, ...],
+    plain_http: bool,
+    url_prefix: str,
+    behaviour: str,
+    webhook: str,
+    max_calls: int,
+    max_body: int,
+    qps: float,
+    burst: int,
+    bindings: int,
+    log_format: str,
+    log_level: str,
+) -> None:
+    """Answer a kube-scheduler that has this as an extender.
+
+    A profile's predicates answer /filter, its scores /prioritize, its preemption /preempt, on the nodes that
+    kube-scheduler asks about; /bind binds. Ends with 0 when it is told to (SIGTERM, SIGINT), with 2 where
+    files, access or rules cannot be used.
+    """
+    from kdsl.extender.gate import MEBIBYTE, Limits
+    from kdsl.extender.service import ExtenderOptions, ExtenderService
+    from kdsl.live.access import AccessOptions
+    from kdsl.live.guarding import OPEN
+    from kdsl.live.options import RunOptions, ServingOptions
+    from kdsl.live.running import host_name, new_instance, run
+    from kdsl.obs.logs import LogFormat, configure
+    from kdsl.reload import Sources
+
+    files = certificate_files(tls_cert_file, tls_private_key_file)
+    if plain_http and (files or tls_name or webhook):
+        raise click.UsageError("--plain-http has no certificate: leave --tls-* and --webhook-* out")
+    if url_prefix and not url_prefix.startswith("/"):
+        raise click.UsageError("--url-prefix begins with `/`")
+    if webhook and files:
+        raise click.UsageError(
+            "--webhook-configuration is for a certificate that is made: leave --tls-*-file out"
+        )
+    configure(LogFormat(log_format), getattr(logging, log_level.upper()))
+    options = RunOptions(
+        host=host_name(),
+        instance=new_instance(),
+        sources=Sources(config, rules, (profile,) if profile else (), takes_all=True),
+        access=AccessOptions(kubeconfig, context, in_cluster),
+        lease=None,
+        serving=ServingOptions(
+            bind_address, port, files, (*OPEN, *open_path), names=tls_name, tls=not plain_http
+        ),
+        advises=True,
+        qps=qps,
+        burst=burst,
+        in_flight=bindings,
+    )
+    limits = Limits(calls=max_calls, body=max_body * MEBIBYTE, bodies=max(256, 4 * max_body) * MEBIBYTE)
+    service = ExtenderService(ExtenderOptions(behaviour, url_prefix, webhook, limits))
+    try:
+        run(options, service)
+    except InvalidInputError as error:
+        print_diagnostics(error.diagnostics, to_stderr=True)
+        sys.exit(2)

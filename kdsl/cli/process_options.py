@@ -1,0 +1,125 @@
+"""Options of commands that run for long against a cluster: `kdsl run`, `kdsl extender`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from kdsl.cli.inputs import GivenPath
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Option = Callable[[Any], Any]
+
+RULES: Final[tuple[Option, ...]] = (
+    click.option(
+        "--rules",
+        multiple=True,
+        type=click.Path(path_type=Path, exists=True),
+        metavar="DIR",
+        help="Rule files (default: those of --config, or the shipped rules). Changes take effect at once.",
+    ),
+)
+ACCESS: Final[tuple[Option, ...]] = (
+    click.option("--kubeconfig", type=GivenPath(), metavar="FILE", help="The way to the cluster."),
+    click.option("--context", metavar="NAME", help="The context of the kubeconfig."),
+    click.option("--in-cluster", is_flag=True, help="Use the service account of the pod, and no kubeconfig."),
+)
+CERTIFICATE: Final[tuple[Option, ...]] = (
+    click.option(
+        "--tls-cert-file", type=GivenPath(), metavar="FILE", help="Their certificate; else one is made."
+    ),
+    click.option(
+        "--tls-private-key-file", type=GivenPath(), metavar="FILE", help="The key of the certificate."
+    ),
+    click.option(
+        "--authorization-always-allow-path",
+        "open_path",
+        multiple=True,
+        metavar="PATH",
+        help="A path that needs no right, such as /metrics; /healthz, /livez and /readyz never do.",
+    ),
+)
+CLIENT: Final[tuple[Option, ...]] = (
+    click.option(
+        "--kube-api-qps",
+        "qps",
+        type=click.FloatRange(min=0),
+        default=2000.0,
+        show_default=True,
+        help="Requests a second, or 0.",
+    ),
+    click.option(
+        "--kube-api-burst",
+        "burst",
+        type=click.IntRange(min=1),
+        default=4000,
+        show_default=True,
+        help="Requests at once.",
+    ),
+    click.option(
+        "--bindings",
+        type=click.IntRange(min=1),
+        default=512,
+        show_default=True,
+        help="Most bindings under way.",
+    ),
+)
+LOGGING: Final[tuple[Option, ...]] = (
+    click.option(
+        "--logging-format",
+        "log_format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="Of log lines.",
+    ),
+    click.option(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        default="info",
+        show_default=True,
+        help="What is logged.",
+    ),
+)
+
+
+def listening(port: int, none: str = "") -> tuple[Option, ...]:
+    """Return the options of where to listen; `none` says what port 0 means, without it 0 is refused."""
+    return (
+        click.option(
+            "--bind-address",
+            default="0.0.0.0",
+            show_default=True,
+            metavar="HOST",
+            help="Where the endpoints listen.",
+        ),
+        click.option(
+            "--secure-port",
+            "port",
+            type=click.IntRange(0 if none else 1, 65535),
+            default=port,
+            show_default=True,
+            help=f"The port of the endpoints{none}.",
+        ),
+    )
+
+
+def with_options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
+    """Add options to a command, in this order."""
+
+    def add(command: Command) -> Command:
+        for option in reversed([each for group in groups for each in group]):
+            command = option(command)
+        return command
+
+    return add
+
+
+def certificate_files(certificate: Path | None, key: Path | None) -> tuple[Path, Path] | None:
+    """Return the files of a certificate and its key, None without; raise click.UsageError for one of both."""
+    if (certificate is None) != (key is None):
+        raise click.UsageError("--tls-cert-file and --tls-private-key-file belong together")
+    return (certificate, key) if certificate and key else None

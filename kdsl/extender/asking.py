@@ -1,0 +1,131 @@
+"""What rules say to a call, found on the scheduling thread: between two changes, of one state of the cluster.
+
+Names come in the order of the call, and so do the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.snapshot import Snapshot
+from kdsl.cycle.advice import GONE, judge_nodes, preemption, score_rows
+from kdsl.cycle.attempt import Attempt
+from kdsl.cycle.engine import Engine
+from kdsl.cycle.judging import Contested
+from kdsl.extender.ports import RefusedError
+from kdsl.hooks.errors import PluginError
+from kdsl.hooks.status import Code, Status
+
+MOST_POINTS: Final = 10
+"""kube-scheduler takes 0 to 10 from extenders, and counts each as ten points of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Which nodes a pod may go to, why not now, and why never."""
+
+    left: tuple[str, ...] = ()
+    failed: Mapping[str, str] = field(default_factory=dict)
+    never: Mapping[str, str] = field(default_factory=dict)
+
+
+def judge(engine: Engine, pod: PodInfo, names: Sequence[str]) -> Judged:
+    """Judge nodes; one that is not known yet, or no more, is out for now. Raises RefusedError."""
+    attempt, contested = _attempt(engine, pod)
+    rows, known = _rows(attempt.snapshot, names)
+    try:
+        column = judge_nodes(attempt, contested, rows)
+    except PluginError as error:
+        raise RefusedError(str(error)) from None
+    texts = [_reason(status) for status in column.table]
+    is_never = [status.code is Code.UNRESOLVABLE for status in column.table]
+    left: list[str] = []
+    failed: dict[str, str] = {}
+    never: dict[str, str] = {}
+    if known is not None:
+        failed.update(dict.fromkeys(set(names).difference(known), _reason(GONE)))
+    for name, number in zip(names if known is None else known, column.ids.tolist(), strict=True):
+        if not number:
+            left.append(name)
+        elif is_never[number]:
+            never[name] = texts[number]
+        else:
+            failed[name] = texts[number]
+    return Judged(tuple(left), failed, never)
+
+
+def score(engine: Engine, pod: PodInfo, names: Sequence[str]) -> list[int]:
+    """Return the points of nodes, 0 to 10: the weighted mean of the scores that have a say, to the nearest.
+
+    A node that is not known gets none. Raises RefusedError.
+    """
+    attempt, _ = _attempt(engine, pod)
+    rows, known = _rows(attempt.snapshot, names)
+    try:
+        totals, most = score_rows(attempt, rows)
+    except PluginError as error:
+        raise RefusedError(str(error)) from None
+    points: list[int] = _points(totals, most).tolist()
+    if known is None:
+        return points
+    found = dict(zip(known, points, strict=True))
+    return [found.get(name, 0) for name in names]
+
+
+def _points(totals: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    if not most:
+        return np.zeros(len(totals), np.int64)
+    # As floats: what weights allow may be too large to be multiplied.
+    shares = np.floor(totals / most * MOST_POINTS + 0.5)
+    return np.clip(shares, 0, MOST_POINTS).astype(np.int64)
+
+
+def leave(engine: Engine, pod: PodInfo, victims: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return the nodes that the pod fits on without the victims, who must be allowed to go; by UID.
+
+    A victim that is not known is gone already. Raises RefusedError.
+    """
+    attempt, contested = _attempt(engine, pod)
+    snapshot = attempt.snapshot
+    try:
+        rejects = preemption(attempt, contested)
+        left: list[str] = []
+        for node, uids in victims.items():
+            row = snapshot.row_of(node)
+            if row is None:
+                continue
+            chosen = set(uids)
+            gone = [each for each in snapshot.info(row).pods if (each.uid or each.key) in chosen]
+            if rejects(row, gone) is None:
+                left.append(node)
+    except PluginError as error:
+        raise RefusedError(str(error)) from None
+    return tuple(left)
+
+
+def _attempt(engine: Engine, pod: PodInfo) -> tuple[Attempt, Contested]:
+    found = engine.attempt(pod)
+    if found is None:
+        raise RefusedError(
+            f"no profile decides about pods of scheduler {pod.scheduler_name}: name one with --profile"
+        )
+    return found
+
+
+def _rows(snapshot: Snapshot, names: Sequence[str]) -> tuple[NDArray[np.int32], list[str] | None]:
+    """Return the rows of nodes, and the names of those that are known: None where all are."""
+    rows = [snapshot.row_of(name) for name in names]
+    if None not in rows:
+        return np.array(rows, np.int32), None
+    found = [(row, name) for row, name in zip(rows, names, strict=True) if row is not None]
+    return np.array([row for row, _ in found], np.int32), [name for _, name in found]
+
+
+def _reason(status: Status) -> str:
+    return ", ".join(status.reasons)

@@ -1,0 +1,26 @@
+"""The behaviours by name, as `--behaviour` knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from kdsl.extender.ports import Behaviour
+from kdsl.extender.rules import RulesBehaviour
+from kdsl.live.needs import Needs
+from kdsl.live.services import Host
+
+NO_NEEDS: Final = Needs(())
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How a behaviour becomes part of a process: `needs` is what it watches besides what rules read."""
+
+    make: Callable[[Host], Behaviour]
+    needs: Needs = NO_NEEDS
+
+
+BEHAVIOURS: Final[Mapping[str, Kind]] = MappingProxyType({"rules": Kind(RulesBehaviour)})

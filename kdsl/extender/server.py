@@ -1,0 +1,170 @@
+"""The paths that kube-scheduler and the API server call: reads a call, has it answered, writes the answer.
+
+What is wrong with a call is answered as JSON, `{"Error": text}`; nothing that comes ends the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Final, Protocol, TypeVar
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from kdsl.extender import protocol
+from kdsl.extender.gate import FullError, Gate
+from kdsl.extender.ports import Behaviour, NotReadyError, RefusedError
+from kdsl.extender.protocol import UnreadableError
+
+T = TypeVar("T")
+
+RETRY_AFTER: Final = "1"
+"""Seconds after which a call that is not let in may come again."""
+LARGE: Final = 262_144
+"""Bodies of so many bytes are read and written on a thread: watches must not wait for them."""
+_GONE: Final = 499
+"""What is counted for a caller who has hung up. Nobody is answered."""
+_LOG: Final = logging.getLogger(__name__)
+
+
+class CallObserver(Protocol):
+    """Hears of each call: the verb, the status that it was answered with, and how long it took."""
+
+    def called(self, verb: str, status: int, seconds: float) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A path below the prefix: how its calls are read and answered.
+
+    With `has_error` the answer itself can say what went wrong, as `Error`. One that `waits` for others is
+    not counted among those that are worked on.
+    """
+
+    name: str
+    read: Callable[[bytes], Any]
+    answer: Callable[[Any], Awaitable[Any]]
+    has_error: bool = False
+    waits: bool = False
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+class ExtenderServer:
+    """Answers the calls of one process by a behaviour."""
+
+    def __init__(self, behaviour: Behaviour, gate: Gate, observer: CallObserver, prefix: str = "") -> None:
+        self._gate, self._observer = gate, observer
+        verbs = (
+            Verb("filter", protocol.read_args, behaviour.filter, has_error=True),
+            Verb("prioritize", protocol.read_args, behaviour.prioritize),
+            Verb("preempt", protocol.read_preemption, behaviour.preempt),
+            Verb("bind", protocol.read_binding, behaviour.bind, has_error=True, waits=True),
+            Verb("webhook", protocol.read_review, behaviour.admit),
+        )
+        base = prefix.rstrip("/")
+        self._paths = frozenset(f"{base}/{verb.name}" for verb in verbs)
+        self._app = Starlette(
+            routes=[Route(f"{base}/{verb.name}", self._route(verb), methods=["POST"]) for verb in verbs],
+            exception_handlers={405: _not_allowed},
+        )
+
+    def beside(self, app: ASGIApp) -> ASGIApp:
+        """Return what answers the paths of the verbs, and has `app` answer the others."""
+
+        async def choose(scope: Scope, receive: Receive, send: Send) -> None:
+            is_ours = scope["type"] == "http" and scope["path"] in self._paths
+            await (self._app if is_ours else app)(scope, receive, send)
+
+        return choose
+
+    def _route(self, verb: Verb) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            started = perf_counter()
+            response = await self._call(verb, request)
+            self._observer.called(verb.name, response.status_code, perf_counter() - started)
+            return response
+
+        return answer
+
+    async def _call(self, verb: Verb, request: Request) -> Response:
+        gate = self._gate
+        try:
+            with gate.enter(), gate.holding() as held:
+                body = await self._body(request, held.add)
+                if verb.waits:
+                    return await self._answer(verb, body)
+                async with gate.slot():
+                    if await request.is_disconnected():
+                        return Response(status_code=_GONE)
+                    return await self._answer(verb, body)
+        except UnreadableError as error:
+            return _failure(400, str(error))
+        except TimeoutError:
+            return _failure(408, f"the body did not come within {gate.limits.body_within:g} s")
+        except _TooLargeError:
+            return _failure(413, f"the body has more than {gate.limits.body} bytes")
+        except FullError as error:
+            return _failure(503, str(error), {"Retry-After": RETRY_AFTER})
+        except NotReadyError as error:
+            return _failure(503, str(error), {"Retry-After": RETRY_AFTER})
+        except ClientDisconnect:
+            return Response(status_code=_GONE)
+
+    async def _body(self, request: Request, hold: Callable[[int], None]) -> bytes:
+        """Read the body, of as many bytes as are allowed."""
+        most, said = self._gate.limits.body, request.headers.get("content-length", "")
+        if said.isdecimal() and int(said[:20]) > most:
+            raise _TooLargeError
+        parts: list[bytes] = []
+        size = 0
+        async with asyncio.timeout(self._gate.limits.body_within):
+            async for part in request.stream():
+                size += len(part)
+                if size > most:
+                    raise _TooLargeError
+                hold(len(part))
+                parts.append(part)
+        return b"".join(parts)
+
+    async def _answer(self, verb: Verb, body: bytes) -> Response:
+        args = await _aside(len(body), lambda: verb.read(body))
+        try:
+            answer = await verb.answer(args)
+        except (UnreadableError, NotReadyError):
+            raise
+        except RefusedError as error:
+            return _refusal(verb, str(error))
+        except Exception as error:  # noqa: BLE001 - one call must not take the others with it
+            _LOG.exception("a call of %s ended with an error", verb.name)
+            return _refusal(verb, f"{type(error).__name__}: {error}")
+        written = await _aside(len(body), lambda: protocol.write(answer))
+        return Response(written, media_type="application/json")
+
+
+async def _aside(size: int, work: Callable[[], T]) -> T:
+    """Do what takes long for many bytes on a thread, else at once."""
+    return work() if size < LARGE else await asyncio.to_thread(work)
+
+
+def _refusal(verb: Verb, text: str) -> Response:
+    """Say that a call cannot be done: in the answer, where it can, so that pods' events show the text."""
+    return _failure(200 if verb.has_error else 500, text)
+
+
+def _failure(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
+    body = protocol.write({"Error": text})
+    return Response(body, status, headers, media_type="application/json")
+
+
+async def _not_allowed(request: Request, error: Exception | None) -> Response:
+    return _failure(405, f"{request.method} is not answered here: only POST is", {"Allow": "POST"})

@@ -1,0 +1,69 @@
+"""The extender as part of a process: `kdsl extender` is a scheduler that is asked, and takes no pods."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from starlette.types import ASGIApp
+
+from kdsl.extender.behaviours import BEHAVIOURS, Kind
+from kdsl.extender.ca_bundle import CaBundle
+from kdsl.extender.gate import Gate, Limits
+from kdsl.extender.server import ExtenderServer
+from kdsl.live.listening import Bounds
+from kdsl.live.services import Host, Served
+from kdsl.obs.client_metrics import ExtenderMetrics
+
+PORT: Final = 8443
+IDLE: Final = 120
+"""Seconds that a connection may be open without a call: kube-scheduler keeps its own for 90."""
+SPARE_CONNECTIONS: Final = 256
+"""More connections than calls: who is beyond the limit of calls is answered, and probes always are."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderOptions:
+    """How calls are answered: below the path `prefix`, by the behaviour of that name.
+
+    The certificate that is made at the start is written into the `webhook` configuration, if one is named.
+    """
+
+    behaviour: str = "rules"
+    prefix: str = ""
+    webhook: str = ""
+    limits: Limits = field(default_factory=Limits)
+
+
+class ExtenderService:
+    """A `Service` of a process: what it answers comes from its cluster and its rules."""
+
+    def __init__(self, options: ExtenderOptions) -> None:
+        self._options = options
+        self._kind: Kind = BEHAVIOURS[options.behaviour]
+        self.needs = self._kind.needs
+        self.bounds = Bounds(2 * options.limits.calls + SPARE_CONNECTIONS, IDLE)
+        self._host: Host | None = None
+        self._server: ExtenderServer | None = None
+
+    def attach(self, host: Host) -> None:
+        """Become part of a process."""
+        self._host = host
+        self._server = ExtenderServer(
+            self._kind.make(host),
+            Gate(self._options.limits),
+            ExtenderMetrics(host.registry),
+            self._options.prefix,
+        )
+
+    def application(self, app: ASGIApp) -> ASGIApp:
+        """Return what answers kube-scheduler and the API server, and has `app` answer everybody else."""
+        assert self._server is not None
+        return self._server.beside(app)
+
+    def works(self, served: Served) -> Mapping[str, Coroutine[Any, Any, None]]:
+        """Return what keeps the webhook's caBundle, if that is asked for."""
+        if not self._options.webhook or self._host is None:
+            return {}
+        return {"ca-bundle": CaBundle(self._options.webhook, self._host.sender).keep(served)}
