@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 from kdsl.extender.behaviours import BEHAVIOURS, Kind
 from kdsl.extender.ca_bundle import CaBundle
 from kdsl.extender.gate import Gate, Limits
+from kdsl.extender.ports import Behaviour
 from kdsl.extender.server import ExtenderServer
 from kdsl.live.listening import Bounds
 from kdsl.live.services import Host, Served
@@ -39,19 +40,22 @@ class ExtenderOptions:
 class ExtenderService:
     """A `Service` of a process: what it answers comes from its cluster and its rules."""
 
-    def __init__(self, options: ExtenderOptions) -> None:
+    def __init__(self, options: ExtenderOptions, kind: Kind | None = None) -> None:
+        """`kind` is there where the behaviour has settings of its own."""
         self._options = options
-        self._kind: Kind = BEHAVIOURS[options.behaviour]
+        self._kind: Kind = kind or BEHAVIOURS[options.behaviour]
         self.needs = self._kind.needs
         self.bounds = Bounds(2 * options.limits.calls + SPARE_CONNECTIONS, IDLE)
         self._host: Host | None = None
         self._server: ExtenderServer | None = None
+        self._behaviour: Behaviour | None = None
 
     def attach(self, host: Host) -> None:
         """Become part of a process."""
         self._host = host
+        self._behaviour = self._kind.make(host)
         self._server = ExtenderServer(
-            self._kind.make(host),
+            self._behaviour,
             Gate(self._options.limits),
             ExtenderMetrics(host.registry),
             self._options.prefix,
@@ -63,7 +67,8 @@ class ExtenderService:
         return self._server.beside(app)
 
     def works(self, served: Served) -> Mapping[str, Coroutine[Any, Any, None]]:
-        """Return what keeps the webhook's caBundle, if that is asked for."""
-        if not self._options.webhook or self._host is None:
-            return {}
-        return {"ca-bundle": CaBundle(self._options.webhook, self._host.sender).keep(served)}
+        """Return what the behaviour does by itself, and what keeps the webhook's caBundle where asked for."""
+        works = {} if self._behaviour is None else dict(self._behaviour.works())
+        if self._options.webhook and self._host is not None:
+            works["ca-bundle"] = CaBundle(self._options.webhook, self._host.sender).keep(served)
+        return works

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+import logging
+from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from prometheus_client.core import Metric
 
 from kdsl.app import Scheduler, devices_in_use
+from kdsl.base.clock import Clock
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
 from kdsl.cluster.node import NodeInfo
@@ -22,9 +24,9 @@ from kdsl.extender.hami.objects import node_of, pod_of, written_pod
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.reservations import Reservations
 from kdsl.extender.hami.reviewing import Verdict, Webhook
-from kdsl.extender.hami.surroundings import Surroundings, Writes
 from kdsl.extender.hami.sweeping import Sweeper
 from kdsl.extender.hami.telling import Teller
+from kdsl.extender.hami.writes import Writes
 from kdsl.extender.ports import NotReadyError, RefusedError
 from kdsl.extender.protocol import (
     AdmissionResponse,
@@ -40,58 +42,67 @@ from kdsl.extender.protocol import (
     NodeList,
     json_values,
 )
+from kdsl.live.services import Host
 from kdsl.plan.devices.locks import NodeLock
-from kdsl.plan.devices.plugin import CHOSEN_NODE, DevicesPlugin
+from kdsl.plan.devices.plugin import CHOSEN_NODE
 
 T = TypeVar("T")
-MAX_LABEL = 63
+LOOK_EVERY: Final = 0.5
+"""Seconds after which the behaviour looks whether the process decides by other rules."""
+_LOG: Final = logging.getLogger(__name__)
+MAX_LABEL: Final = 63
 """The most characters of a label's value; a node may have a longer name."""
 
 
 class HamiBehaviour:
-    """Answers kube-scheduler and the API server as HAMi does. `start` and `stop` belong to the event loop.
+    """Answers kube-scheduler and the API server as HAMi does, by the devices of a process's rules.
 
     Raises InvalidInputError where the rules share out no devices.
     """
 
-    def __init__(self, surroundings: Surroundings, scheduler: Scheduler, options: HamiOptions) -> None:
-        self._surroundings, self._options = surroundings, options
-        self._writes = Writes(surroundings)
-        self._teller = Teller(options.scheduler_name, surroundings.live.options.host)
-        self._rules = _Rules(surroundings, scheduler, options)
-        self.reservations = Reservations(surroundings.live.cache, self._rules.devices.records)
-        surroundings.live.loop.before_each(self.reservations.hear)
+    def __init__(self, host: Host, options: HamiOptions) -> None:
+        self._host, self._live, self._options = host, host.scheduler, options
+        self._writes = Writes(host)
+        self._teller = Teller(options.scheduler_name, self._live.options.host)
+        self._rules = _Rules(host.made(), self._live.options.wall, options)
+        self.reservations = Reservations(self._live.cache, self._rules.devices.records)
+        self._live.loop.before_each(self.reservations.hear)
         self._use(self._rules)
-        self._binding = Binding(surroundings, self._writes, self._teller, options)
+        self._binding = Binding(host, self._writes, self._teller, options)
         self.sweeper = Sweeper(
-            surroundings, self._writes, options, lambda: self._rules.locks, self._binding.under_way
+            host, self._writes, options, lambda: self._rules.locks, self._binding.under_way
         )
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def start(self) -> None:
-        """Begin to sweep locks."""
-        self._keep(asyncio.create_task(self.sweeper.run(), name="lock sweeper"))
+    def works(self) -> Mapping[str, Coroutine[Any, Any, None]]:
+        """Return what runs while the process does: stray locks are given back, other rules are taken over."""
+        return {"hami locks": self.sweeper.run(), "hami rules": self._follow_rules()}
 
-    async def stop(self) -> None:
-        """End what is under way."""
-        tasks = tuple(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self._writes.close()
-
-    def adopt(self, scheduler: Scheduler) -> None:
-        """Decide by other rules from the next call on; for the event loop."""
-        self._rules = _Rules(self._surroundings, scheduler, self._options)
-        self._use(self._rules)
+    async def _follow_rules(self) -> None:
+        """Decide by other rules soon after the process has taken them over."""
+        seen = self._rules.made
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            made = self._host.made()
+            if made is seen:
+                continue
+            seen = made
+            try:
+                rules = await asyncio.to_thread(_Rules, made, self._live.options.wall, self._options)
+            except InvalidInputError as error:
+                _LOG.error("the devices of the rules before stay in use: %s", error)
+            else:
+                await self._host.ask(partial(self._use, rules))
 
     def _use(self, rules: _Rules) -> None:
-        about = (rules.devices, self._surroundings.live.cache)
+        """Decide by these rules from now on; from the start on, on the scheduling thread."""
+        cache = self._live.cache
+        self._rules = rules
         self.reservations.follow(rules.devices.records)
-        self._chooser = Chooser(*about, self.reservations, self._options)
+        self._chooser = Chooser(rules.devices, cache, self.reservations, self._options)
         self._simulator = Simulator(rules.devices, self._options)
-        self._gate = Gate(rules.devices, self._surroundings, self.reservations, self._options)
-        self._webhook = Webhook(*about, self._options)
+        self._gate = Gate(rules.devices, self._host, self.reservations, self._options)
+        self._webhook = Webhook(rules.devices, cache, self._options)
 
     # ---- the verbs ---------------------------------------------------------------------------------------
 
@@ -104,8 +115,8 @@ class HamiBehaviour:
         return await self._to_the_end(self._filter(pod, args.node_names or ()))
 
     async def _filter(self, pod: PodInfo, names: tuple[str, ...]) -> ExtenderFilterResult:
-        chooser, record = self._chooser, self._surroundings.live.record_plainly
-        answer = await self._surroundings.ask(lambda: chooser.choose(pod, names))
+        chooser, record = self._chooser, self._live.record_plainly
+        answer = await self._host.ask(lambda: chooser.choose(pod, names))
         if not answer.asks:
             return ExtenderFilterResult(node_names=names)
         if answer.problem:
@@ -119,7 +130,7 @@ class HamiBehaviour:
         labels = {CHOSEN_NODE: chosen.node} if len(chosen.node) <= MAX_LABEL else {}
         status = await self._writes.annotations.write_pod(pod, chosen.annotations, labels)
         if status is not None:
-            await self._surroundings.ask(lambda: self.reservations.take_back(chosen.pod))
+            await self._host.ask(lambda: self.reservations.take_back(chosen.pod))
             record(self._teller.filter_failed(pod, status.message))
             raise RefusedError(status.message)
         record(self._teller.chosen(pod, chosen, answer.failed))
@@ -128,8 +139,8 @@ class HamiBehaviour:
     async def _simulate(self, pod: PodInfo, args: ExtenderArgs) -> ExtenderFilterResult:
         sent = args.nodes or ()
         nodes = [NodeInfo.of(node_of(each.raw), ()) for each in sent]
-        simulator, cache = self._simulator, self._surroundings.live.cache
-        answer = await self._surroundings.ask(lambda: simulator.choose(pod, nodes, cache.snapshot()))
+        simulator, cache = self._simulator, self._live.cache
+        answer = await self._host.ask(lambda: simulator.choose(pod, nodes, cache.snapshot()))
         if answer.problem:
             raise RefusedError(answer.problem)
         if not answer.asks:
@@ -155,7 +166,7 @@ class HamiBehaviour:
 
     async def _bind(self, args: ExtenderBindingArgs) -> ExtenderBindingResult:
         gate = self._gate
-        bindable = await self._surroundings.ask(lambda: gate.look(args))
+        bindable = await self._host.ask(lambda: gate.look(args))
         problem = await self._binding.bind(bindable, args.node)
         if problem:
             raise RefusedError(problem)
@@ -171,19 +182,19 @@ class HamiBehaviour:
             return review.allowed()
         pod, webhook = written_pod(raw), self._webhook
         namespace = request.namespace or pod.metadata.namespace or "default"
-        verdict = await self._surroundings.ask(lambda: webhook.review(raw, pod, namespace))
+        verdict = await self._host.ask(lambda: webhook.review(raw, pod, namespace))
         return _answered(review, verdict)
 
     def _check_ready(self) -> None:
-        if not self._surroundings.is_ready():
+        if not self._host.is_ready():
             raise NotReadyError("the cluster is not known yet")
 
     # ---- metrics -----------------------------------------------------------------------------------------
 
     async def metrics(self) -> list[Metric]:
         """Return HAMi's metrics as they are now."""
-        devices, cache = self._rules.devices, self._surroundings.live.cache
-        sighting = await self._surroundings.ask(lambda: Sighting.of(devices, cache.snapshot()))
+        devices, cache = self._rules.devices, self._live.cache
+        sighting = await self._host.ask(lambda: Sighting.of(devices, cache.snapshot()))
         return await asyncio.to_thread(CardMetrics(sighting).families)
 
     # ---- what is under way -------------------------------------------------------------------------------
@@ -202,21 +213,18 @@ class HamiBehaviour:
 class _Rules:
     """The devices of a rule set, and the locks that they take."""
 
-    def __init__(self, surroundings: Surroundings, scheduler: Scheduler, options: HamiOptions) -> None:
-        self.devices = _devices(surroundings, scheduler, options)
-        programs = self.devices.stock.programs.values()
+    def __init__(self, made: Scheduler, clock: Clock, options: HamiOptions) -> None:
+        self.made = made
+        names = {options.scheduler_name} if options.scheduler_name else {t.scheduler for t in made.tables}
+        found = devices_in_use(made.rules, made.settings, names, clock)
+        if found is None:
+            title = f"no profile of scheduler `{options.scheduler_name}` has devices"
+            raise InvalidInputError([Diagnostic("K0301", title, help=("`profile … { devices … }`",))])
+        self.devices = found
+        programs = found.stock.programs.values()
         self.locks: tuple[NodeLock, ...] = tuple(
             dict.fromkeys(program.lock for program in programs if program.lock is not None)
         )
-
-
-def _devices(surroundings: Surroundings, scheduler: Scheduler, options: HamiOptions) -> DevicesPlugin:
-    names = {options.scheduler_name} if options.scheduler_name else {t.scheduler for t in scheduler.tables}
-    found = devices_in_use(scheduler.rules, scheduler.settings, names, surroundings.live.options.wall)
-    if found is None:
-        title = f"no profile of scheduler `{options.scheduler_name}` has devices"
-        raise InvalidInputError([Diagnostic("K0301", title, help=("`profile … { devices … }`",))])
-    return found
 
 
 def _rejections(answer: Answer) -> ExtenderFilterResult:

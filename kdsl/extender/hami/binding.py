@@ -14,13 +14,14 @@ from kdsl.cluster.pod import PodInfo
 from kdsl.cycle.bindings import BindingEnd
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.reservations import Reservation, Reservations
-from kdsl.extender.hami.surroundings import Surroundings, Writes
 from kdsl.extender.hami.telling import Teller
+from kdsl.extender.hami.writes import Writes
 from kdsl.extender.protocol import ExtenderBindingArgs
 from kdsl.hooks.status import Status
 from kdsl.live.bridge import BridgeError
+from kdsl.live.services import Host
 from kdsl.plan.devices.demand import Demand
-from kdsl.plan.devices.locks import CONTENTION, Locks, NodeLock
+from kdsl.plan.devices.locks import CONTENTION, NodeLock
 from kdsl.plan.devices.plugin import ALLOCATING, BIND_PHASE, BIND_TIME, DevicesPlugin
 
 POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
@@ -44,11 +45,11 @@ class Gate:
     def __init__(
         self,
         devices: DevicesPlugin,
-        surroundings: Surroundings,
+        host: Host,
         reservations: Reservations,
         options: HamiOptions,
     ) -> None:
-        self._devices, self._surroundings = devices, surroundings
+        self._devices, self._live = devices, host.scheduler
         self._reservations, self._options = reservations, options
 
     def look(self, args: ExtenderBindingArgs) -> Bindable:
@@ -58,13 +59,13 @@ class Gate:
         """
         self._reservations.settle()
         key = f"{args.namespace}/{args.name}"
-        given, seen = self._reservations.of(key), self._surroundings.live.known.pod(key)
+        given, seen = self._reservations.of(key), self._live.known.pod(key)
         pod = given.pod if given is not None else None if seen is None else seen.info
         if pod is None:
             return Bindable(refusal=f'pod "{key}" not found')
         if args.uid and pod.uid != args.uid:
             return Bindable(refusal=f'pod "{key}" has the uid {pod.uid}, not {args.uid}')
-        cache = self._surroundings.live.cache
+        cache = self._live.cache
         if not cache.has_node(args.node):
             return Bindable(pod, refusal=f"failed to get node {args.node}")
         demand = self._devices.admitted_demand(pod, cache.snapshot())
@@ -84,15 +85,14 @@ class Binding:
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        host: Host,
         writes: Writes,
         teller: Teller,
         options: HamiOptions,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._surroundings, self._writes, self._teller = surroundings, writes, teller
+        self._live, self._writes, self._teller = host.scheduler, writes, teller
         self._options, self._sleep = options, sleep
-        self._locks = Locks(surroundings.nodes, surroundings.live.options.wall)
         self.under_way: set[str] = set()
         """The pods that are being bound now, by `namespace/name`."""
 
@@ -109,7 +109,7 @@ class Binding:
         finally:
             self.under_way.discard(pod.key)
         event = self._teller.bind_failed(pod, problem) if problem else self._teller.bound(pod, node)
-        self._surroundings.live.record_plainly(event)
+        self._live.record_plainly(event)
         return problem
 
     async def _locked(self, pod: PodInfo, locks: tuple[NodeLock, ...], node: str) -> str:
@@ -128,7 +128,7 @@ class Binding:
 
     async def _bind(self, pod: PodInfo, node: str) -> tuple[str, bool]:
         """Write the bind phase and bind; return what went wrong, and whether the pod may be bound anyway."""
-        seconds = str(self._surroundings.now() // _SECOND)
+        seconds = str(self._live.options.wall.now() // _SECOND)
         phase = {BIND_PHASE: ALLOCATING, BIND_TIME: seconds}
         status = await self._writes.annotations.write_pod(pod, phase)
         if status is not None:
@@ -143,7 +143,7 @@ class Binding:
         waited, patience = 0.0, self._options.lock_patience if _is_of_group(pod) else 0.0
         while locks:
             try:
-                status = await self._writes.on_thread(self._locks.acquire, locks, node, pod.key)
+                status = await self._writes.on_thread(self._writes.locks.acquire, locks, node, pod.key)
             except BridgeError as error:
                 return str(error)
             if status is None:
@@ -158,7 +158,7 @@ class Binding:
 
     async def _release(self, pod: PodInfo, locks: tuple[NodeLock, ...], node: str) -> None:
         try:
-            await self._writes.on_thread(self._locks.release, locks, node, pod.key)
+            await self._writes.on_thread(self._writes.locks.release, locks, node, pod.key)
         except BridgeError:
             return  # the sweeper comes by
 

@@ -13,9 +13,10 @@ from typing import Final
 
 from kdsl.base.visible import visible
 from kdsl.extender.hami.options import HamiOptions
-from kdsl.extender.hami.surroundings import Surroundings, Writes
+from kdsl.extender.hami.writes import Writes
+from kdsl.live.services import Host
 from kdsl.plan.devices.handshakes import PERIOD
-from kdsl.plan.devices.locks import Locks, NodeLock, owner_of, taken_at
+from kdsl.plan.devices.locks import NodeLock, owner_of, taken_at
 from kdsl.plan.devices.plugin import ALLOCATING, BIND_PHASE
 
 _SECOND: Final = 10**9
@@ -36,15 +37,15 @@ class Sweeper:
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        host: Host,
         writes: Writes,
         options: HamiOptions,
         locks: Callable[[], Collection[NodeLock]],
         busy: Collection[str],
     ) -> None:
-        self._surroundings, self._writes, self._options = surroundings, writes, options
+        self._host, self._live = host, host.scheduler
+        self._writes, self._options = writes, options
         self._kinds, self._busy = locks, busy
-        self._locks = Locks(surroundings.nodes, surroundings.live.options.wall)
 
     async def run(self) -> None:
         """Look for stray locks until cancelled."""
@@ -57,19 +58,19 @@ class Sweeper:
 
     async def round(self) -> int:
         """Give back what is stray now; return how many locks that were."""
-        if not (self._surroundings.leads() and self._surroundings.is_ready()):
+        if not self._host.is_ready():
             return 0
-        strays = await self._surroundings.ask(lambda: list(self._strays()))
+        strays = await self._host.ask(lambda: list(self._strays()))
         for stray in strays:
             if stray.pod not in self._busy:
                 _LOG.info("node %s: the lock of pod %s is given back", stray.node, visible(stray.pod))
-                await self._writes.on_thread(self._locks.release, [stray.lock], stray.node, stray.pod)
+                await self._writes.on_thread(self._writes.locks.release, [stray.lock], stray.node, stray.pod)
         return len(strays)
 
     def _strays(self) -> Iterator[Stray]:
         owned = [lock for lock in self._kinds() if lock.is_owned]
-        now = self._surroundings.now()
-        for node in self._surroundings.live.known.nodes():
+        now = self._live.options.wall.now()
+        for node in self._live.known.nodes():
             for lock in owned:
                 held = node.facts.annotations.get(lock.key, "")
                 since, owner = taken_at(held) if held else None, owner_of(held)
@@ -80,7 +81,7 @@ class Sweeper:
 
     def _is_served(self, key: str, node: str) -> bool:
         """Tell whether a pod is on the node, and its device plugin has not given it all of its cards."""
-        seen = self._surroundings.live.known.pod(key)
+        seen = self._live.known.pod(key)
         if seen is None or seen.info.node_name != node:
             return False
         return seen.info.annotations.get(BIND_PHASE, ALLOCATING) == ALLOCATING

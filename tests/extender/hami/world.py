@@ -1,183 +1,216 @@
-"""HAMi's place in a sandbox: an API server, the extender that answers calls, and who makes them."""
+"""HAMi's place in a sandbox: an API server, the extender's process, and who calls it over HTTP."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import tempfile
 from base64 import b64decode
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
-from pathlib import Path
-from random import Random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
-from kdsl.app import Scheduler, Settings, build_scheduler, devices_in_use
+import msgspec
+from kdsl.app import Settings, build_scheduler
 from kdsl.check.model import RuleSet
-from kdsl.extender import protocol
+from kdsl.extender.behaviours import Kind
 from kdsl.extender.hami.behaviour import HamiBehaviour
 from kdsl.extender.hami.options import HamiOptions
-from kdsl.extender.hami.surroundings import Surroundings
-from kdsl.extender.ports import RefusedError
+from kdsl.extender.service import ExtenderOptions, ExtenderService
 from kdsl.hooks.context import PluginContext
-from kdsl.live.access import AccessOptions
-from kdsl.live.asking import ask
-from kdsl.live.assembly import LiveOptions, LiveScheduler
-from kdsl.live.connection import Connection
-from kdsl.live.inbox import Inbox
-from kdsl.live.loop import Gates
-from kdsl.live.needs import needs
-from kdsl.live.watches import Watches
-from kdsl.sandbox import Sandbox, SandboxOptions
+from kdsl.live.services import Host
+from kdsl.reload import Reloaded, Sources
+from kdsl.sandbox.errors import ApiError
 from kdsl.sandbox.json_patch import apply_json_patch
 
-from tests.sandbox.talk import MERGE, PODS, Talk, eventually
+from tests.extender.site import PLAIN, read_reply
+from tests.live.scenarios.world import Instance, World, empty_world
 
 Json = dict[str, Any]
 NODES = "/api/v1/nodes"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+class Given(Sources):
+    """Rules that were checked before: that takes longer than most tests."""
+
+    def __init__(self, rules: RuleSet, settings: Settings) -> None:
+        super().__init__()
+        object.__setattr__(self, "given", (rules, settings))
+
+    def load(self, context: PluginContext) -> Reloaded:
+        rules, settings = object.__getattribute__(self, "given")
+        return Reloaded(build_scheduler(rules, context, settings), ())
 
 
 class Extender:
-    """One process in HAMi's place. `start` waits until it knows the cluster; `stop` ends it without ado."""
+    """One process in HAMi's place, called over loopback. `stop` ends it as SIGTERM does."""
 
-    def __init__(self, kubeconfig: Path, rules: RuleSet, settings: Settings, options: HamiOptions) -> None:
-        self._kubeconfig, self._rules, self._settings = kubeconfig, rules, settings
-        self._options = options
-        self._tasks: list[asyncio.Task[None]] = []
-
-    async def start(self) -> None:
-        self._connection = connection = await Connection.open(AccessOptions(self._kubeconfig))
-        inbox = Inbox()
-        watches = Watches(connection.client(part="watch"), connection.probe, inbox, Random(1))
-
-        def make(context: PluginContext) -> Scheduler:
-            self._made = build_scheduler(self._rules, context, self._settings)
-            return self._made
-
-        self.live = live = LiveScheduler(
-            make, inbox, connection.client(), Gates(leads=lambda: False), LiveOptions("host")
-        )
-        surroundings = Surroundings(live, partial(ask, inbox), lambda: watches.is_ready)
-        self.behaviour = HamiBehaviour(surroundings, self._made, self._options)
-        schedulers = {table.scheduler for table in self._made.tables}
-        devices = devices_in_use(self._rules, self._settings, schedulers)
-        assert devices is not None
-        live.handshakes._leads = lambda: True
-        live.handshakes.use(devices.stock)
-        watches.follow(needs(self._rules, self._made.tables))
-        self._tasks = [asyncio.create_task(watches.run())]
-        await live.start()
-        await self.behaviour.start()
-
-        async def is_ready() -> bool:
-            return watches.is_ready
-
-        await eventually(is_ready, 30)
+    def __init__(self, instance: Instance, behaviour: HamiBehaviour) -> None:
+        self.instance, self.behaviour = instance, behaviour
+        self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def stop(self) -> None:
-        await self.behaviour.stop()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.live.stop(0.0)
-        self._connection.close()
+        await self._hang_up()
+        await self.instance.stop()
+
+    async def kill(self) -> None:
+        """End it in the middle of whatever it does."""
+        await self._hang_up()
+        self.instance.task.cancel()
+        await asyncio.gather(self.instance.task, return_exceptions=True)
+
+    async def knows(self, nodes: dict[str, Json], pods: dict[str, Json]) -> bool:
+        """Tell whether the extender has taken in these objects, and has no others."""
+        process = self.instance.process
+
+        def look() -> bool:
+            known = process.scheduler.known
+            seen_nodes = {each.facts.name: each.version for each in known.nodes()}
+            seen_pods = {each.info.key: each.version for each in (*known.pending(), *known.placed())}
+            return seen_nodes == _versions(nodes) and seen_pods == _versions(pods)
+
+        return await process.ask(look)
+
+    async def recorded(self) -> None:
+        """Wait until all events are written."""
+        recorder = self.instance.process.scheduler._writers.plain_recorder
+        while not recorder.is_idle:
+            await asyncio.sleep(0.001)
 
     # ---- calls -------------------------------------------------------------------------------------------
 
     async def filter(self, pod: Json, nodes: list[str]) -> Json:
-        body = {"Pod": pod, "Nodes": None, "NodeNames": nodes}
-        return await self._call(protocol.read_args, self.behaviour.filter, body)
+        """Ask which nodes will do."""
+        return await self.call("filter", {"Pod": pod, "Nodes": None, "NodeNames": nodes})
 
     async def bind(self, pod: Json, node: str) -> str:
+        """Have a pod bound; return why it is not, empty where it is."""
         meta = pod["metadata"]
         body = {
             "PodName": meta["name"], "PodNamespace": meta["namespace"], "PodUID": meta["uid"], "Node": node,
         }  # fmt: skip
-        answer = await self._call(protocol.read_binding, self.behaviour.bind, body)
-        return str(answer.get("Error", ""))
+        return str((await self.call("bind", body)).get("Error", ""))
 
-    async def review(self, pod: Json, version: str = "v1") -> Json:
-        """Ask the webhook about a pod that is made; return its `response`."""
+    async def review(self, pod: Json, version: str = "v1", namespace: str = "") -> Json:
+        """Ask the webhook about a pod that is made, perhaps in another namespace; return its `response`."""
         request = {
             "uid": "r-1", "kind": {"group": "", "version": "v1", "kind": "Pod"}, "operation": "CREATE",
-            "namespace": pod["metadata"].get("namespace", "default"), "object": pod,
+            "namespace": namespace or pod["metadata"].get("namespace", "default"), "object": pod,
         }  # fmt: skip
         body = {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": request}
-        answer = await self._call(protocol.read_review, self.behaviour.admit, body)
-        found: Json = answer["response"]
+        found: Json = (await self.call("webhook", body))["response"]
         return found
 
-    async def _call(self, read: Callable[[bytes], Any], verb: Callable[[Any], Any], body: Json) -> Json:
-        try:
-            answer = await verb(read(json.dumps(body).encode()))
-        except RefusedError as error:
-            return {"Error": str(error)}
-        found: Json = json.loads(protocol.write(answer))
+    async def call(self, verb: str, body: Json) -> Json:
+        """Call a verb, on one connection after the other as kube-scheduler does."""
+        if self._connection is None:
+            endpoints = self.instance.process.endpoints
+            assert endpoints is not None
+            self._connection = await asyncio.open_connection("127.0.0.1", endpoints.port)
+        reader, writer = self._connection
+        data = msgspec.json.encode(body)
+        head = [f"POST /{verb} HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+        head += [f"Content-Length: {len(data)}", "", ""]
+        writer.write("\r\n".join(head).encode() + data)
+        reply = await read_reply(reader)
+        assert reply.status == 200, reply
+        found: Json = reply.json
         return found
+
+    async def _hang_up(self) -> None:
+        if self._connection is not None:
+            self._connection[1].close()
+            self._connection = None
 
 
 class Cluster:
     """The API server, and what a cluster's other parts do to it."""
 
-    def __init__(self, sandbox: Sandbox, talk: Talk, folder: Path) -> None:
-        self.sandbox, self.talk = sandbox, talk
-        self.kubeconfig = folder / "kubeconfig"
-        self.kubeconfig.write_text(sandbox.kubeconfig)
+    def __init__(self, world: World) -> None:
+        self.world = world
 
-    async def node(self, node: Json) -> None:
-        """Add a node, with its status."""
-        await self._done("POST", NODES, node)
+    async def extender(
+        self, rules: RuleSet, settings: Settings, options: HamiOptions | None = None
+    ) -> Extender:
+        """Start an extender, and wait until it knows the cluster."""
+        made: list[HamiBehaviour] = []
+
+        def make(host: Host) -> HamiBehaviour:
+            made.append(HamiBehaviour(host, options or HamiOptions()))
+            return made[0]
+
+        service = ExtenderService(ExtenderOptions(), Kind(make))
+        sources = Given(rules, settings)
+        instance = await self.world.start(service, sources=sources, serving=PLAIN, advises=True)
+        return Extender(instance, made[0])
+
+    # ---- nodes -------------------------------------------------------------------------------------------
 
     async def annotate_node(self, name: str, annotations: dict[str, str | None]) -> None:
         """Write annotations of a node; None removes one."""
-        await self._done("PATCH", f"{NODES}/{name}", {"metadata": {"annotations": annotations}}, MERGE)
-
-    async def annotate(self, name: str, annotations: dict[str, str | None]) -> Json:
-        """Write annotations of a pod; None removes one."""
-        return await self._done("PATCH", f"{PODS}/{name}", {"metadata": {"annotations": annotations}}, MERGE)
-
-    async def create(self, pod: Json) -> Json:
-        """Make a pod that has been admitted; return it as the server has it."""
-        return await self._done("POST", PODS, pod)
-
-    async def delete(self, name: str) -> None:
-        """Delete a pod at once."""
-        await self._done("DELETE", f"{PODS}/{name}", {"gracePeriodSeconds": 0})
-
-    async def finish(self, name: str, phase: str = "Succeeded") -> None:
-        """Have a pod run to its end."""
-        body = {"status": {"phase": phase}}
-        await self._done("PATCH", f"{PODS}/{name}/status", body, MERGE)
-
-    async def pod(self, name: str) -> Json:
-        return await self._done("GET", f"{PODS}/{name}")
+        await self.patch(f"{NODES}/{name}", {"metadata": {"annotations": annotations}})
 
     async def annotations(self, node: str) -> Json:
         """Return the annotations of a node."""
-        found = await self._done("GET", f"{NODES}/{node}")
-        return dict(found["metadata"].get("annotations") or {})
+        return dict((await self.get(f"{NODES}/{node}"))["metadata"].get("annotations") or {})
 
-    async def events(self, reason: str) -> list[Json]:
-        found = await self._done("GET", "/api/v1/namespaces/default/events")
-        return [each for each in found["items"] if each["reason"] == reason]
+    # ---- pods --------------------------------------------------------------------------------------------
 
-    async def _done(self, method: str, path: str, body: Any = None, media: str = "application/json") -> Json:
-        status, answer = await self.talk(method, path, body, media)
-        assert status < 300, f"{method} {path}: {status} {answer}"
-        found: Json = answer
-        return found
+    async def create(self, pod: Json) -> Json:
+        """Make a pod that has been admitted; return it as the server has it."""
+        return await self.post(f"/api/v1/namespaces/{pod['metadata'].get('namespace', 'default')}/pods", pod)
+
+    async def pod(self, name: str) -> Json:
+        return await self.get(f"{PODS}/{name}")
+
+    async def annotate(self, name: str, annotations: dict[str, str | None]) -> Json:
+        """Write annotations of a pod; None removes one."""
+        return await self.patch(f"{PODS}/{name}", {"metadata": {"annotations": annotations}})
+
+    async def finish(self, name: str, phase: str = "Succeeded") -> None:
+        """Have a pod run to its end."""
+        await self.patch(f"{PODS}/{name}/status", {"status": {"phase": phase}})
+
+    def events(self, reason: str) -> list[Json]:
+        """Return the events of a reason."""
+        return self.world.events(reason)
+
+    # ---- any object --------------------------------------------------------------------------------------
+
+    async def get(self, path: str) -> Json:
+        return await self.world.send("GET", path)
+
+    async def post(self, path: str, body: Json, *, or_exists: bool = False) -> Json:
+        """Make an object; `or_exists`: it may be there already."""
+        try:
+            return await self.world.send("POST", path, body)
+        except ApiError as error:
+            if or_exists and error.code == 409:
+                return {}
+            raise
+
+    async def patch(self, path: str, body: Json) -> Json:
+        await self.world.patch(path, body)
+        return await self.get(path.removesuffix("/status"))
+
+    async def remove(self, path: str) -> None:
+        """Delete an object at once."""
+        await self.world.send("DELETE", path, {"gracePeriodSeconds": 0})
+
+    async def seen_by(self, extender: Extender) -> None:
+        """Wait until an extender has taken in all nodes and pods as they are now."""
+        nodes = {each["metadata"]["name"]: each for each in (await self.get(NODES))["items"]}
+        pods = {_key(each): each for each in (await self.get("/api/v1/pods"))["items"]}
+        async with asyncio.timeout(20):
+            while not await extender.knows(nodes, pods):
+                await asyncio.sleep(0.001)
 
 
 @asynccontextmanager
 async def cluster() -> AsyncIterator[Cluster]:
-    """Run a sandbox."""
-    async with AsyncExitStack() as stack:
-        sandbox = await stack.enter_async_context(Sandbox(SandboxOptions(seed=1)))
-        talk = Talk(sandbox)
-        stack.push_async_callback(talk.close)
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kdsl-hami-"))
-        yield Cluster(sandbox, talk, Path(folder))
+    """Run a sandbox; extenders that are started in it end with it."""
+    async with empty_world() as world:
+        yield Cluster(world)
 
 
 def patched(pod: Json, response: Json) -> Json:
@@ -185,3 +218,11 @@ def patched(pod: Json, response: Json) -> Json:
     assert response["allowed"], response
     patch = response.get("patch")
     return pod if patch is None else apply_json_patch(pod, json.loads(b64decode(patch)))
+
+
+def _key(thing: Json) -> str:
+    return f"{thing['metadata']['namespace']}/{thing['metadata']['name']}"
+
+
+def _versions(things: dict[str, Json]) -> dict[str, str]:
+    return {key: thing["metadata"]["resourceVersion"] for key, thing in things.items()}
