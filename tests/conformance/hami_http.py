@@ -44,7 +44,13 @@ from tests.extender.hami.world import NODES, Cluster, Extender, cluster, patched
 LOCKS = ("hami.io/mutex.lock", "cambricon.com/dsmlu.lock")
 POLICIES = ("binpack", "spread")
 ELSEWHERE = "default"
-ORDER = ("/spec/schedulerName", "/spec/initContainers", "/spec/containers", "/spec/runtimeClassName", "/metadata")
+ORDER = (
+    "/spec/schedulerName",
+    "/spec/initContainers",
+    "/spec/containers",
+    "/spec/runtimeClassName",
+    "/metadata",
+)
 """The order of the operations of a patch, by what their paths begin with."""
 _STAMPED = re.compile(r"1[0-9]{9}([0-9]{3}|[0-9]{6}|[0-9]{9})?", re.ASCII)
 _SCORES = re.compile(r"find fit node\((.*)\), [0-9]+ nodes not fit, [0-9]+ nodes fit\((.*)\)")
@@ -174,7 +180,9 @@ class Played:
             {"has_resource": expected["has_resource"], "admitted": normalised(expected["admitted"])},
             {"has_resource": is_ours, "admitted": actual},
         )
-        places = [next(at for at, start in enumerate(ORDER) if each["path"].startswith(start)) for each in patch]
+        places = [
+            next(at for at, start in enumerate(ORDER) if each["path"].startswith(start)) for each in patch
+        ]
         if places != sorted(places):
             yield f"patch: out of order: {patch}"
         for at in range(len(patch)):
@@ -216,7 +224,9 @@ class Played:
         pod = _device_pod(made)
         written = dict(after["metadata"]["annotations"])
         acceptable = expected["devices"][node]
-        if not any(unpadded(one, pod).items() <= unpadded(written, pod, like=one).items() for one in acceptable):
+        if not any(
+            unpadded(one, pod).items() <= unpadded(written, pod, like=one).items() for one in acceptable
+        ):
             yield f"annotations: {written}, expected the cards of one of {acceptable}"
         stated = _unstamped(unpadded(expected["annotations"], pod))
         actual = _unstamped(unpadded(written, pod, like=expected["annotations"]))
@@ -224,7 +234,9 @@ class Played:
             yield f"annotations: {actual}, expected those of {stated}"
         if after["metadata"].get("labels", {}).get(CHOSEN_NODE) != node:
             yield f"labels: {after['metadata'].get('labels')}, expected {CHOSEN_NODE}={node}"
-        is_other = any(one.items() <= actual.items() and not one.items() <= stated.items() for one in acceptable)
+        is_other = any(
+            one.items() <= actual.items() and not one.items() <= stated.items() for one in acceptable
+        )
         if node == expected["chosen"] and not is_other:
             yield from differences({"annotations": stated}, {"annotations": actual})
 
@@ -270,7 +282,10 @@ class Played:
         if not _STAMPED.fullmatch(phase.get(BIND_TIME, "")):
             problems.append(f"bind: {BIND_TIME} is {phase.get(BIND_TIME)}")
         held = {key: text for key, text in (await self._world.annotations(node)).items() if key in LOCKS}
-        if any(key == LOCKS[0] and not text.endswith(f",{pod['metadata']['namespace']},{name}") for key, text in held.items()):
+        if any(
+            key == LOCKS[0] and not text.endswith(f",{pod['metadata']['namespace']},{name}")
+            for key, text in held.items()
+        ):
             problems.append(f"bind: the lock is {held}")
         if held:
             await self._world.annotate_node(node, dict.fromkeys(held))
@@ -282,7 +297,11 @@ async def _clear(world: Cluster, extender: Extender) -> None:
     for path in ("/api/v1/pods", "/api/v1/resourcequotas", NODES, "/api/v1/events"):
         for each in (await world.get(path))["items"]:
             meta = each["metadata"]
-            owner = f"/api/v1/namespaces/{meta['namespace']}{path.removeprefix('/api/v1')}" if "namespace" in meta else path
+            owner = (
+                f"/api/v1/namespaces/{meta['namespace']}{path.removeprefix('/api/v1')}"
+                if "namespace" in meta
+                else path
+            )
             await world.remove(f"{owner}/{meta['name']}")
     await world.seen_by(extender)
 

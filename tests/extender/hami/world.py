@@ -20,6 +20,7 @@ from kdsl.hooks.context import PluginContext
 from kdsl.live.services import Host
 from kdsl.reload import Reloaded, Sources
 from kdsl.sandbox.errors import ApiError
+from kdsl.sandbox.faults import Faults, LoseRequest
 from kdsl.sandbox.json_patch import apply_json_patch
 
 from tests.extender.site import PLAIN, read_reply
@@ -28,6 +29,7 @@ from tests.live.scenarios.world import Instance, World, empty_world
 Json = dict[str, Any]
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
+FINISHED = ("Succeeded", "Failed")
 
 
 class Given(Sources):
@@ -50,14 +52,14 @@ class Extender:
         self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def stop(self) -> None:
-        await self._hang_up()
+        await self.hang_up()
         await self.instance.stop()
 
-    async def kill(self) -> None:
-        """End it in the middle of whatever it does."""
-        await self._hang_up()
-        self.instance.task.cancel()
-        await asyncio.gather(self.instance.task, return_exceptions=True)
+    async def kill(self, faults: Faults) -> None:
+        """End it in the middle of whatever it does: nothing that it writes arrives from now on."""
+        lost = faults.always(lambda request: request.method != "GET", LoseRequest())
+        await self.stop()
+        faults.remove(lost)
 
     async def knows(self, nodes: dict[str, Json], pods: dict[str, Json]) -> bool:
         """Tell whether the extender has taken in these objects, and has no others."""
@@ -117,7 +119,8 @@ class Extender:
         found: Json = reply.json
         return found
 
-    async def _hang_up(self) -> None:
+    async def hang_up(self) -> None:
+        """Close the connection."""
         if self._connection is not None:
             self._connection[1].close()
             self._connection = None
@@ -128,6 +131,7 @@ class Cluster:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.extenders: list[Extender] = []
 
     async def extender(
         self, rules: RuleSet, settings: Settings, options: HamiOptions | None = None
@@ -142,7 +146,8 @@ class Cluster:
         service = ExtenderService(ExtenderOptions(), Kind(make))
         sources = Given(rules, settings)
         instance = await self.world.start(service, sources=sources, serving=PLAIN, advises=True)
-        return Extender(instance, made[0])
+        self.extenders.append(Extender(instance, made[0]))
+        return self.extenders[-1]
 
     # ---- nodes -------------------------------------------------------------------------------------------
 
@@ -198,9 +203,10 @@ class Cluster:
         await self.world.send("DELETE", path, {"gracePeriodSeconds": 0})
 
     async def seen_by(self, extender: Extender) -> None:
-        """Wait until an extender has taken in all nodes and pods as they are now."""
+        """Wait until an extender has taken in all nodes and pods as they are now, finished ones aside."""
         nodes = {each["metadata"]["name"]: each for each in (await self.get(NODES))["items"]}
-        pods = {_key(each): each for each in (await self.get("/api/v1/pods"))["items"]}
+        listed = (await self.get("/api/v1/pods"))["items"]
+        pods = {_key(each): each for each in listed if each["status"].get("phase") not in FINISHED}
         async with asyncio.timeout(20):
             while not await extender.knows(nodes, pods):
                 await asyncio.sleep(0.001)
@@ -210,7 +216,12 @@ class Cluster:
 async def cluster() -> AsyncIterator[Cluster]:
     """Run a sandbox; extenders that are started in it end with it."""
     async with empty_world() as world:
-        yield Cluster(world)
+        found = Cluster(world)
+        try:
+            yield found
+        finally:
+            for extender in found.extenders:
+                await extender.hang_up()
 
 
 def patched(pod: Json, response: Json) -> Json:

@@ -1,0 +1,189 @@
+"""The whole life of pods in HAMi's place, with an extender that ends and begins again at every step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+from kdsl.app import Settings, check_rules
+from kdsl.check.model import RuleSet
+from kdsl.extender.hami.options import HamiOptions
+
+from tests.extender.hami.vendors import PHASE, VENDORS, Plugin, Vendor, check_cards
+from tests.extender.hami.world import NODES, Cluster, Extender, Json, cluster, patched
+from tests.extender.site import post
+
+PODS_PER_CARD = {"nvidia": 1, "mig": 2, "ascend": 2, "acme": 1}
+RULES = Path(__file__).with_name("life.kdsl")
+
+
+@cache
+def rules() -> RuleSet:
+    checked = check_rules([RULES])
+    assert checked.rules is not None, checked.diagnostics
+    return checked.rules
+
+
+class Life:
+    """A cluster of one vendor with an extender, and what its pods go through."""
+
+    def __init__(self, cluster: Cluster, vendor: Vendor, nodes: tuple[str, ...]) -> None:
+        self.cluster, self.vendor, self.nodes = cluster, vendor, nodes
+        self.plugins = {name: Plugin(cluster, vendor, name) for name in nodes}
+        self._restarts = 0
+        self.extender: Extender
+
+    async def start(self) -> None:
+        """Add the nodes, which register nothing yet, and start the extender."""
+        for name in self.nodes:
+            room = {"cpu": "8", "memory": "32Gi", "pods": "110", self.vendor.resource: "16"}
+            await self.cluster.post(
+                NODES, {"metadata": {"name": name}, "status": {"capacity": room, "allocatable": room}}
+            )
+        self.extender = await self._begin()
+
+    async def restart(self) -> None:
+        """End the extender, every other time without warning, and start another one."""
+        self._restarts += 1
+        faults = self.cluster.world.sandbox.faults
+        await (self.extender.kill(faults) if self._restarts % 2 else self.extender.stop())
+        self.extender = await self._begin()
+        await check_cards(self.cluster, self.vendor)
+
+    async def _begin(self) -> Extender:
+        settings = Settings(profile=f"life.{self.vendor.profile}")
+        options = HamiOptions(self.vendor.scheduler, stray_seconds=0)
+        return await self.cluster.extender(rules(), settings, options)
+
+    async def admitted(self, pod: Json) -> Json:
+        """Make a pod as a cluster does: patched by the webhook."""
+        return await self.cluster.create(patched(pod, await self.extender.review(pod)))
+
+    async def filter(self, pod: Json) -> Json:
+        await self.cluster.seen_by(self.extender)
+        answer = await self.extender.filter(pod, list(self.nodes))
+        await check_cards(self.cluster, self.vendor)
+        return answer
+
+    async def locks(self) -> list[str]:
+        """Return the locks that nodes have."""
+        found = [(await self.cluster.annotations(name)).get(self.vendor.lock) for name in self.nodes]
+        return [each for each in found if each]
+
+
+def play(
+    name: str, scenario: Callable[[Life], Coroutine[Any, Any, None]], nodes: tuple[str, ...] = ("n1",)
+) -> None:
+    async def run() -> None:
+        async with cluster() as world:
+            life = Life(world, VENDORS[name], nodes)
+            await life.start()
+            await scenario(life)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run())
+
+
+@pytest.mark.parametrize("name", VENDORS)
+def test_a_life_with_a_restart_at_every_step(name: str) -> None:
+    async def scenario(life: Life) -> None:
+        cluster, vendor, plugin = life.cluster, life.vendor, life.plugins["n1"]
+        # There are no cards before they are registered.
+        early = await life.admitted(vendor.pod("early"))
+        assert (await life.filter(early))["FailedNodes"] == {"n1": "node unregistered"}
+        await plugin.register()
+        await cluster.seen_by(life.extender)
+        await life.extender.instance.process.scheduler.handshakes.round()
+        assert (await cluster.annotations("n1"))[vendor.handshake].startswith("Requesting_")
+        await life.restart()
+
+        pod = vendor.pod("a", vendor.limits, {})
+        made = patched(pod, await life.extender.review(pod))
+        assert made["spec"]["schedulerName"] == vendor.scheduler
+        assert [each["name"] for each in made["spec"]["containers"][0].get("env", [])] == list(vendor.env)
+        await life.restart()
+        first = await cluster.create(made)
+        await life.restart()
+
+        assert (await life.filter(first))["NodeNames"] == ["n1"]
+        given = await cluster.pod("a")
+        taken = await check_cards(cluster, vendor)
+        assert sum(taken.values()) > 0
+        await life.restart()
+        # What filter gave is taken, though the pod is not bound and the extender is another one.
+        assert (await life.filter(await life.admitted(vendor.pod("b", vendor.large))))["FailedNodes"]
+        await life.restart()
+
+        assert await life.extender.bind(given, "n1") == ""
+        assert (await life.locks())[0].endswith(",default,a")
+        await life.restart()
+        assert (await life.filter(await cluster.pod("b")))["FailedNodes"]
+        assert await plugin.allocate()
+        assert not await plugin.allocate()
+        served = (await cluster.pod("a"))["metadata"]["annotations"]
+        assert served[PHASE] == "success"
+        assert await life.locks() == []
+        await life.restart()
+
+        await cluster.finish("a")
+        await life.restart()
+        assert (await life.filter(await cluster.pod("b")))["NodeNames"] == ["n1"]
+        await life.restart()
+        assert await life.extender.bind(await cluster.pod("b"), "n1") == ""
+        while await plugin.allocate():
+            pass
+        assert await life.locks() == []
+        await check_cards(cluster, vendor)
+
+    play(name, scenario)
+
+
+@pytest.mark.parametrize("name", VENDORS)
+def test_many_pods_at_once_take_no_more_than_there_is(name: str) -> None:
+    """Filters and binds come at once; the device plugin serves one pod after the other."""
+
+    async def scenario(life: Life) -> None:
+        cluster, vendor = life.cluster, life.vendor
+        for plugin in life.plugins.values():
+            await plugin.register()
+        pods = [await life.admitted(vendor.pod(f"p{number}")) for number in range(12)]
+        await cluster.seen_by(life.extender)
+        endpoints = life.extender.instance.process.endpoints
+        assert endpoints is not None
+        port = endpoints.port
+
+        async def filter_(pod: Json) -> str:
+            body = {"Pod": pod, "Nodes": None, "NodeNames": list(life.nodes)}
+            answer = (await post(port, "/filter", body)).json
+            return (answer.get("NodeNames") or [""])[0]
+
+        chosen = dict(
+            zip([each["metadata"]["name"] for each in pods], await asyncio.gather(*map(filter_, pods)))
+        )
+        await check_cards(cluster, vendor)
+        waiting = {name: node for name, node in chosen.items() if node}
+        assert len(waiting) == len(life.nodes) * PODS_PER_CARD[name]
+
+        async def bind(name: str, node: str) -> tuple[str, str]:
+            meta = {"PodName": name, "PodNamespace": "default", "Node": node}
+            return name, str((await post(port, "/bind", meta)).json.get("Error", ""))
+
+        while waiting:
+            answers = dict(await asyncio.gather(*(bind(*each) for each in waiting.items())))
+            assert all(
+                not each or "lock contention" in each or "changed by somebody" in each
+                for each in answers.values()
+            ), answers
+            bound = [name for name, error in answers.items() if not error]
+            assert len(bound) <= len(life.nodes)
+            for name in bound:
+                assert await life.plugins[waiting.pop(name)].allocate()
+        assert await life.locks() == []
+        await check_cards(cluster, vendor)
+
+    play(name, scenario, ("n1", "n2"))
