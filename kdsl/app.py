@@ -7,18 +7,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from kdsl.analysis.cost.codes import CostCode
+from kdsl.analysis.cost.profiles import Budget, over_budget
 from kdsl.base.clock import Clock
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.disk_cache import DiskCache
 from kdsl.base.errors import InvalidInputError
-from kdsl.check.externals import PLUGINS, Externals
-from kdsl.check.model import RuleSet
-from kdsl.check.views import load_views
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.names.externals import PLUGINS, Externals
+from kdsl.check.views.view import load_views
 from kdsl.config.configuration import KdslConfiguration, Limits, OnInvalid
 from kdsl.cycle.decision import TieBreak
 from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.cycle.ports import ClusterSource, Evictor, Router, Tracer
 from kdsl.cycle.waiting import WaitingPods
+from kdsl.eval.scalar.meter import Steps
 from kdsl.hooks.context import (
     NO_ANNOTATIONS,
     NO_MANIFESTS,
@@ -38,10 +41,7 @@ from kdsl.hooks.specs import Backoff
 from kdsl.hooks.table import HookTable
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
 from kdsl.lang.loader import library_clashes
-from kdsl.plan.cost.codes import CostCode
-from kdsl.plan.cost.profiles import Budget, over_budget
 from kdsl.plan.router import ForcedProfile, ProfileRouter
-from kdsl.plan.scalar.meter import Steps
 from kdsl.profiles import devices_in_use, find_profile, hook_tables, narrowed
 from kdsl.rulebook.checking import CheckedRules, check_rules, check_text
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, Plugins, libraries, shipped_rules

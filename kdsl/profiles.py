@@ -9,17 +9,17 @@ from typing import TypeAlias
 from kdsl.base.clock import Clock, ManualClock
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError
-from kdsl.check.model import CheckedProfile, RuleSet
+from kdsl.check.model.rule_set import CheckedProfile, RuleSet
 from kdsl.hooks.context import NO_ANNOTATIONS, PluginContext
 from kdsl.hooks.manager import PluginManager
 from kdsl.hooks.table import HookTable, ProfileOrder, freeze
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
-from kdsl.plan.faults import RuleFaults
-from kdsl.plan.hookimpls import PredicatePlugin, QueuePlugin, ScorePlugin, compile_profile
-from kdsl.plan.preemption import PreemptionPlugin
+from kdsl.plan.memo.join import join
 from kdsl.plan.router import DEFAULT_SCHEDULER
-from kdsl.plan.standing.join import join
-from kdsl.plan.tightened import TightenedPlugin
+from kdsl.plan.rules.faults import RuleFaults
+from kdsl.plan.rules.plugins import PredicatePlugin, QueuePlugin, ScorePlugin, compile_profile
+from kdsl.plan.rules.preemption import PreemptionPlugin
+from kdsl.plan.rules.tightened import TightenedPlugin
 from kdsl.rulebook.texts import PLACED_PLUGINS
 from kdsl.settings import Settings
 

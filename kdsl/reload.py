@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from kdsl.app import Scheduler, build_scheduler, check_configuration, check_conf
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.disk_cache import disk_cache
 from kdsl.base.errors import InvalidInputError
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.config.configuration import ConfigurationResult, KdslConfiguration, OnInvalid, load_configuration
 from kdsl.hooks.context import PluginContext
 
@@ -30,8 +32,9 @@ class Reloaded:
 class Sources:
     """What a scheduler is made of: a `configuration` file, and `rules` and `profiles` that win over it.
 
-    Without rules they are the shipped ones, without profiles all of the rules. Where one profile is left and
-    `takes_all`, it decides all pods, whatever scheduler they ask for.
+    Without rules they are the shipped ones, without profiles all of the rules. Where one profile is named, or
+    there is but one beside those of libraries, and it `takes_all`, it decides all pods, whatever scheduler
+    they ask for.
     """
 
     configuration: Path | None = None
@@ -58,7 +61,7 @@ class Sources:
         if self.profiles:
             settings = replace(settings, profile=None, profiles=self.profiles)
         if self.takes_all and settings.profile is None:
-            names = settings.profiles or tuple(checked.rules.profiles)
+            names = settings.profiles or _profiles_in(self.rules or read.configuration.rules, checked.rules)
             settings = replace(settings, profile=names[0]) if len(names) == 1 else settings
         made = build_scheduler(checked.rules, context, settings)
         made = replace(made, on_invalid=read.configuration.on_invalid)
@@ -72,6 +75,15 @@ class Sources:
     def _paths(self, configuration: KdslConfiguration) -> tuple[Path, ...]:
         named = () if self.configuration is None else (self.configuration,)
         return (*named, *(self.rules or configuration.rules))
+
+
+def _profiles_in(paths: Sequence[Path], rules: RuleSet) -> tuple[str, ...]:
+    """Return the profiles that stand in files of these paths; libraries have others."""
+    folders = [path.resolve() for path in paths]
+    files = {name: Path(profile.span.source.path).resolve() for name, profile in rules.profiles.items()}
+    return tuple(
+        name for name, file in files.items() if any(file.is_relative_to(folder) for folder in folders)
+    )
 
 
 def load_scheduler(configuration: Path, context: PluginContext) -> Reloaded:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kdsl.cycle.decision import Detail, TieBreak
+from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
+from kdsl.eval.scalar.probe import Probe
 from kdsl.hooks.guard import Guard
 from kdsl.hooks.specs import Backoff
-from kdsl.plan.residual import AFTER
-from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
-from kdsl.plan.scalar.probe import Probe
+from kdsl.plan.compile.scope import REWRITE_AFTER
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, Plugins
 
 
@@ -37,7 +37,7 @@ class Settings:
     probe: Probe | None = None
     steps: Steps = DEFAULT_STEPS
     backoff: Backoff | None = None
-    rewrite_after: int = AFTER
+    rewrite_after: int = REWRITE_AFTER
     guard: Guard = field(default_factory=Guard, compare=False)
 
     @property

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kdsl.analysis.cost.codes import CostCode
 from kdsl.app import (
     Settings,
     build_engine,
@@ -19,15 +20,14 @@ from kdsl.app import (
 )
 from kdsl.base.clock import ManualClock
 from kdsl.base.errors import InvalidInputError
-from kdsl.check.model import RuleSet
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.config.configuration import KdslConfiguration, Limits
 from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
-from kdsl.plan.cost.codes import CostCode
 from kdsl.plan.router import ProfileRouter
 from kdsl.rulebook import texts
 from kdsl.sim.run import SimulatedBinder

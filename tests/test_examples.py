@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks import Code
 from kdsl.hooks.manager import PluginManager
 

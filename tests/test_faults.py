@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 from kdsl.app import Settings, check_text
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
-from kdsl.check.model import RuleSet
-from kdsl.check.typed import TypedExpr
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.model.typed import TypedExpr
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
+from kdsl.eval.scalar import Closure
 from kdsl.hooks.faults import Fault, merged
 from kdsl.plan.columns import batch
-from kdsl.plan.scalar import Closure
-from kdsl.plan.standing import answers as standing_answers
+from kdsl.plan.memo import answers as standing_answers
 from kdsl.sim.run import simulate
 from kdsl.sim.workload import Workload
 

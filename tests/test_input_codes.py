@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from kdsl.base.span import Source
-from kdsl.cluster.read import read_objects
+from kdsl.cluster.read.reader import read_objects
 from kdsl.config.configuration import read_configuration
 from kdsl.lang.loader import load_sources
 from kdsl.sim.workload import read_openb_trace

@@ -19,6 +19,7 @@ ALLOWED = {
     "msgspec": {
         "kdsl/cluster",
         "kdsl/cycle",
+        "kdsl/extender",
         "kdsl/hooks",
         "kdsl/live",
         "kdsl/obs",
@@ -28,10 +29,10 @@ ALLOWED = {
     "httptools": {"kdsl/live"},
     "kubernetes_asyncio": {"kdsl/live"},
     "uvloop": {"kdsl/sandbox"},
-    "re2": {"kdsl/plan"},
-    "cryptography": {"kdsl/live", "kdsl/sandbox"},
+    "re2": {"kdsl/eval"},
+    "cryptography": {"kdsl/extender", "kdsl/live", "kdsl/sandbox"},
     "prometheus_client": {"kdsl/obs"},
-    "starlette": {"kdsl/live", "kdsl/sandbox"},
+    "starlette": {"kdsl/extender", "kdsl/live", "kdsl/sandbox"},
     "uvicorn": {"kdsl/live", "kdsl/sandbox"},
 }
 

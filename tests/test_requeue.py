@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.app import Settings, build_engine
 from kdsl.base.clock import ManualClock
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.taints import Taint, Toleration
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.taints import Taint, Toleration
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.search import SearchSettings, search

@@ -14,17 +14,11 @@ from types import MappingProxyType
 
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.span import Span
-from kdsl.check.block import Block
-from kdsl.check.codes import CheckCode
-from kdsl.check.declarations import Declarations, Home
 from kdsl.check.devices.device import check_device
 from kdsl.check.devices.folding import fold
-from kdsl.check.devices.model import CheckedDevice
-from kdsl.check.devices.profile_devices import ProfileDevices
-from kdsl.check.effective import CheckedRules
-from kdsl.check.externals import NO_EXTERNALS, PLUGINS, Externals, checked_predicate, checked_score
-from kdsl.check.functions import Functions
-from kdsl.check.model import (
+from kdsl.check.model.codes import CheckCode
+from kdsl.check.model.devices import CheckedDevice
+from kdsl.check.model.rule_set import (
     CheckedPredicate,
     CheckedPreemption,
     CheckedProfile,
@@ -34,16 +28,22 @@ from kdsl.check.model import (
     RuleSet,
     WrittenRule,
 )
-from kdsl.check.names import Place
-from kdsl.check.predicates import check_predicate
-from kdsl.check.preemptions import check_preemption
-from kdsl.check.profiles import Profiles
-from kdsl.check.queues import check_queue
-from kdsl.check.scores import check_score
-from kdsl.check.team_blocks import check_team
-from kdsl.check.teams import Teams
-from kdsl.check.tightenings import check_tightenings
-from kdsl.check.views import Views, load_views
+from kdsl.check.names.declarations import Declarations, Home
+from kdsl.check.names.externals import NO_EXTERNALS, PLUGINS, Externals, checked_predicate, checked_score
+from kdsl.check.names.file_names import Place
+from kdsl.check.names.functions import Functions
+from kdsl.check.profiles.effective import CheckedRules
+from kdsl.check.profiles.inheritance import Profiles
+from kdsl.check.profiles.profile_devices import ProfileDevices
+from kdsl.check.profiles.team_blocks import check_team
+from kdsl.check.profiles.teams import Teams
+from kdsl.check.rules.block import Block
+from kdsl.check.rules.predicates import check_predicate
+from kdsl.check.rules.preemptions import check_preemption
+from kdsl.check.rules.queues import check_queue
+from kdsl.check.rules.scores import check_score
+from kdsl.check.rules.tightenings import check_tightenings
+from kdsl.check.views.view import Views, load_views
 from kdsl.lang.loader import Program
 from kdsl.lang.profile_tree import Tighten
 from kdsl.lang.tree import Device, Predicate, Preemption, Profile, Queue, Score

@@ -168,7 +168,7 @@ def _print_plan(
     from dataclasses import replace
 
     from kdsl.app import check_configured, check_rules, find_profile
-    from kdsl.check.views import load_views
+    from kdsl.check.views.view import load_views
     from kdsl.cli.inputs import read_config
     from kdsl.report.costs import costs_text
     from kdsl.report.plan import plan_text
@@ -192,8 +192,8 @@ def _print_plan(
     if not cluster:
         emit(costs_text(rules, views, views.most, "as declared"))
         return
+    from kdsl.analysis.cost.measured import measure
     from kdsl.cli.inputs import read_workload, settle
-    from kdsl.plan.cost.measured import measure
 
     workload, broken = read_workload(cluster, (), "kubernetes")
     snapshot = workload.cluster().snapshot()

@@ -15,7 +15,7 @@ from kdsl.cli.output import emit, print_document
 from kdsl.cli.rule_sets import read_rule_set
 
 if TYPE_CHECKING:
-    from kdsl.check.change import Change
+    from kdsl.check.analyses.change import Change
     from kdsl.explain.moves import Moves
     from kdsl.sim.comparison import Side
 
@@ -132,7 +132,7 @@ def _between_folders(
     old: Path, new: Path, config: Path | None, profile: str | None
 ) -> tuple[tuple[Change, ...], Sides]:
     from kdsl.app import configured
-    from kdsl.check.changes import Version, compare_versions
+    from kdsl.check.analyses.changes import Version, compare_versions
     from kdsl.lang.discovery import SUFFIX, TWIN_SUFFIX, find_rule_files
     from kdsl.sim.comparison import Side
 
@@ -152,7 +152,7 @@ def _between_profiles(
     old: str, new: str, paths: tuple[Path, ...], config: Path | None
 ) -> tuple[tuple[Change, ...], Sides]:
     from kdsl.app import configured, find_profile
-    from kdsl.check.changes import compare_profiles
+    from kdsl.check.analyses.changes import compare_profiles
     from kdsl.sim.comparison import Side
 
     _, rules = read_rule_set(paths, config)

@@ -16,11 +16,11 @@ from kdsl.cli.inputs import GivenPath, config_option, read_config
 from kdsl.cli.output import emit, print_diagnostics, print_document
 
 if TYPE_CHECKING:
-    from kdsl.check.externals import Externals
-    from kdsl.cluster.node import NodeFacts
-    from kdsl.cluster.read import ReadResult
-    from kdsl.cluster.snapshot import Snapshot
-    from kdsl.plan.values import Value
+    from kdsl.check.names.externals import Externals
+    from kdsl.cluster.objects.node import NodeFacts
+    from kdsl.cluster.read.reader import ReadResult
+    from kdsl.cluster.snapshot.snapshot import Snapshot
+    from kdsl.eval.values import Value
 
 _SCOPE = "predicate"
 _NEEDS = {"pod": "pod", "node": "node", "cluster": "cluster", "topology": "cluster"}
@@ -67,13 +67,13 @@ def command(
     Exits with 1 where the evaluation is an error, with 2 where EXPR does not parse or check.
     """
     from kdsl.base.span import Source
-    from kdsl.check.environment import Environment
-    from kdsl.check.externals import signatures_of
-    from kdsl.check.infer import check_expression
-    from kdsl.check.views import load_views
+    from kdsl.check.expressions.environment import Environment
+    from kdsl.check.expressions.infer import check_expression
+    from kdsl.check.names.externals import signatures_of
+    from kdsl.check.views.view import load_views
+    from kdsl.eval.values import EvalError
     from kdsl.lang.parser import parse_expression
-    from kdsl.plan.expression import compile_expression
-    from kdsl.plan.values import EvalError
+    from kdsl.plan.compile.expression import compile_expression
     from kdsl.report.values import ValuePrinter
 
     externals = _externals(config)
@@ -104,7 +104,7 @@ def command(
 def _externals(config: Path | None) -> Externals:
     """Return what the plugins of a configuration bring; one that cannot be used ends the command."""
     from kdsl.app import activate, configured, locate
-    from kdsl.check.externals import NO_EXTERNALS
+    from kdsl.check.names.externals import NO_EXTERNALS
 
     if config is None:
         return NO_EXTERNALS
@@ -123,9 +123,9 @@ class _Inputs:
 
     def values(self, pod: str | None, node: str | None, cluster: str | None) -> Mapping[str, Value]:
         """Return the objects by the names they have in expressions."""
-        from kdsl.cluster.node import NodeFacts, NodeInfo
-        from kdsl.cluster.pod import PodInfo
-        from kdsl.plan.views import ClusterView
+        from kdsl.cluster.objects.node import NodeFacts, NodeInfo
+        from kdsl.cluster.objects.pod import PodInfo
+        from kdsl.plan.cluster_view import ClusterView
 
         if [pod, node, cluster].count("-") > 1:
             raise KdslError("only one of --pod, --node and --cluster can be `-`")
@@ -151,9 +151,9 @@ class _Inputs:
 
     def _snapshot(self, around: ReadResult, facts: NodeFacts | None) -> Snapshot:
         """Return the cluster of these objects, with the node of --node as it is given there."""
-        from kdsl.cluster.cache import ClusterCache
-        from kdsl.cluster.node import NodeFacts
-        from kdsl.cluster.pod import PodInfo
+        from kdsl.cluster.objects.node import NodeFacts
+        from kdsl.cluster.objects.pod import PodInfo
+        from kdsl.cluster.snapshot.cache import ClusterCache
 
         cache = ClusterCache()
         for each in around.nodes:
@@ -169,7 +169,7 @@ class _Inputs:
         return cache.snapshot()
 
     def _read(self, path: str) -> ReadResult:
-        from kdsl.cluster.read import read_objects
+        from kdsl.cluster.read.reader import read_objects
 
         read = read_objects([path], sys.stdin.buffer)
         self.found.extend(read.diagnostics)

@@ -22,7 +22,7 @@ from kdsl.cli.output import emit, print_document, text_width
 
 if TYPE_CHECKING:
     from kdsl.app import Settings
-    from kdsl.check.model import RuleSet
+    from kdsl.check.model.rule_set import RuleSet
     from kdsl.explain.explanation import Explanation
     from kdsl.sim.workload import Workload
 

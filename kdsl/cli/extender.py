@@ -141,7 +141,7 @@ def command(
         burst=burst,
         in_flight=bindings,
     )
-    limits = Limits(calls=max_calls, body=max_body * MEBIBYTE, bodies=max(256, 4 * max_body) * MEBIBYTE)
+    limits = Limits(calls=max_calls, body=max_body * MEBIBYTE, bodies=max(128, 2 * max_body) * MEBIBYTE)
     service = ExtenderService(ExtenderOptions(behaviour, url_prefix, webhook, limits))
     try:
         run(options, service)

@@ -20,7 +20,7 @@ from kdsl.cli.output import print_diagnostics
 if TYPE_CHECKING:
     from kdsl.app import Settings
     from kdsl.base.diagnostic import Diagnostic
-    from kdsl.check.model import RuleSet
+    from kdsl.check.model.rule_set import RuleSet
     from kdsl.config.configuration import KdslConfiguration
     from kdsl.sim.workload import Workload
 
@@ -140,7 +140,7 @@ def read_workload(
     Ends with exit code 2 where an input cannot be read at all, or mistakes leave no node: an answer would be
     about another cluster.
     """
-    from kdsl.cluster.problems import InputCode
+    from kdsl.cluster.read.problems import InputCode
     from kdsl.sim.workload import read_kubernetes, read_openb_trace
 
     read = read_openb_trace if form == "openb" else read_kubernetes

@@ -15,7 +15,7 @@ from kdsl.cli.output import print_diagnostics
 
 if TYPE_CHECKING:
     from kdsl.app import Settings
-    from kdsl.check.model import RuleSet
+    from kdsl.check.model.rule_set import RuleSet
     from kdsl.live.access import Access
     from kdsl.live.connection import Connection
     from kdsl.live.listing import Listed

@@ -58,7 +58,7 @@ def describe_command(name: str, config: Path | None, output: str) -> None:
     Exits with 2 where no plugin of this name is installed.
     """
     from kdsl.app import configured
-    from kdsl.check.views import load_views
+    from kdsl.check.views.view import load_views
     from kdsl.hooks.installed import installed_plugins
     from kdsl.hooks.manifest import read_manifest
     from kdsl.report.plugins import description_document, description_text

@@ -31,6 +31,14 @@ def _object_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
     help="Rule files (default: those of --config, or the shipped rules, see `kdsl rules`).",
 )
 @click.option("--shadow", is_flag=True, help="For `kdsl run --shadow`, which writes nothing.")
+@click.option("--extender", is_flag=True, help="For `kdsl extender`, which another scheduler asks.")
+@click.option(
+    "--webhook-configuration",
+    "webhook",
+    default="",
+    metavar="NAME",
+    help="That `kdsl extender` writes its certificate into.",
+)
 @click.option("--name", callback=_object_name, default="kdsl", show_default=True, help="Of the roles.")
 @click.option(
     "--namespace",
@@ -59,6 +67,8 @@ def command(
     config: Path | None,
     rules: tuple[Path, ...],
     shadow: bool,
+    extender: bool,
+    webhook: str,
     name: str,
     namespace: str,
     service_account: str,
@@ -71,6 +81,8 @@ def command(
     They follow from what the active rules read and the active plugins wait for. A plugin that does not say
     what it reads may read anything that can be watched. What plugins do by clients of their own is not known.
     """
+    if (shadow or not extender) and (extender or webhook):
+        raise click.UsageError("--extender excludes --shadow, and --webhook-configuration belongs to it")
     from kdsl.app import configured, hook_tables
     from kdsl.base.clock import SystemClock
     from kdsl.cycle.waiting import WaitingPods
@@ -82,7 +94,8 @@ def command(
     _, checked = read_rule_set(rules, config)
     context = PluginContext(_NoBinder(), SystemClock(), WaitingPods())
     tables = hook_tables(checked, context, configured(read_config(config)))
-    runs = RunsAs(shadow, "" if no_leader_elect else lease, not no_delegation)
+    elects = "" if no_leader_elect else lease
+    runs = RunsAs(shadow, elects, not no_delegation, advises=extender, webhook=webhook)
     found = rights(needs(checked, tables), checked, tables, runs)
     emit(manifests(found, BoundTo(name, namespace, service_account)), nl=False, is_exact=True)
 

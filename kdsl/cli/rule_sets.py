@@ -14,7 +14,7 @@ from kdsl.cli.output import print_diagnostics
 
 if TYPE_CHECKING:
     from kdsl.app import CheckedRules
-    from kdsl.check.model import RuleSet
+    from kdsl.check.model.rule_set import RuleSet
 
 
 def read_rule_set(paths: tuple[Path, ...], config: Path | None = None) -> tuple[CheckedRules, RuleSet]:

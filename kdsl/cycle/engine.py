@@ -14,9 +14,9 @@ from typing import Self
 
 from kdsl.base.clock import Clock
 from kdsl.base.events import Action, Resource
-from kdsl.cluster.events import ClusterEvent
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.advice import fit_on
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.bindings import BindAtOnce, BindingResult, Bindings, Reserved

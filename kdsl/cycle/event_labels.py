@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from kdsl.base.events import Action, Resource
-from kdsl.cluster.events import ClusterEvent
+from kdsl.cluster.snapshot.events import ClusterEvent
 
 _SUBJECTS: Final = {Resource.TARGET_POD: "UnschedulablePod", Resource.ANY: "Any"}
 _ACTIONS: Final = (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.verdicts import Verdicts, merged
 from kdsl.hooks.errors import PluginError

@@ -6,7 +6,7 @@ the events are kept until every attempt that may have missed them is over.
 
 from __future__ import annotations
 
-from kdsl.cluster.events import ClusterEvent
+from kdsl.cluster.snapshot.events import ClusterEvent
 
 
 class InFlight:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kdsl.base.clock import Clock
-from kdsl.cluster.events import ClusterEvent
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cycle.decision import Condition, Decision
 from kdsl.hooks.context import Binder
 from kdsl.hooks.faults import Fault

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.fit_error import Diagnosis
 from kdsl.hooks.errors import PluginError

@@ -18,8 +18,8 @@ from typing import Final
 
 from kdsl.base.clock import Clock
 from kdsl.base.events import Action, Resource
-from kdsl.cluster.events import ClusterEvent, pending_pod_event
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.events import ClusterEvent, pending_pod_event
 from kdsl.cycle.event_labels import event_label
 from kdsl.cycle.flight import InFlight
 from kdsl.cycle.heaps import Heaps

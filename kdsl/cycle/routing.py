@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.ports import Router
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.table import HookTable

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.feasible_filters import run_feasible_filters
 from kdsl.cycle.filtering import find_feasible

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from kdsl.cluster.events import ClusterEvent
+from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.pending import PendingPod
 from kdsl.hooks.table import HookTable
 from kdsl.hooks.wake import UNDECLARED, Wake

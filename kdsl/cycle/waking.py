@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from kdsl.base.events import Resource
-from kdsl.cluster.events import ClusterEvent
+from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.pending import PendingPod
 from kdsl.hooks.table import HookTable
 from kdsl.hooks.wake import UNDECLARED

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kdsl.check.types import Type
-from kdsl.plan.values import Value
+from kdsl.check.model.types import Type
+from kdsl.eval.values import Value
 
 
 @dataclass(frozen=True, slots=True)

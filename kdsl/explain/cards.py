@@ -14,19 +14,24 @@ from enum import StrEnum
 from typing import Final
 
 from kdsl.base.clock import ManualClock
-from kdsl.check.devices.model import CheckedDevice, CheckedTest
-from kdsl.check.model import CheckedLet, CheckedProfile, RuleSet
-from kdsl.check.typed import Var
+from kdsl.check.model.devices import CheckedDevice, CheckedTest
+from kdsl.check.model.rule_set import CheckedLet, CheckedProfile, RuleSet
+from kdsl.check.model.typed import Var
 from kdsl.cluster.devices.cards import Card, Grant
 from kdsl.cluster.devices.policy import CARD_POLICY, Policy
 from kdsl.cluster.devices.quota import NO_QUOTA
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.scalar import Closure, Frame
+from kdsl.eval.scalar.meter import Meter, Steps
+from kdsl.eval.values import EvalError, Value
 from kdsl.explain.atoms import Atom
 from kdsl.explain.deciding import Deciding, Why
 from kdsl.explain.trace import Failed, broken, explained
 from kdsl.hooks.context import NO_ANNOTATIONS
+from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.template import Text, compile_template, text_in
 from kdsl.plan.devices.answers import UNREGISTERED
 from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.ordering import card_score, node_score
@@ -34,11 +39,6 @@ from kdsl.plan.devices.placing import NodeCards, Placed, place
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
 from kdsl.plan.devices.requests import Request
 from kdsl.plan.devices.situation import Situation
-from kdsl.plan.scalar import Closure, Frame
-from kdsl.plan.scalar.meter import Meter, Steps
-from kdsl.plan.scope import Functions, RuleScope
-from kdsl.plan.template import Text, compile_template, text_in
-from kdsl.plan.values import EvalError, Value
 
 READS: Final = frozenset(("pod.annotations", "pod.devices", "node.usage", "node.static", "node.annotations"))
 """What decides whether devices let a pod onto a node, as the search for cures is told it."""

@@ -17,12 +17,12 @@ from enum import StrEnum
 from typing import Any, Final
 
 from kdsl.base.diagnostic import did_you_mean
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.quantity import parse_quantity
 from kdsl.base.resources import Resources, canonical, quantity_of
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.taints import Taint, Toleration
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.taints import Taint, Toleration
 from kdsl.explain.containers import with_more
 
 POD: Final = "pod"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.quantity import Quantity
 from kdsl.cluster.devices.pods import DeviceContainer, Phase
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 
 
 def with_more(pod: PodInfo, resource: str, difference: int) -> tuple[DeviceContainer, ...]:

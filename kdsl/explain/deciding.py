@@ -7,25 +7,16 @@ from dataclasses import dataclass, field, replace
 
 from kdsl.base.quantity import Quantity
 from kdsl.base.resources import Resources
-from kdsl.check.model import CheckedFn
-from kdsl.check.typed import (
-    CallFn,
-    CallOf,
-    Comprehension,
-    HasField,
-    KeyOf,
-    Macro,
-    TypedExpr,
-    Var,
-)
-from kdsl.check.types import BOOL, QUANTITY, STRING
-from kdsl.check.walk import walk
+from kdsl.check.model.rule_set import CheckedFn
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import CallFn, CallOf, Comprehension, HasField, KeyOf, Macro, TypedExpr, Var
+from kdsl.check.model.types import BOOL, QUANTITY, STRING
+from kdsl.eval.scalar import Closure, Frame
+from kdsl.eval.scalar.comprehensions import each_of
+from kdsl.eval.values import EvalError, Value
 from kdsl.explain.atoms import Atom, Handle, Shown
 from kdsl.explain.places import Place, Places
-from kdsl.plan.scalar import Closure, Frame
-from kdsl.plan.scalar.comprehensions import each_of
-from kdsl.plan.scope import Functions, RuleScope
-from kdsl.plan.values import EvalError, Value
+from kdsl.plan.compile.scope import Functions, RuleScope
 
 Why = Callable[[Frame], tuple[Atom, ...]]
 """Explains the value that a condition has in a frame."""

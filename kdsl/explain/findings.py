@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.devices.sharing import DEVICES
-from kdsl.check.model import RuleSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.model.sharing import DEVICES
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.scalar.meter import Steps
 from kdsl.explain.cards import READS as CARD_READS
 from kdsl.explain.cards import CardExplainer, CardsOfNode, RefusedCards, count_refused
 from kdsl.explain.cures import Cure, CureFinder
@@ -23,8 +24,7 @@ from kdsl.explain.trace import Failed, Traces
 from kdsl.explain.worlds import Step, World
 from kdsl.hooks.status import Code, Status
 from kdsl.hooks.table import HookTable
-from kdsl.plan.scalar.meter import Steps
-from kdsl.plan.scope import Functions
+from kdsl.plan.compile.scope import Functions
 
 SHOWN = 10
 """So many nodes are told one by one unless all are asked for."""

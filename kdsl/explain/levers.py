@@ -12,10 +12,11 @@ from enum import StrEnum
 
 from kdsl.base.quantity import Quantity, QuantityFormat
 from kdsl.base.resources import quantity_of
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.selectors import Operator
-from kdsl.cluster.taints import Taint
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.selectors import Operator
+from kdsl.cluster.objects.taints import Taint
+from kdsl.eval.values import Optional, Value
 from kdsl.explain.atoms import Atom, Handle
 from kdsl.explain.changes import (
     DROPPABLE,
@@ -29,7 +30,6 @@ from kdsl.explain.changes import (
     without_taint,
 )
 from kdsl.explain.worlds import Freed, Step, World
-from kdsl.plan.values import Optional, Value
 
 MAX_PODS = 256
 """So many placed pods at most are tried to be taken away."""

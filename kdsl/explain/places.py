@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from kdsl.check.model import CheckedFn
-from kdsl.check.typed import CallFn, CallOf, Const, FieldOf, KeyOf, TypedExpr, Var
-from kdsl.check.types import STRING, BindingTime
-from kdsl.plan.scope import Functions
+from kdsl.check.model.rule_set import CheckedFn
+from kdsl.check.model.typed import CallFn, CallOf, Const, FieldOf, KeyOf, TypedExpr, Var
+from kdsl.check.model.types import STRING, BindingTime
+from kdsl.plan.compile.scope import Functions
 
 _INDEX = ("_[_]", "_[?_]")
 _SAME_TEXT = ("int", "double", "quantity", "string", "orValue", "value")

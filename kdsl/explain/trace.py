@@ -8,26 +8,26 @@ from itertools import islice
 
 from kdsl.base.reasons import MAX_REASONS
 from kdsl.base.span import Span
-from kdsl.check.model import (
+from kdsl.check.model.rule_set import (
     CheckedForEach,
     CheckedLet,
     CheckedPredicate,
     CheckedRequire,
     CheckedStatement,
 )
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.scalar import UNSET, Frame
+from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.values import EvalError
 from kdsl.explain.atoms import Atom
 from kdsl.explain.deciding import Deciding, Why, with_items
-from kdsl.plan.scalar import UNSET, Frame
-from kdsl.plan.scalar.meter import Meter
-from kdsl.plan.scope import Conditions, Functions, RuleScope
-from kdsl.plan.statements import Block, Chosen
-from kdsl.plan.template import compile_template, text_in
-from kdsl.plan.values import EvalError
-from kdsl.plan.verdicts import error_text
-from kdsl.plan.views import ClusterView
+from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.compile.scope import Conditions, Functions, RuleScope
+from kdsl.plan.compile.statements import Block, Chosen
+from kdsl.plan.compile.template import compile_template, text_in
+from kdsl.plan.compile.verdicts import error_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kdsl.check.model import RuleSet
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cycle.decision import Decision, Detail
 from kdsl.cycle.engine import Engine
+from kdsl.eval.scalar.meter import Steps
 from kdsl.explain.cards import CardExplainer, CardsOfNode
 from kdsl.explain.explanation import Explanation
 from kdsl.explain.findings import Findings, Inspection, inspect
 from kdsl.explain.placement import placement_of
-from kdsl.plan.scalar.meter import Steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cycle.advice import GONE, judge_nodes, preemption, score_rows
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.engine import Engine

@@ -20,7 +20,7 @@ class Limits:
     calls: int = 256
     at_once: int = 8
     body: int = 64 * MEBIBYTE
-    bodies: int = 256 * MEBIBYTE
+    bodies: int = 128 * MEBIBYTE
     body_within: float = 10.0
 
 

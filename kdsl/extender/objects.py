@@ -8,11 +8,11 @@ import msgspec
 from msgspec import Raw, Struct
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.cluster.decode import decode
-from kdsl.cluster.defaults import default_pod
-from kdsl.cluster.objects import Pod
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.problems import Problems
+from kdsl.cluster.api.objects import Pod
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.decode import decode
+from kdsl.cluster.read.defaults import default_pod
+from kdsl.cluster.read.problems import Problems
 from kdsl.extender.protocol import UnreadableError, json_values
 from kdsl.live.decode import UNREADABLE
 

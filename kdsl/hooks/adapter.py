@@ -14,9 +14,9 @@ from kdsl.hooks.status import Code, Status, StatusColumn
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kdsl.cluster.node import NodeInfo
-    from kdsl.cluster.nodeset import NodeSet
-    from kdsl.cluster.pod import PodInfo
+    from kdsl.cluster.objects.node import NodeInfo
+    from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.snapshot.nodeset import NodeSet
 
 FilterNode = Callable[[CycleState, "PodInfo", "NodeInfo"], Status | None]
 Filter = Callable[[CycleState, "PodInfo", "NodeSet"], StatusColumn | None]

@@ -12,9 +12,9 @@ from kdsl.base.clock import Clock
 from kdsl.hooks.status import Status
 
 if TYPE_CHECKING:
-    from kdsl.cluster.node import NodeInfo
-    from kdsl.cluster.pod import PodInfo
-    from kdsl.cluster.volume_plan import VolumePlan
+    from kdsl.cluster.objects.node import NodeInfo
+    from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.storage.volume_plan import VolumePlan
 
 
 class Binder(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from kdsl.base.diagnostic import Diagnostic, Severity
-from kdsl.check.views import Views
+from kdsl.check.views.view import Views
 from kdsl.config.configuration import ConfiguredPlugin
 from kdsl.hooks.codes import PluginCode
 from kdsl.hooks.containment import ForeignError, contain

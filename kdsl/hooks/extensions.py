@@ -12,9 +12,9 @@ from typing import Any
 
 import kdsl
 from kdsl.base.diagnostic import Diagnostic, nearest
-from kdsl.check.externals import PLUGINS, SERVABLE, ExternalField, ExternalRule, Externals, rule_name
-from kdsl.check.model import ExternalFn
-from kdsl.check.views import Field, Views
+from kdsl.check.model.rule_set import ExternalFn
+from kdsl.check.names.externals import PLUGINS, SERVABLE, ExternalField, ExternalRule, Externals, rule_name
+from kdsl.check.views.view import Field, Views
 from kdsl.hooks.codes import PluginCode
 from kdsl.hooks.containment import ForeignError, contain
 from kdsl.hooks.installed import InstalledPlugin, installed_plugins

@@ -20,9 +20,9 @@ MOST_FRAMES: Final = 32
 """So many calls of a plugin's traceback are kept, the innermost ones."""
 
 if TYPE_CHECKING:
-    from kdsl.cluster.nodeset import NodeSet
-    from kdsl.cluster.pod import PodInfo
-    from kdsl.cluster.snapshot import Snapshot
+    from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.snapshot.nodeset import NodeSet
+    from kdsl.cluster.snapshot.snapshot import Snapshot
 
 _OWN: Final = str(Path(__file__).parent)
 PlaceInCode = tuple[str, int, str]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kdsl.cluster.nodeset import NodeSet
-    from kdsl.cluster.pod import PodInfo
+    from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.snapshot.nodeset import NodeSet
 
 
 class PreFilterAnswers(Struct, frozen=True):

@@ -14,9 +14,9 @@ from typing import Any, Final
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.paths import Path, path_text
 from kdsl.base.span import Source, Span
-from kdsl.check.signature import ARITIES, parse_type
-from kdsl.check.types import Type
-from kdsl.check.views import UNDECLARED, Views
+from kdsl.check.model.signature import ARITIES, parse_type
+from kdsl.check.model.types import Type
+from kdsl.check.views.view import UNDECLARED, Views
 from kdsl.config.misfits import misfits, place_of
 from kdsl.hooks.codes import PluginCode
 from kdsl.hooks.installed import InstalledPlugin, package_folder

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kdsl.cluster.node import NodeInfo
-    from kdsl.cluster.nodeset import NodeSet
-    from kdsl.cluster.pod import PodInfo
+    from kdsl.cluster.objects.node import NodeInfo
+    from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.snapshot.nodeset import NodeSet
 
     RawScores = NDArray[np.int64] | NDArray[np.float64]
 

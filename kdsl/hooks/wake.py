@@ -13,8 +13,8 @@ from kdsl.hooks.containment import describe
 from kdsl.hooks.specs import Backoff
 
 if TYPE_CHECKING:
-    from kdsl.cluster.events import ClusterEvent
-    from kdsl.cluster.pod import PodInfo
+    from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.snapshot.events import ClusterEvent
     from kdsl.hooks.manager import Registration
 
 QueueingHint = Callable[["PodInfo", "ClusterEvent"], bool]

@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final
 
-from kdsl.cluster.frozen_map import NO_STRINGS
-from kdsl.cluster.pod import PodInfo
+from kdsl.base.frozen_map import NO_STRINGS
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.status import Code, Status
 from kdsl.live.api import Api, SeenNode
 from kdsl.live.outcomes import Done, Lost, Refused, message_of

@@ -13,9 +13,9 @@ from typing import Any, Final, TypeVar
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, encode
 
+from kdsl.base.frozen_map import NO_STRINGS
 from kdsl.base.visible import visible
-from kdsl.cluster.frozen_map import NO_STRINGS
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.live import bodies
 from kdsl.live.bodies import JsonObject
 from kdsl.live.changes import PodCondition

@@ -13,8 +13,8 @@ from typing import Final
 
 from kdsl.app import Scheduler
 from kdsl.base.clock import Clock, SystemClock
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.bindings import Reserved
 from kdsl.cycle.decision import Decision
 from kdsl.cycle.engine import Engine

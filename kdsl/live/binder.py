@@ -19,7 +19,7 @@ from typing import Final, ParamSpec, TypeVar
 from msgspec import Struct
 
 from kdsl.base.threads import Threads
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.binding import pre_binds_with_work, run_binds, run_post_binds, run_pre_binds
 from kdsl.cycle.bindings import BindingEnd, BindingResult, Reserved
 from kdsl.hooks.errors import PluginError

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.bindings import BindingEnd
 from kdsl.live.api import SeenPod
 from kdsl.live.outcomes import Done, Lost, Refused, Result, message_of

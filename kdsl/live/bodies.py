@@ -11,10 +11,10 @@ from typing import Any
 
 from msgspec.json import encode
 
-from kdsl.cluster.claims import SELECTED_NODE
-from kdsl.cluster.frozen_map import NO_STRINGS
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.volume_plan import BOUND_BY_CONTROLLER
+from kdsl.base.frozen_map import NO_STRINGS
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.storage.claims import SELECTED_NODE
+from kdsl.cluster.storage.volume_plan import BOUND_BY_CONTROLLER
 from kdsl.live.events import Event, EventsApi
 from kdsl.live.timestamps import to_microseconds, to_seconds
 

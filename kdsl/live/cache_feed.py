@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.kinds import CatalogObject
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.storage_objects import PersistentVolume, PersistentVolumeClaim
+from kdsl.cluster.api.kinds import CatalogObject
+from kdsl.cluster.api.storage_objects import PersistentVolume, PersistentVolumeClaim
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision
 from kdsl.cycle.engine import Engine
 from kdsl.live.changes import Change, LiveNode, LivePod, Verb

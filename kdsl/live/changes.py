@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from kdsl.cluster.kinds import CatalogObject
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.api.kinds import CatalogObject
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
 
 
 class PodCondition(Struct, frozen=True, rename="camel"):

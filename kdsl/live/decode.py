@@ -13,13 +13,13 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.cluster.decode import decode
-from kdsl.cluster.defaults import with_defaults
-from kdsl.cluster.kinds import KubeObject
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.objects import Node, Pod
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.problems import Problems
+from kdsl.cluster.api.kinds import KubeObject
+from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.decode import decode
+from kdsl.cluster.read.defaults import with_defaults
+from kdsl.cluster.read.problems import Problems
 from kdsl.live.changes import LiveNode, LiveObject, PodCondition
 from kdsl.live.resources import ApiResource
 from kdsl.live.sharing import slim

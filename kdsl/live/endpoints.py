@@ -15,7 +15,7 @@ from typing import Any, Final
 from kdsl.app import Scheduler
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.live.asking import ask
 from kdsl.live.assembly import LiveScheduler
 from kdsl.live.certificate import ServedCertificate

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 from uuid import NAMESPACE_OID, uuid5
 
-from kdsl.cluster.frozen_map import NO_STRINGS
+from kdsl.base.frozen_map import NO_STRINGS
 
 MAX_NOTE: Final = 1024
 """In bytes: a longer note is refused."""

@@ -17,7 +17,7 @@ from typing import Final
 
 from kdsl.base.clock import Clock
 from kdsl.base.visible import visible
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Condition
 from kdsl.live.api import Api
 from kdsl.live.changes import LivePod

@@ -17,11 +17,11 @@ from kdsl.app import Scheduler, build_scheduler
 from kdsl.base.clock import ManualClock
 from kdsl.base.diagnostic import Diagnostic, did_you_mean
 from kdsl.base.errors import InvalidInputError
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.memory_annotations import MemoryAnnotations
-from kdsl.cluster.memory_volumes import MemoryVolumes
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.problems import InputCode
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.problems import InputCode
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.bindings import Reserved
 from kdsl.cycle.decision import Condition, Decision
 from kdsl.cycle.engine import Engine, EngineOptions

@@ -15,9 +15,9 @@ from msgspec import Struct, field
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.errors import InvalidInputError
-from kdsl.cluster.decode import decode
-from kdsl.cluster.documents import read_documents
-from kdsl.cluster.problems import Problems
+from kdsl.cluster.read.decode import decode
+from kdsl.cluster.read.documents import read_documents
+from kdsl.cluster.read.problems import Problems
 from kdsl.live.codes import AccessCode
 from kdsl.live.small_files import read_small
 

@@ -11,10 +11,10 @@ import msgspec
 
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.errors import InvalidInputError
-from kdsl.cluster.kinds import CatalogObject
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.problems import InputCode
+from kdsl.cluster.api.kinds import CatalogObject
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.problems import InputCode
 from kdsl.live import queries
 from kdsl.live.changes import LiveNode, LivePod
 from kdsl.live.codes import AccessCode

@@ -15,8 +15,8 @@ from typing import Any, Final, Protocol
 
 from kdsl.app import Scheduler
 from kdsl.base.clock import Clock
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.bindings import BindingEnd, BindingResult
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.cycle.engine import Engine

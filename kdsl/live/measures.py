@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from kdsl.app import Scheduler
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.hooks.specs import QueuedPod
 from kdsl.live.client import Sent

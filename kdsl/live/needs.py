@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kdsl.base.events import Resource
-from kdsl.check.model import CheckedProfile, RuleSet
-from kdsl.cluster.catalog import CatalogWord, kinds_behind
+from kdsl.check.model.rule_set import CheckedProfile, RuleSet
+from kdsl.cluster.snapshot.catalog import CatalogWord, kinds_behind
 from kdsl.hooks.table import HookTable
 from kdsl.live.resources import NODES, PODS, RESOURCES, ApiResource, resource_of
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Condition, Decision, Outcome
 from kdsl.live.changes import LivePod
 from kdsl.live.conditions import StatusWish

@@ -11,10 +11,10 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.volume_plan import VolumePlan
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.storage.volume_plan import VolumePlan
 from kdsl.cycle.bindings import BindingEnd
 from kdsl.cycle.decision import Condition
 from kdsl.hooks.context import NO_MANIFESTS

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.hooks.table import HookTable
 from kdsl.live.needs import Needs
 
@@ -33,12 +33,15 @@ class Grant:
 class RunsAs:
     """How a scheduler runs, as far as it concerns rights. `lease` is "" where it does not elect a leader.
 
-    Where it `asks_who_calls`, its own endpoints are open to whom the API server knows.
+    Where it `asks_who_calls`, its own endpoints are open to whom the API server knows. One that `advises` is
+    asked by another scheduler, and elects no leader; `webhook` is the configuration whose caBundle it writes.
     """
 
     is_shadow: bool = False
     lease: str = "kdsl"
     asks_who_calls: bool = True
+    advises: bool = False
+    webhook: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,14 @@ def rights(needs: Needs, rules: RuleSet, tables: Sequence[HookTable], runs: Runs
     """Derive the rights of a scheduler that runs these profiles."""
     cluster = [*_reads(needs)]
     if not runs.is_shadow:
-        cluster += _writes(rules, tables)
+        cluster += _binds()
+        if not runs.advises:
+            cluster += _reports(tables)
+        cluster += _sets_aside(rules, tables)
+    if runs.webhook:
+        configurations = ("admissionregistration.k8s.io",), ("mutatingwebhookconfigurations",)
+        why = ("the API server must trust the certificate of the webhook",)
+        cluster.append(Grant(*configurations, ("get", "patch"), why, (runs.webhook,)))
     if runs.asks_who_calls:
         cluster += [
             Grant(("authentication.k8s.io",), ("tokenreviews",), ("create",),
@@ -61,7 +71,7 @@ def rights(needs: Needs, rules: RuleSet, tables: Sequence[HookTable], runs: Runs
             Grant(("authorization.k8s.io",), ("subjectaccessreviews",), ("create",), ("whether they may",)),
         ]  # fmt: skip
     own: tuple[Grant, ...] = ()
-    if runs.lease and not runs.is_shadow:
+    if runs.lease and not (runs.is_shadow or runs.advises):
         leases = ("coordination.k8s.io",), ("leases",)
         own = (
             Grant(*leases, ("create",), ("leader election: the first instance makes the lease",)),
@@ -80,11 +90,15 @@ def _reads(needs: Needs) -> Iterator[Grant]:
         yield Grant((group,), tuple(sorted(resources)), ("list", "watch"), why)
 
 
-def _writes(rules: RuleSet, tables: Sequence[HookTable]) -> Iterator[Grant]:
+def _binds() -> Iterator[Grant]:
     core = ("",)
     yield Grant(core, ("pods",), ("get",), ("a pod is read again where the answer to a write was lost",))
     yield Grant(core, ("nodes",), ("get",), ("a node is looked at again before a pod is bound to it",))
     yield Grant(core, ("pods/binding",), ("create",), ("pods get their nodes",))
+
+
+def _reports(tables: Sequence[HookTable]) -> Iterator[Grant]:
+    core = ("",)
     yield Grant(core, ("pods/status",), ("patch",), ("why a pod waits, and the node it is promised",))
     yield Grant(
         ("", "events.k8s.io"), ("events",), ("create", "patch"), ("events of pods, reloads and leading",)
@@ -92,6 +106,10 @@ def _writes(rules: RuleSet, tables: Sequence[HookTable]) -> Iterator[Grant]:
     preemptions = sorted({table.preemption.plugin for table in tables if table.preemption is not None})
     if preemptions:
         yield Grant(core, ("pods",), ("delete",), (f"pods make room for others: {_listed(preemptions)}",))
+
+
+def _sets_aside(rules: RuleSet, tables: Sequence[HookTable]) -> Iterator[Grant]:
+    core = ("",)
     if any(name == _VOLUMES for table in tables for name, _ in table.pre_binds):
         volumes = ("persistentvolumeclaims", "persistentvolumes")
         yield Grant(

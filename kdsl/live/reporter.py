@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kdsl.base.frozen_map import NO_STRINGS
 from kdsl.base.visible import visible
-from kdsl.cluster.frozen_map import NO_STRINGS
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Condition, Decision, Outcome, Rejection
 from kdsl.live.changes import LivePod
 from kdsl.live.conditions import StatusWish

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from kdsl.cluster.kinds import KINDS, NAMESPACED, KubeObject
+from kdsl.cluster.api.kinds import KINDS, NAMESPACED, KubeObject
 
 UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """The pods that take room, as a field selector."""

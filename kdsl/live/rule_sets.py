@@ -9,7 +9,7 @@ from typing import Final
 
 from kdsl.app import Scheduler, devices_in_use
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.ports import Router
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.faults import Fault

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 from kdsl import __version__
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.visible import visible
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.live.decision_log import MOST, DecisionLog
 from kdsl.live.guarding import OPEN, Guard
 from kdsl.live.health_checks import Answered, CheckPath

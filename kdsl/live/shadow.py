@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision
 from kdsl.live.changes import Change, LivePod, Verb
 from kdsl.live.differences import Difference, DifferenceCause, difference

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kdsl.live.changes import LivePod, PodCondition
 
 if TYPE_CHECKING:
-    from kdsl.cluster.pod import PodInfo
+    from kdsl.cluster.objects.pod import PodInfo
     from kdsl.live.decode import Identity
 
 MAX_SHARED: Final = 16 * 1024

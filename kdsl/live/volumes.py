@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Final, TypeAlias
 
-from kdsl.cluster.claims import BIND_COMPLETED, SELECTED_NODE
-from kdsl.cluster.storage_objects import PersistentVolumeClaim
-from kdsl.cluster.volume_plan import Binding, VolumePlan
+from kdsl.cluster.api.storage_objects import PersistentVolumeClaim
+from kdsl.cluster.storage.claims import BIND_COMPLETED, SELECTED_NODE
+from kdsl.cluster.storage.volume_plan import Binding, VolumePlan
 from kdsl.hooks.status import Code, Status
 from kdsl.live import bodies
 from kdsl.live.api import Api

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from kdsl.base.resources import CPU, EPHEMERAL_STORAGE, MEMORY
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 
 CHUNK: Final = 500
 """Pods of one chunk."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 
-from kdsl.check.model import CheckedProfile, CheckedTeam, RuleSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import CheckedProfile, CheckedTeam, RuleSet
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.eval.scalar.meter import POD_STEPS, Meter
+from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
-from kdsl.plan.noting import Noted
-from kdsl.plan.scalar.meter import POD_STEPS, Meter
-from kdsl.plan.scope import Functions, Note, RuleScope
-from kdsl.plan.standing.dependencies import Dependencies
-from kdsl.plan.values import EvalError
+from kdsl.plan.compile.noting import Noted
+from kdsl.plan.compile.scope import Functions, Note, RuleScope
+from kdsl.plan.reads.dependencies import Dependencies
 
 DEFAULT_SCHEDULER = "default-scheduler"
 """The name that the API server gives to pods that name none: asking for it is asking for nothing."""

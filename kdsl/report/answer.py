@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from rich.cells import cell_len
 
-from kdsl.check.devices.sharing import DEVICES
+from kdsl.check.model.sharing import DEVICES
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.explain.cards import count_refused
 from kdsl.explain.explanation import Explanation

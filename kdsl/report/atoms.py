@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from kdsl.base.quantity import Quantity
 from kdsl.base.resources import quantity_of
-from kdsl.check.types import BOOL
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.types import BOOL
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.explain.atoms import Atom, Shown
 from kdsl.explain.worlds import Freed, Step
 from kdsl.report.amounts import quantity_text

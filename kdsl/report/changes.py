@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from kdsl.base.visible import visible_lines
-from kdsl.check.change import Change, ChangeKind
+from kdsl.check.analyses.change import Change, ChangeKind
 from kdsl.report.decisions import API_VERSION, Json
 from kdsl.report.tables import plural
 

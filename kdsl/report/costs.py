@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from kdsl.analysis.cost.formula import Formula
+from kdsl.analysis.cost.profiles import RuleCost, profile_costs, total_per_node
 from kdsl.base.visible import visible_lines
-from kdsl.check.model import CheckedProfile, RuleSet
-from kdsl.check.views import Views
-from kdsl.plan.cost.formula import Formula
-from kdsl.plan.cost.profiles import RuleCost, profile_costs, total_per_node
+from kdsl.check.model.rule_set import CheckedProfile, RuleSet
+from kdsl.check.views.view import Views
 from kdsl.report.tables import table
 
 _HEADER = ("KIND", "RULE", "AT MOST", "PER NODE", "AT MOST", "PER POD")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kdsl.base.visible import visible_lines
-from kdsl.check.views import load_views
+from kdsl.check.views.view import load_views
 from kdsl.cycle.decision import Decision, NodeVerdict
 from kdsl.explain.explanation import Explanation
 from kdsl.explain.findings import SHOWN, Findings, JudgedNode, Rejected

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdsl.base.reasons import shortened
-from kdsl.check.views import load_views
+from kdsl.check.views.view import load_views
 from kdsl.explain.atoms import Atom, Shown
 from kdsl.explain.changes import Change
 from kdsl.explain.cures import Cure

@@ -8,15 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdsl.base.visible import visible_lines
-from kdsl.check.model import (
-    CheckedPreemption,
-    CheckedProfile,
-    CheckedQueue,
-    RuleSet,
-    WrittenRule,
-)
-from kdsl.check.views import time_of
-from kdsl.plan.standing.dependencies import Dependencies
+from kdsl.check.model.rule_set import CheckedPreemption, CheckedProfile, CheckedQueue, RuleSet, WrittenRule
+from kdsl.check.views.view import time_of
+from kdsl.plan.reads.dependencies import Dependencies
 from kdsl.report.tables import table
 
 _HEADER = ("KIND", "RULE", "WEIGHT", "KNOWN WITH", "MEMO", "READS")

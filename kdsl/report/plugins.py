@@ -6,8 +6,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from kdsl.base.visible import visible_lines
-from kdsl.check.externals import PLUGINS, rule_name
-from kdsl.check.views import time_of
+from kdsl.check.names.externals import PLUGINS, rule_name
+from kdsl.check.views.view import time_of
 from kdsl.hooks.installed import InstalledPlugin, InstalledRules
 from kdsl.hooks.manifest import Brought, Manifest
 from kdsl.report.decisions import API_VERSION, Json

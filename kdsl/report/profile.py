@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from kdsl.base.span import Span
 from kdsl.base.visible import visible_lines
-from kdsl.check.devices.sharing import DEVICES
-from kdsl.check.model import (
+from kdsl.check.model.rule_set import (
     CheckedParam,
     CheckedPredicate,
     CheckedPreemption,
     CheckedProfile,
     CheckedScore,
 )
+from kdsl.check.model.sharing import DEVICES
 from kdsl.lang.printer import format_declaration
 from kdsl.lang.profile_tree import Tighten
 from kdsl.lang.tree import Require

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdsl.base.visible import visible_lines
-from kdsl.check.model import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedScore, RuleSet
 from kdsl.plan.columns.programs import DistinctPredicate
 from kdsl.plan.columns.rule import Note
-from kdsl.plan.predicate import PredicateProgram
-from kdsl.plan.scope import Functions
-from kdsl.plan.score import ScoreProgram
+from kdsl.plan.compile.scope import Functions
+from kdsl.plan.rules.predicate import PredicateProgram
+from kdsl.plan.rules.score import ScoreProgram
 from kdsl.report.tables import table
 
 _HEADER = ("KIND", "RULE", "RUNS", "AT", "BECAUSE OF")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.report.decisions import Json, fault_document
 from kdsl.report.faults import FaultTally, GoneWrong

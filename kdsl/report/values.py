@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kdsl.check.types import DYN, QUANTITY, STRING, Type
-from kdsl.check.views import Part, Views
-from kdsl.plan.functions.conversions import text_of
-from kdsl.plan.functions.formatting import QUALIFIED_NAMES
-from kdsl.plan.functions.strings import quote
-from kdsl.plan.values import Value, from_key, kind_of
-from kdsl.plan.views import attribute_of, wrapper_of
+from kdsl.check.model.types import DYN, QUANTITY, STRING, Type
+from kdsl.check.views.view import Part, Views
+from kdsl.eval.functions.conversions import text_of
+from kdsl.eval.functions.formatting import QUALIFIED_NAMES
+from kdsl.eval.functions.strings import quote
+from kdsl.eval.values import Value, from_key, kind_of
+from kdsl.eval.views import attribute_of, wrapper_of
 
 _CALLS = frozenset({"timestamp", "duration", "quantity", "semver", "ip", "cidr", "url"})
 """Types whose values print as the call that makes them from their text."""

@@ -39,9 +39,9 @@ _VERDICTS: Final = RecordCodec(
         "kdsl.base.span",
         "kdsl.base.diagnostic",
         "kdsl.lang.codes",
-        "kdsl.check.codes",
+        "kdsl.check.model.codes",
         "kdsl.hooks.codes",
-        "kdsl.plan.cost.codes",
+        "kdsl.analysis.cost.codes",
     )
 )
 _CHECKED: Final = RecordCodec(
@@ -49,11 +49,11 @@ _CHECKED: Final = RecordCodec(
         *_VERDICTS.modules,
         *TREE_RECORDS,
         "kdsl.lang.loader",
-        "kdsl.check.model",
-        "kdsl.check.typed",
-        "kdsl.check.types",
-        "kdsl.check.devices.model",
-        "kdsl.check.devices.sharing",
+        "kdsl.check.model.rule_set",
+        "kdsl.check.model.typed",
+        "kdsl.check.model.types",
+        "kdsl.check.model.devices",
+        "kdsl.check.model.sharing",
         "kdsl.rulebook.checking",
     )
 )

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from kdsl.analysis.constants import check_constants
+from kdsl.analysis.overlap import check_overlaps
 from kdsl.base.diagnostic import Diagnostic, has_errors
 from kdsl.base.disk_cache import DiskCache
 from kdsl.check.checker import check_program
-from kdsl.check.externals import Externals, without_absent
-from kdsl.check.model import RuleSet
-from kdsl.check.views import load_views
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.names.externals import Externals, without_absent
+from kdsl.check.views.view import load_views
 from kdsl.hooks.codes import PluginCode
 from kdsl.hooks.extensions import bring
 from kdsl.lang.discovery import NO_DRAFTS, Drafts
 from kdsl.lang.loader import Program, load_sources
-from kdsl.plan.constants import check_constants
-from kdsl.plan.overlap import check_overlaps
-from kdsl.plan.queue import check_backoffs
+from kdsl.plan.rules.queue import check_backoffs
 from kdsl.rulebook.answer_cache import Verdict, kept_answer
 from kdsl.rulebook.imports import with_imports
 from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, RuleTexts, read_texts

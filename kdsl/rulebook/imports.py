@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kdsl.base.diagnostic import Diagnostic, Edit, Fix
 from kdsl.base.span import Source, Span
-from kdsl.check.codes import CheckCode
+from kdsl.check.model.codes import CheckCode
 from kdsl.lang.loader import Package, Program, load_sources
 from kdsl.lang.tree import File
 

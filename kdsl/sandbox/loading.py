@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.cluster.documents import Document, read_documents
-from kdsl.cluster.files import read_files
-from kdsl.cluster.problems import InputCode, Problems
+from kdsl.cluster.read.documents import Document, read_documents
+from kdsl.cluster.read.files import read_files
+from kdsl.cluster.read.problems import InputCode, Problems
 from kdsl.sandbox.call import World
 from kdsl.sandbox.creating import complete
 from kdsl.sandbox.decoding import Complaints, clean

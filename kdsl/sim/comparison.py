@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kdsl.app import Settings
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.explain.moves import Moves, ends_of, moved_pods, moves_of
 from kdsl.sim.run import simulate
 from kdsl.sim.workload import Workload

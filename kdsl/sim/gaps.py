@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kdsl.base.diagnostic import Diagnostic, Severity
-from kdsl.cluster.objects import Namespace
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.problems import InputCode
-from kdsl.cluster.storage_objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
-from kdsl.cluster.workload_objects import PodDisruptionBudget
+from kdsl.cluster.api.objects import Namespace
+from kdsl.cluster.api.storage_objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from kdsl.cluster.api.workload_objects import PodDisruptionBudget
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.problems import InputCode
 from kdsl.cycle.decision import Decision
 
 if TYPE_CHECKING:

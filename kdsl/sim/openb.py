@@ -17,19 +17,19 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.frozen_map import FrozenMap, freeze
 from kdsl.base.quantity import Quantity
 from kdsl.base.resources import CPU, MEMORY, PODS, Resources
-from kdsl.cluster.containers import Container
+from kdsl.cluster.api.names import is_dns_subdomain, is_label_value
+from kdsl.cluster.api.objects import NodeSelectorRequirement, NodeSelectorSpec, NodeSelectorTerm
 from kdsl.cluster.devices.pods import DeviceContainer
-from kdsl.cluster.files import read_file
-from kdsl.cluster.frozen_map import FrozenMap, freeze
-from kdsl.cluster.images import NO_SIZES
-from kdsl.cluster.names import is_dns_subdomain, is_label_value
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.objects import NodeSelectorRequirement, NodeSelectorSpec, NodeSelectorTerm
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.problems import InputCode, Problems
-from kdsl.cluster.selectors import NodeSelector, Operator
+from kdsl.cluster.objects.containers import Container
+from kdsl.cluster.objects.images import NO_SIZES
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.selectors import NodeSelector, Operator
+from kdsl.cluster.read.files import read_file
+from kdsl.cluster.read.problems import InputCode, Problems
 
 GPU_MILLI: Final = "nvidia.com/gpu-milli"
 MODEL_LABEL: Final = "openb.kdsl.dev/gpu-model"

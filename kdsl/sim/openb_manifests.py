@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from kdsl.base.resources import CPU, MEMORY, Resources
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.objects import Node, Pod
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import Manifest
+from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.reader import Manifest
 from kdsl.sim.openb import CONTAINER
 from kdsl.trace.manifests import ObjectId
 

@@ -12,12 +12,12 @@ from kdsl.app import Settings, build_engine, devices_in_use, engine_options, nar
 from kdsl.base.clock import ManualClock
 from kdsl.base.errors import KdslError
 from kdsl.base.heap import settled_heap
-from kdsl.check.model import RuleSet
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.memory_annotations import MemoryAnnotations
-from kdsl.cluster.memory_volumes import MemoryVolumes
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Condition, Decision, Detail
 from kdsl.cycle.engine import Engine
 from kdsl.explain.explanation import Explanation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.explain.changes import PODS, Change
 from kdsl.explain.supposed import parse_changes
 from kdsl.sim.workload import Workload

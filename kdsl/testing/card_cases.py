@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from kdsl.check.views import load_views
+from kdsl.check.views.view import load_views
 from kdsl.cluster.devices.codec import decode
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.explain.cards import CardExplainer, CardsOfNode, CardVerdict
 from kdsl.report.atoms import AtomPrinter
 from kdsl.report.values import ValuePrinter

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from kdsl.base.span import Span
 from kdsl.base.visible import visible_lines
-from kdsl.check.typed import TypedExpr
+from kdsl.check.model.typed import TypedExpr
+from kdsl.eval.scalar.frame import Closure, Frame
+from kdsl.eval.values import Value as RuntimeValue
 from kdsl.lang.device_tree import (
     Admit,
     Annotate,
@@ -51,8 +53,6 @@ from kdsl.lang.tree import (
     Value,
     VictimWhen,
 )
-from kdsl.plan.scalar.frame import Closure, Frame
-from kdsl.plan.values import Value as RuntimeValue
 from kdsl.report.decisions import Json
 from kdsl.report.tables import plural
 

@@ -14,14 +14,14 @@ from typing import Any
 
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.span import Span
-from kdsl.cluster.catalog import key_of
-from kdsl.cluster.documents import read_documents
-from kdsl.cluster.files import MAX_BYTES
-from kdsl.cluster.kinds import CatalogObject
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.objects import Node, Pod
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import read_values
+from kdsl.cluster.api.kinds import CatalogObject
+from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.documents import read_documents
+from kdsl.cluster.read.files import MAX_BYTES
+from kdsl.cluster.read.reader import read_values
+from kdsl.cluster.snapshot.catalog import key_of
 from kdsl.testing.codes import TestCode
 from kdsl.testing.document import Place
 from kdsl.testing.manifest import (

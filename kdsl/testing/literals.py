@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Final, TypeAlias
 
-from kdsl.check.devices.model import CheckedInventory
-from kdsl.check.model import CheckedFn, CheckedForEach, CheckedLet, CheckedParam, RuleSet
-from kdsl.check.typed import (
+from kdsl.check.model.devices import CheckedInventory
+from kdsl.check.model.rule_set import CheckedFn, CheckedForEach, CheckedLet, CheckedParam, RuleSet
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import (
     Aggregate,
     Bind,
     CallFn,
@@ -25,8 +26,7 @@ from kdsl.check.typed import (
     Typed,
     TypedExpr,
 )
-from kdsl.check.typed import Var as Variable
-from kdsl.check.walk import children
+from kdsl.check.model.typed import Var as Variable
 from kdsl.testing.samples import example
 
 Literal: TypeAlias = bool | int | float | str

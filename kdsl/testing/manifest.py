@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any, Final
 
-from kdsl.cluster.kinds import KINDS
+from kdsl.cluster.api.kinds import KINDS
 
 Manifest = dict[str, Any]
 Edit = Callable[[Manifest, Any], None]

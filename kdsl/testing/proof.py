@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from kdsl.check.model import CheckedProfile
-from kdsl.check.typed import Const, TypedExpr
-from kdsl.check.types import BOOL
-from kdsl.check.walk import walk
+from kdsl.check.model.rule_set import CheckedProfile
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import Const, TypedExpr
+from kdsl.check.model.types import BOOL
+from kdsl.eval.scalar.frame import Closure, Frame
+from kdsl.eval.values import Value
 from kdsl.lang.tree import File
-from kdsl.plan.scalar.frame import Closure, Frame
-from kdsl.plan.values import Value
 from kdsl.testing.cases import LawKind
 from kdsl.testing.coverage import Key, Point, Seen, key_of, points_of
 from kdsl.testing.literals import expressions_of

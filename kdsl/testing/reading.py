@@ -16,8 +16,8 @@ from kdsl.app import shipped_rules
 from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean, has_errors
 from kdsl.base.file_policy import FoundFile, RefusedError, follow
 from kdsl.base.span import Span
-from kdsl.check.devices.sharing import DEVICES
-from kdsl.check.model import CheckedProfile
+from kdsl.check.model.rule_set import CheckedProfile
+from kdsl.check.model.sharing import DEVICES
 from kdsl.lang.codes import LangCode
 from kdsl.lang.discovery import find_rule_files
 from kdsl.lang.loader import Program

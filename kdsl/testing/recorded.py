@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.cluster.files import read_written_file
-from kdsl.cluster.objects import Pod
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import Manifest, read_values
+from kdsl.cluster.api.objects import Pod
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.files import read_written_file
+from kdsl.cluster.read.reader import Manifest, read_values
 from kdsl.cycle.decision import TieBreak
 from kdsl.cycle.engine import EngineOptions
 from kdsl.testing.codes import TestCode

@@ -9,12 +9,12 @@ from enum import StrEnum
 import yaml
 
 from kdsl.base.span import Span
-from kdsl.check.model import RuleSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
+from kdsl.eval.scalar.probe import Probe
 from kdsl.explain.patience import Patience
 from kdsl.hooks.status import Status
-from kdsl.plan.scalar.probe import Probe
 from kdsl.report.decisions import decision_document
 from kdsl.testing.card_cases import CardsBefore, cards_of, compare_annotations, compare_cards
 from kdsl.testing.cases import Case, PodCase, PropertyCase, QueueCase, RuleTest

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from kdsl.plan.patterns import PatternError, compile_pattern
+from kdsl.eval.patterns import PatternError, compile_pattern
 
 _CLASSES: Final = {"d": "0", "w": "a", "s": " ", "D": "a", "W": "-", "S": "a"}
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "", "B": "", "A": "", "z": ""}

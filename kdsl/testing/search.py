@@ -12,8 +12,8 @@ from itertools import takewhile
 from random import Random
 from typing import Final
 
-from kdsl.check.model import CheckedProfile, RuleSet
-from kdsl.cluster.kinds import CatalogObject
+from kdsl.check.model.rule_set import CheckedProfile, RuleSet
+from kdsl.cluster.api.kinds import CatalogObject
 from kdsl.cycle.decision import Decision
 from kdsl.explain.patience import Patience
 from kdsl.lang.tree import File

@@ -12,14 +12,14 @@ from random import Random
 from typing import Any
 
 from kdsl.app import Settings, hook_tables
-from kdsl.check.model import RuleSet
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.kinds import CatalogObject
-from kdsl.cluster.memory_annotations import MemoryAnnotations
-from kdsl.cluster.memory_volumes import MemoryVolumes
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.api.kinds import CatalogObject
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.decision import Decision, Detail, Outcome, TieBreak
 from kdsl.cycle.engine import Engine, EngineOptions
@@ -29,13 +29,13 @@ from kdsl.cycle.search import SearchSettings, search
 from kdsl.cycle.selection import select
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.cycle.workers import Workers
+from kdsl.eval.scalar.meter import DEFAULT_STEPS
+from kdsl.eval.scalar.probe import Probe
 from kdsl.explain.cards import CardExplainer
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.faults import Fault, merged
 from kdsl.hooks.status import Status
-from kdsl.plan.scalar.meter import DEFAULT_STEPS
-from kdsl.plan.scalar.probe import Probe
 from kdsl.testing.recorded import Recorded
 
 _ALL_NODES = 100

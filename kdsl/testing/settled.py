@@ -10,18 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kdsl.check.model import CheckedForEach
-from kdsl.check.typed import (
-    CallOf,
-    Comprehension,
-    Const,
-    ListOf,
-    Macro,
-    MapOf,
-    TypedExpr,
-    Var,
-)
-from kdsl.check.walk import children, walk
+from kdsl.check.model.rule_set import CheckedForEach
+from kdsl.check.model.traversal import children, walk
+from kdsl.check.model.typed import CallOf, Comprehension, Const, ListOf, Macro, MapOf, TypedExpr, Var
 from kdsl.testing.literals import expressions_of, named_in, parts_in
 
 _INTEGERS: Final = {

@@ -17,9 +17,9 @@ from kdsl.app import ActivePlugins, libraries
 from kdsl.base.diagnostic import Diagnostic, did_you_mean, has_errors
 from kdsl.base.span import Source, Span
 from kdsl.check.checker import check_program
-from kdsl.check.declarations import Declarations
-from kdsl.check.devices.sharing import DEVICES
-from kdsl.check.model import CheckedProfile, RuleSet
+from kdsl.check.model.rule_set import CheckedProfile, RuleSet
+from kdsl.check.model.sharing import DEVICES
+from kdsl.check.names.declarations import Declarations
 from kdsl.lang.loader import LoadResult, Package, Program, load_rules
 from kdsl.lang.parser import parse_file
 from kdsl.lang.tree import Device, Predicate, Profile, Queue, Score

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kdsl.app import DEFAULT_SETTINGS, Settings, activate
 from kdsl.base.diagnostic import Diagnostic, has_errors
+from kdsl.eval.scalar.probe import Probe
 from kdsl.lang.tree import File
-from kdsl.plan.scalar.probe import Probe
 from kdsl.testing.cases import RuleTest
 from kdsl.testing.coverage import Coverage, files_below
 from kdsl.testing.discovery import find_test_files

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kdsl.base.quantity import Quantity, parse_quantity
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.testing.fixtures import Fixtures, Kind
 from kdsl.testing.literals import Literal, Literals, Read
 from kdsl.testing.manifest import Manifest

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kdsl.base.diagnostic import has_errors
-from kdsl.cluster.kinds import CatalogObject
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import read_values
+from kdsl.cluster.api.kinds import CatalogObject
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.reader import read_values
 from kdsl.testing.manifest import NODE_EDITS, POD_EDITS, Manifest, blank_node, blank_pod, manifest_of
 from kdsl.testing.session import Cluster
 

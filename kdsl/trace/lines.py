@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from kdsl.cluster.read import Manifest
+from kdsl.cluster.read.reader import Manifest
 from kdsl.report.decisions import API_VERSION
 
 

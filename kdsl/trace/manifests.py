@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from kdsl.cluster.catalog import key_of
-from kdsl.cluster.kinds import KINDS, NAMESPACED, CatalogObject, KubeObject
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.objects import Node, Pod
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import Manifest
+from kdsl.cluster.api.kinds import KINDS, NAMESPACED, CatalogObject, KubeObject
+from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.reader import Manifest
+from kdsl.cluster.snapshot.catalog import key_of
 
 ObjectId: TypeAlias = tuple[str, str]
 """The kind of an object, and its `namespace/name`, or its name where it is in no namespace."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kdsl.cluster.files import InputFile
-from kdsl.cluster.objects import Pod
-from kdsl.cluster.read import Manifest
+from kdsl.cluster.api.objects import Pod
+from kdsl.cluster.read.files import InputFile
+from kdsl.cluster.read.reader import Manifest
 from kdsl.trace.lines import Change, Cycle, EngineLine, Placed, Put, Removed, Settled, Start, read_line
 from kdsl.trace.manifests import ObjectId, manifest_id, pod_manifest
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from kdsl.base.events import Action, Resource
-from kdsl.cluster.catalog import key_of
-from kdsl.cluster.events import ClusterEvent
-from kdsl.cluster.kinds import CatalogObject
-from kdsl.cluster.objects import Pod
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import Manifest
+from kdsl.cluster.api.kinds import CatalogObject
+from kdsl.cluster.api.objects import Pod
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.reader import Manifest
+from kdsl.cluster.snapshot.catalog import key_of
+from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.decision import Decision
 from kdsl.cycle.engine import EngineOptions
 from kdsl.cycle.ports import AttemptState

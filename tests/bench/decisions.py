@@ -21,10 +21,10 @@ import click
 from kdsl.app import Settings, build_engine, check_rules, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.base.heap import settled_heap
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.objects import Pod
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import read_values
+from kdsl.cluster.api.objects import Pod
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.reader import read_values
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.sim.run import SimulatedBinder
 
 from tests.bench import shapes

@@ -26,7 +26,7 @@ from typing import Any
 
 import click
 import uvloop
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.hooks.specs import QueuedPod
 from kdsl.live.access import AccessOptions

@@ -8,11 +8,11 @@ from types import FrameType
 
 import pytest
 from kdsl.base.reasons import MAX_REASON, MAX_TOGETHER, more
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Status
-from kdsl.plan.hookimpls import PredicatePlugin
-from kdsl.plan.score import ScoreError
+from kdsl.plan.rules.plugins import PredicatePlugin
+from kdsl.plan.rules.score import ScoreError
 
 from tests.bounds.attacks import PREDICATES, SCORES, random_predicates
 from tests.plan.lab import node, nodes_of, predicate, score

@@ -8,9 +8,9 @@ from kdsl.app import PLACED_PLUGINS
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Source
 from kdsl.check.checker import CheckResult, check_program
-from kdsl.check.externals import Externals
-from kdsl.check.model import CheckedPredicate, CheckedProfile, CheckedQueue, CheckedScore, RuleSet
-from kdsl.check.views import load_views
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedQueue, CheckedScore, RuleSet
+from kdsl.check.names.externals import Externals
+from kdsl.check.views.view import load_views
 from kdsl.hooks.extensions import bring
 from kdsl.lang.loader import load_sources
 

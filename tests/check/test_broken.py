@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from kdsl.base.span import Source
 from kdsl.check.checker import check_program
-from kdsl.check.codes import CheckCode
+from kdsl.check.model.codes import CheckCode
 from kdsl.lang.loader import load_sources
 from kdsl.report.diagnostics import render
 

@@ -8,8 +8,8 @@ import pytest
 from kdsl.app import check_rules, check_text
 from kdsl.base.span import Source
 from kdsl.check.checker import check_program
-from kdsl.check.types import BindingTime
-from kdsl.check.views import time_of
+from kdsl.check.model.types import BindingTime
+from kdsl.check.views.view import time_of
 from kdsl.lang.loader import load_sources
 
 from .programs import ROOT, check, shipped

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kdsl.check.library import LIBRARY, TYPE_NAMES
-from kdsl.check.totality import TOTAL_FUNCTIONS, TOTAL_OVERLOADS
-from kdsl.plan.functions import IMPLEMENTATIONS
-from kdsl.plan.scalar.searches import SEARCHES
+from kdsl.check.rules.totality import TOTAL_FUNCTIONS, TOTAL_OVERLOADS
+from kdsl.eval.functions import IMPLEMENTATIONS
+from kdsl.eval.scalar.searches import SEARCHES
 
 OVERLOADS = [overload for function in LIBRARY.values() for overload in function.overloads]
 # Their arguments are not all evaluated: the compiler has a form of its own for each.

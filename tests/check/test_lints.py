@@ -19,17 +19,17 @@ from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.base.span import Source
 from kdsl.check import lints
 from kdsl.check.checker import check_program
-from kdsl.check.environment import Environment
-from kdsl.check.infer import check_expression
+from kdsl.check.expressions.environment import Environment
+from kdsl.check.expressions.infer import check_expression
 from kdsl.check.lints import LINTS, lint, pages
 from kdsl.check.lints.bounds import Certain
 from kdsl.check.lints.lint import Lint
-from kdsl.check.typed import TypedExpr
-from kdsl.check.types import BOOL, DOUBLE, INT, STRING, list_of
+from kdsl.check.model.typed import TypedExpr
+from kdsl.check.model.types import BOOL, DOUBLE, INT, STRING, list_of
+from kdsl.eval.values import EvalError, Value
 from kdsl.lang.loader import load_sources
 from kdsl.lang.parser import parse_expression
-from kdsl.plan.expression import compile_expression
-from kdsl.plan.values import EvalError, Value
+from kdsl.plan.compile.expression import compile_expression
 from kdsl.report.diagnostics import in_order, render
 
 from .programs import ROOT

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.objects import Node, Pod
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import read_values
+from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.reader import read_values
 
 
 def read_pod(spec: dict[str, object], status: dict[str, object] | None = None, **meta: object) -> Pod:

@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from kdsl.cluster.avoidance import PREFER_AVOID_PODS, is_avoided
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.disks import disks_of
-from kdsl.cluster.groups import service_groups, workload_groups
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import read_values
+from kdsl.cluster.objects.avoidance import PREFER_AVOID_PODS, is_avoided
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.reader import read_values
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.groups import service_groups, workload_groups
+from kdsl.cluster.storage.disks import disks_of
 
 NAMED = {"metadata": {"name": "x"}}
 OBJECTS: list[dict[str, Any]] = [

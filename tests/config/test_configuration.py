@@ -17,8 +17,8 @@ from kdsl.config.configuration import (
     read_configuration,
 )
 from kdsl.cycle.decision import TieBreak
+from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.hooks.specs import Backoff
-from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
 from kdsl.report.diagnostics import render
 
 HEAD = "apiVersion: kdsl.dev/v1alpha1\nkind: KdslConfiguration\n"

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from kdsl.app import check_text
 from kdsl.base.span import Source
-from kdsl.check.model import CheckedProfile
+from kdsl.check.model.rule_set import CheckedProfile
 from kdsl.config.configuration import read_configuration
 from kdsl.config.kube_plugins import MULTI_POINT
 from kdsl.config.kube_rules import Converted, convert_kube_scheduler

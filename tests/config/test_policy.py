@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kdsl.app import check_text
 from kdsl.base.span import Source
-from kdsl.check.model import CheckedProfile
+from kdsl.check.model.rule_set import CheckedProfile
 from kdsl.config.imports import import_configuration
 from kdsl.config.policy import DEFAULT_PREDICATES, DEFAULT_PRIORITIES, ORDER, PRIORITIES
 from kdsl.lang.formatter import format_source

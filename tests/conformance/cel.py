@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from kdsl.base.span import Source
-from kdsl.check.environment import Environment
-from kdsl.check.infer import check_expression
+from kdsl.check.expressions.environment import Environment
+from kdsl.check.expressions.infer import check_expression
 from kdsl.check.library import TYPE_NAMES, Function, Overload
-from kdsl.check.typed import TypedExpr
-from kdsl.check.types import DYN, NULL, Type, list_of, map_of, parameter
+from kdsl.check.model.typed import TypedExpr
+from kdsl.check.model.types import DYN, NULL, Type, list_of, map_of, parameter
+from kdsl.eval.values import EvalError, UInt, Value, from_key, kind_of, to_map
 from kdsl.lang.parser import parse_expression
-from kdsl.plan.expression import compile_expression
-from kdsl.plan.values import EvalError, UInt, Value, from_key, kind_of, to_map
+from kdsl.plan.compile.expression import compile_expression
 
 from tests.conformance.lifted import PLACE, Way, lift
 

@@ -20,12 +20,12 @@ import click
 import msgspec
 from kdsl.base.clock import ManualClock
 from kdsl.base.diagnostic import has_errors
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.kinds import KubeObject
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.objects import Node, Pod
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import read_objects, read_values
+from kdsl.cluster.api.kinds import KubeObject
+from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.reader import read_objects, read_values
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.cycle.engine import Engine, EngineOptions
 from msgspec import structs

@@ -28,17 +28,17 @@ import msgspec
 import numpy as np
 from kdsl.app import check_rules, shipped_rules
 from kdsl.base.quantity import Quantity
+from kdsl.cluster.api.objects import Node, Pod, quantity
 from kdsl.cluster.devices.cards import Grant
 from kdsl.cluster.devices.codec import collapse, decode
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota, limits_of
 from kdsl.cluster.devices.usage import Holding, with_holdings
-from kdsl.cluster.objects import Node, Pod, quantity
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.admission import admit_pod
 from kdsl.plan.devices.placing import NodeCards, Placed, Requests, Unplaced, best_of, place, requests_of
 from kdsl.plan.devices.program import Allocation, DeviceProgram
-from kdsl.plan.scope import Functions
 
 from tests.conformance.tally import Tally, differences, not_compared
 

@@ -29,9 +29,9 @@ import numpy as np
 import uvloop
 from kdsl.app import Settings, check_rules
 from kdsl.check.model import RuleSet
+from kdsl.cluster.api.objects import Pod
 from kdsl.cluster.devices.pods import DevicePod
 from kdsl.cluster.devices.policy import Policy
-from kdsl.cluster.objects import Pod
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.plan.devices.placing import best_of
 from kdsl.plan.devices.plugin import BIND_PHASE, BIND_TIME, CHOSEN_AT, CHOSEN_NODE
@@ -201,7 +201,7 @@ class Played:
             return
         unstable = frozenset(expected.get("unstable", ()))
         if "chosen" not in expected:
-            failed = {name: why for name, why in (answer.get("FailedNodes") or {}).items()}
+            failed = answer.get("FailedNodes") or {}
             yield from differences({"failed": expected.get("failed", {})}, {"failed": failed})
             if answer.get("NodeNames"):
                 yield f"chosen: {answer['NodeNames']}, expected none"

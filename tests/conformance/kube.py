@@ -28,13 +28,13 @@ from kdsl.app import Settings, check_rules, hook_tables, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.base.diagnostic import has_errors
 from kdsl.base.span import Source
-from kdsl.check.model import RuleSet
-from kdsl.check.typed import TypedExpr
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.objects import Pod
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import read_values
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.model.typed import TypedExpr
+from kdsl.cluster.api.objects import Pod
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.reader import read_values
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.config.kube_rules import convert_kube_scheduler
 from kdsl.config.kube_scheduler import read_kube_scheduler
 from kdsl.cycle.attempt import Attempt
@@ -42,11 +42,11 @@ from kdsl.cycle.decision import Decision, Detail, Outcome
 from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.cycle.scoring import score_nodes
 from kdsl.cycle.waiting import WaitingPods
+from kdsl.eval.scalar import Closure
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.status import SUCCESS, Status
 from kdsl.hooks.table import HookTable
 from kdsl.plan.columns import batch
-from kdsl.plan.scalar import Closure
 
 from tests.conformance.heap import go_heap_top
 from tests.conformance.tally import Tally, differences, not_compared

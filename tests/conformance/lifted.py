@@ -14,10 +14,14 @@ from typing import Any, Final
 
 import numpy as np
 from kdsl.base.quantity import Quantity
-from kdsl.check.typed import Const, TypedExpr, Var
-from kdsl.check.types import BOOL, DOUBLE, INT, STRING, UINT, BindingTime, Type
-from kdsl.check.walk import frame_size
-from kdsl.cluster.snapshot import LiveSnapshot
+from kdsl.check.model.traversal import frame_size
+from kdsl.check.model.typed import Const, TypedExpr, Var
+from kdsl.check.model.types import BOOL, DOUBLE, INT, STRING, UINT, BindingTime, Type
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.eval.ir import map_children
+from kdsl.eval.scalar import Closure, Frame
+from kdsl.eval.scalar.meter import POD_STEPS, Meter
+from kdsl.eval.values import INT_MAX, INT_MIN, UINT_MAX, EvalError, UInt, Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     DTYPES,
@@ -32,14 +36,10 @@ from kdsl.plan.columns.column import (
     Same,
 )
 from kdsl.plan.columns.compiler import Lowering
-from kdsl.plan.columns.facts import Facts
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.rule import RuleColumns
-from kdsl.plan.ir import map_children
-from kdsl.plan.scalar import Closure, Frame
-from kdsl.plan.scalar.meter import POD_STEPS, Meter
-from kdsl.plan.scope import Functions, RuleScope
-from kdsl.plan.values import INT_MAX, INT_MIN, UINT_MAX, EvalError, UInt, Value
+from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.facts import Facts
 
 PLACE: Final = 1
 """The row of the test."""

@@ -14,9 +14,9 @@ from pathlib import Path
 import click
 from kdsl.base.clock import ManualClock
 from kdsl.base.diagnostic import has_errors
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import read_objects
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.reader import read_objects
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision, Outcome, TieBreak
 from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.report.simulation import placement_lines

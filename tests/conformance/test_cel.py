@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kdsl.plan.values import UInt
+from kdsl.eval.values import UInt
 
 from tests.conformance import CEL_SUITE, cel
 

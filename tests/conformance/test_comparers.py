@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle import engine as engine_module
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.cycle.engine import Engine

@@ -14,15 +14,15 @@ import msgspec
 import pytest
 from kdsl.app import Settings, build_engine, check_rules
 from kdsl.base.clock import ManualClock
-from kdsl.check.model import RuleSet
-from kdsl.cluster.cache import ClusterCache
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.api.workload_objects import ResourceQuota
 from kdsl.cluster.devices.pods import DevicePod
-from kdsl.cluster.memory_annotations import MemoryAnnotations
-from kdsl.cluster.memory_volumes import MemoryVolumes
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.objects import Node, Pod
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.workload_objects import ResourceQuota
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Decision, Detail, Outcome
 from kdsl.plan.devices.plugin import BIND_PHASE, CHOSEN_NODE
 from kdsl.sim.run import SimulatedBinder

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from kdsl.base.clock import ManualClock
 from kdsl.base.events import Action, Resource
-from kdsl.cluster.events import ClusterEvent
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.event_labels import event_label
 from kdsl.cycle.pending import NOBODY, Rejectors
 from kdsl.cycle.queue import SECOND, SchedulingQueue

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.fit_error import Diagnosis
 from kdsl.cycle.postfilter import PostFilterResult, run_post_filters
 from kdsl.cycle.verdicts import Verdicts

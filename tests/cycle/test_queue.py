@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.clock import ManualClock
-from kdsl.cluster.objects import Namespace, ObjectMeta
+from kdsl.cluster.api.objects import Namespace, ObjectMeta
 from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.cycle.queue import SchedulingQueue
 from kdsl.cycle.routing import Routes

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kdsl.base.clock import ManualClock
 from kdsl.base.events import Action, EventPattern, Resource
-from kdsl.cluster.events import ClusterEvent
-from kdsl.cluster.node import NodeFacts, NodeInfo
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
+from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.cycle.pending import NOBODY, Rejectors
 from kdsl.cycle.queue import FLUSH_EVERY, MAX_ASLEEP, SECOND, SchedulingQueue
 from kdsl.cycle.routing import Routes

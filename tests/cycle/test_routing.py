@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kdsl.base.clock import ManualClock
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.routing import Routes

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.scoring import Scores, score_nodes
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import Code, Status

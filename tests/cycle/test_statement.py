@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.statement import Statement
 from kdsl.hooks.errors import PluginError

@@ -8,23 +8,29 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-OVERLAYS = ROOT / "deploy/overlays"
+DEPLOY = ROOT / "deploy"
+_EXTENDER = ("--extender", "--name", "kdsl-extender", "--service-account", "kdsl-extender")
 OPTIONS = {
-    "second-scheduler": ("--lease", "kdsl"),
-    "only-scheduler": ("--lease", "kube-scheduler"),
-    "shadow": ("--shadow",),
+    "overlays/second-scheduler": ("--lease", "kdsl"),
+    "overlays/only-scheduler": ("--lease", "kube-scheduler"),
+    "overlays/shadow": ("--shadow",),
+    "extender/overlays/rules": _EXTENDER,
+    "extender/overlays/webhook": (*_EXTENDER, "--webhook-configuration", "kdsl-extender"),
 }
+"""By overlay, what `kdsl rbac` is told."""
+SCHEDULERS = tuple(name for name in OPTIONS if not name.startswith("extender/"))
+EXTENDERS = tuple(name for name in OPTIONS if name.startswith("extender/"))
 NOTE = "# Written by `python -m tests.deploy.rights`: what `kdsl rbac{options}` prints for the rules of this overlay.\n"
 
 
 def rights_of(overlay: str) -> str:
     """Return what `rbac.yaml` of an overlay must hold."""
-    own = OVERLAYS / overlay / "site.kdsl"
-    rules = own if own.exists() else ROOT / "deploy/base/rules/site.kdsl"
+    own, base = DEPLOY / overlay / "site.kdsl", (DEPLOY / overlay).parents[1] / "base"
+    rules = own if own.exists() else base / "rules/site.kdsl"
     with tempfile.TemporaryDirectory() as folder:
         # As in the image, where rules are mounted elsewhere.
         config = Path(folder) / "kdsl.yaml"
-        text = (ROOT / "deploy/base/kdsl.yaml").read_text(encoding="utf-8")
+        text = (base / "kdsl.yaml").read_text(encoding="utf-8")
         config.write_text(text.replace("/etc/kdsl/rules", str(rules)), encoding="utf-8")
         command = [sys.executable, "-m", "kdsl.cli.main", "rbac", "--config", str(config), *OPTIONS[overlay]]
         made = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
@@ -33,4 +39,4 @@ def rights_of(overlay: str) -> str:
 
 if __name__ == "__main__":
     for name in OPTIONS:
-        (OVERLAYS / name / "rbac.yaml").write_text(rights_of(name), encoding="utf-8")
+        (DEPLOY / name / "rbac.yaml").write_text(rights_of(name), encoding="utf-8")

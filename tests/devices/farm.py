@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 from kdsl.app import Settings, build_engine, check_rules
 from kdsl.base.clock import ManualClock
-from kdsl.check.model import RuleSet
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.memory_annotations import MemoryAnnotations
-from kdsl.cluster.memory_volumes import MemoryVolumes
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.objects import Node, Pod
-from kdsl.cluster.pod import PodInfo
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Decision, Detail
 from kdsl.cycle.engine import Engine
 from kdsl.hooks.status import Code, Status

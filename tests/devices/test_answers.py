@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.app import check_rules, shipped_rules
 from kdsl.base.clock import ManualClock
-from kdsl.check.model import RuleSet
-from kdsl.cluster.memory_annotations import MemoryAnnotations
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.answers import Answers
 from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.placing import NodeCards, Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.stock import Stock
-from kdsl.plan.scope import Functions
 
 from tests.devices.farm import Farm, node, pod, rules
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from kdsl.check.model import RuleSet
-from kdsl.cluster.workload_objects import ResourceQuota
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.api.workload_objects import ResourceQuota
 from kdsl.cycle.decision import Outcome
 
 from tests.devices.farm import Farm, node, pod, rules

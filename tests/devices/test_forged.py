@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.api.workload_objects import ResourceQuota
 from kdsl.cluster.devices.codec import MAX_LENGTH, decode, held
 from kdsl.cluster.devices.pods import Phase
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.workload_objects import ResourceQuota
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Outcome
 from kdsl.hooks.context import NO_ANNOTATIONS
 from kdsl.plan.devices.plugin import compile_devices

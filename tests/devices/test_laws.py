@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kdsl.base.clock import ManualClock
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.devices.cards import Card
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.context import NO_ANNOTATIONS
 from kdsl.plan.devices.plugin import compile_devices
 from kdsl.plan.devices.stock import Stock

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from kdsl.app import check_rules
-from kdsl.check.changes import compare_profiles
+from kdsl.check.analyses.changes import compare_profiles
 from kdsl.report.profile import profile_document, profile_text
 
 from tests.cli.command_line import kdsl

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 from kdsl.base.clock import ManualClock
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.devices.pods import Phase
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cycle.decision import Outcome
 from kdsl.hooks.context import NO_ANNOTATIONS
 from kdsl.plan.devices.handshakes import Handshake, Handshakes

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from kdsl.check.library import LIBRARY
 from kdsl.check.library.declaration import Overload
-from kdsl.check.types import Type
-from kdsl.check.views import Field, View, Views, load_views
+from kdsl.check.model.types import Type
+from kdsl.check.views.view import Field, View, Views, load_views
 
 FILE = Path(__file__).parents[2] / "docs/reference.md"
 _INTRO = """# Reference

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdsl.check.views import load_views
+from kdsl.check.views.view import load_views
 
 from tests.docs.reference import FILE, reference
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kdsl.app import Settings, check_rules
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
-from kdsl.check.model import RuleSet
-from kdsl.check.views import load_views
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.taints import Taint
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.views.view import load_views
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.taints import Taint
 from kdsl.explain.explanation import Explanation
 from kdsl.explain.findings import Findings, Inspection
 from kdsl.report.atoms import AtomPrinter, step_text

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kdsl.app import Settings, check_rules, shipped_rules
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
-from kdsl.check.model import RuleSet
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.taints import Taint
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.taints import Taint
 from kdsl.cycle.decision import Outcome
 from kdsl.explain.changes import Change, Operation
 from kdsl.explain.cures import _closest, _fewest

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from kdsl.cluster.taints import Taint, Toleration
+from kdsl.cluster.objects.taints import Taint, Toleration
 
 from tests.explain.cases import case, decided, node, pod
 

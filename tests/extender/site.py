@@ -98,7 +98,7 @@ class Site:
 async def site(
     *,
     rules: Path = RULES,
-    profile: str = "site",
+    profile: str = "",
     nodes: int = 3,
     limits: Limits | None = None,
     options: ExtenderOptions | None = None,
@@ -111,7 +111,7 @@ async def site(
         instance = await world.start(
             service,
             **{
-                "sources": Sources(None, (rules,), (profile,), takes_all=True),
+                "sources": Sources(None, (rules,), (profile,) if profile else (), takes_all=True),
                 "serving": PLAIN,
                 "advises": True,
                 **given,

@@ -6,26 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from unittest import mock
 
-from kdsl.check.model import (
-    CheckedPredicate,
-    CheckedPreemption,
-    CheckedQueue,
-    CheckedScore,
-    RuleSet,
-)
-from kdsl.check.views import load_views
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.analysis.cost.measured import measure
+from kdsl.analysis.cost.profiles import profile_costs
+from kdsl.analysis.cost.rules import PODS_OF_A_NODE, Rule
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedPreemption, CheckedQueue, CheckedScore, RuleSet
+from kdsl.check.views.view import load_views
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.scalar.meter import DEFAULT_STEPS, Meter, Steps
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.specs import Candidate, QueuedPod
 from kdsl.hooks.state import CycleState
-from kdsl.plan.cost.measured import measure
-from kdsl.plan.cost.profiles import profile_costs
-from kdsl.plan.cost.rules import PODS_OF_A_NODE, Rule
-from kdsl.plan.hookimpls import PredicatePlugin, QueuePlugin, ScorePlugin
-from kdsl.plan.preemption import PreemptionPlugin
-from kdsl.plan.scalar.meter import DEFAULT_STEPS, Meter, Steps
-from kdsl.plan.scope import Functions
+from kdsl.plan.compile.scope import Functions
+from kdsl.plan.rules.plugins import PredicatePlugin, QueuePlugin, ScorePlugin
+from kdsl.plan.rules.preemption import PreemptionPlugin
 
 from tests.plan.lab import node, nodes_of
 

@@ -9,13 +9,13 @@ import msgspec
 import yaml
 from kdsl.base.clock import ManualClock
 from kdsl.base.span import Source
-from kdsl.check.model import CheckedProfile, RuleSet
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.memory_annotations import MemoryAnnotations
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.objects import Node, Pod
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import CheckedProfile, RuleSet
+from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.state import CycleState
 from kdsl.lang.loader import Program
 from kdsl.lang.tree import Device

@@ -15,19 +15,19 @@ from kdsl.base.edits import apply, certain_fixes
 from kdsl.base.file_policy import named_file
 from kdsl.base.span import Source
 from kdsl.check.checker import check_program
-from kdsl.check.environment import Environment
-from kdsl.check.infer import check_expression
+from kdsl.check.expressions.environment import Environment
+from kdsl.check.expressions.infer import check_expression
 from kdsl.check.lints import lint
-from kdsl.check.types import DYN, INT, STRING, list_of, map_of
+from kdsl.check.model.types import DYN, INT, STRING, list_of, map_of
 from kdsl.config.configuration import read_configuration
 from kdsl.config.imports import import_configuration
+from kdsl.eval.values import EvalError
 from kdsl.lang.discovery import read_source
 from kdsl.lang.formatter import format_source
 from kdsl.lang.loader import load_sources
 from kdsl.lang.parser import parse_expression
 from kdsl.lang.twin import convert
-from kdsl.plan.expression import compile_expression
-from kdsl.plan.values import EvalError
+from kdsl.plan.compile.expression import compile_expression
 from kdsl.report.findings import MACHINE_FORMATS, render_findings
 from kdsl.testing.cases import PropertyCase
 from kdsl.testing.reading import read_test

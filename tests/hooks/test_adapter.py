@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.adapter import filter_over_nodes, score_over_nodes
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from kdsl.base.clock import ManualClock
 from kdsl.base.interrupt import Interrupted, listen
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.hooks.containment import MAX_TEXT, ForeignError, contain, describe, is_foreign

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdsl.base.clock import ManualClock
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.status import Code, Status

@@ -8,8 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Source
-from kdsl.check.types import INT, STRING, Type, list_of
-from kdsl.check.views import load_views
+from kdsl.check.model.types import INT, STRING, Type, list_of
+from kdsl.check.views.view import load_views
 from kdsl.hooks.manifest import NO_MANIFEST, Manifest, manifest_schema, parse_manifest
 
 HEAD = "apiVersion: kdsl.dev/v1alpha1\nkind: PluginManifest\n"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from kdsl.base.clock import ManualClock
 from kdsl.base.events import EVERYTHING
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.decision import Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.hooks.manager import hook_arguments, hook_names

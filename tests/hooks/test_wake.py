@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from kdsl.base.events import EVERYTHING, Action, EventPattern, Resource
-from kdsl.cluster.events import ClusterEvent
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.hooks.codes import PluginCode
 from kdsl.hooks.manager import Hook, Registration
 from kdsl.hooks.wake import UNDECLARED, Wake, wakes_of, waking_events

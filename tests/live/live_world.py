@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from kdsl.app import Scheduler, Settings, build_scheduler, check_rules, shipped_rules
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cycle.engine import EngineOptions
 from kdsl.hooks.context import PluginContext
 from kdsl.live.assembly import LiveOptions, LiveScheduler

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.live.changes import LivePod, PodCondition
 
 

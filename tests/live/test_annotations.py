@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 
 import pytest
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.status import Status
 from kdsl.live.annotations import MAX_BYTES, Annotations, NotReadError
 from kdsl.live.api import Api

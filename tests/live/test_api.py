@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.live.api import Api, SeenNode, SeenPod
 from kdsl.live.changes import PodCondition
 from kdsl.live.http import Answer, NoAnswerError

@@ -11,7 +11,7 @@ import pytest
 from kdsl.app import Scheduler
 from kdsl.base.clock import ManualClock
 from kdsl.base.events import Action, Resource
-from kdsl.cluster.events import ClusterEvent
+from kdsl.cluster.snapshot.events import ClusterEvent
 from kdsl.hooks.context import PluginContext
 from kdsl.live.assembly import LiveOptions, LiveScheduler
 from kdsl.live.changes import Change, Verb

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome, Rejection
 from kdsl.hooks.faults import Fault
 from kdsl.live.canary import Canary, Side, side_of

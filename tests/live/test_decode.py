@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kdsl.cluster.objects import Namespace
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import read_values
+from kdsl.cluster.api.objects import Namespace
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.reader import read_values
 from kdsl.live.changes import LiveNode, LiveObject, LivePod, PodCondition
 from kdsl.live.decode import (
     MalformedError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Condition
 from kdsl.live.api import Api
 from kdsl.live.changes import LivePod, PodCondition

@@ -10,8 +10,8 @@ import pytest
 from kdsl.app import Settings, check_rules, hook_tables, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.base.events import EVERYTHING
-from kdsl.check.model import RuleSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext
 from kdsl.hooks.status import Status

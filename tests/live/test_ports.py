@@ -6,9 +6,9 @@ import asyncio
 import threading
 
 import pytest
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeFacts, NodeInfo
-from kdsl.cluster.pod import PodInfo
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.status import Code, Status
 from kdsl.live.annotations import Annotations
 from kdsl.live.api import Api

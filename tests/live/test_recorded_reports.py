@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from kdsl.app import Settings, build_engine, check_rules, shipped_rules
 from kdsl.base.clock import ManualClock
-from kdsl.check.model import RuleSet
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import read_values
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.reader import read_values
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.live.changes import LivePod
 from kdsl.live.reporter import RULES, Reporter
 from kdsl.sim.run import SimulatedBinder

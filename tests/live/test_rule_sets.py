@@ -10,9 +10,9 @@ from kdsl.app import shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.base.errors import InvalidInputError
 from kdsl.base.resources import CPU, MEMORY, PODS, Resources
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.waiting import WaitingPods
 from kdsl.hooks.context import PluginContext

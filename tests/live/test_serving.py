@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, Outcome
 from kdsl.live.decision_log import DecisionLog
 from kdsl.live.guarding import MAX_BODY, OPEN

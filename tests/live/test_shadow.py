@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.live import shadow as shadows
 from kdsl.live.changes import Change, LivePod, PodCondition, Verb

@@ -7,10 +7,10 @@ from functools import cache
 from kdsl.app import Settings, build_engine, check_rules, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.base.resources import CPU, MEMORY, PODS, Resources
-from kdsl.check.model import RuleSet
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.engine import Engine
 from kdsl.live.changes import Change, LivePod, Verb
 from kdsl.live.differences import Difference, DifferenceCause

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kdsl.cluster.claims import BIND_COMPLETED, SELECTED_NODE
-from kdsl.cluster.objects import ObjectMeta
-from kdsl.cluster.storage_objects import PersistentVolume, PersistentVolumeClaim
-from kdsl.cluster.volume_plan import Binding, VolumePlan
+from kdsl.cluster.api.objects import ObjectMeta
+from kdsl.cluster.api.storage_objects import PersistentVolume, PersistentVolumeClaim
+from kdsl.cluster.storage.claims import BIND_COMPLETED, SELECTED_NODE
+from kdsl.cluster.storage.volume_plan import Binding, VolumePlan
 from kdsl.hooks.status import Status
 from kdsl.live.api import Api
 from kdsl.live.http import Answer, NoAnswerError, Request

@@ -9,11 +9,11 @@ from functools import cache
 from kdsl.app import Settings, build_engine, check_rules, hook_tables, shipped_rules
 from kdsl.base.clock import ManualClock
 from kdsl.base.resources import CPU, MEMORY, PODS, Resources
-from kdsl.check.model import RuleSet
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.containers import Container
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.containers import Container
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision, Outcome, Rejection
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.waiting import WaitingPods

@@ -6,26 +6,26 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
 from kdsl.base.span import Source
 from kdsl.check.checker import check_program
-from kdsl.check.environment import Environment
-from kdsl.check.infer import check_expression
-from kdsl.check.model import RuleSet
-from kdsl.check.typed import TypedExpr
-from kdsl.check.types import Type
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.expressions.environment import Environment
+from kdsl.check.expressions.infer import check_expression
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.model.typed import TypedExpr
+from kdsl.check.model.types import Type
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.values import EvalError, Value
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Status
 from kdsl.lang.loader import load_sources
 from kdsl.lang.parser import parse_expression
-from kdsl.plan.expression import compile_expression
-from kdsl.plan.hookimpls import CompiledProfile, PredicatePlugin, ScorePlugin, compile_profile
-from kdsl.plan.values import EvalError, Value
+from kdsl.plan.compile.expression import compile_expression
+from kdsl.plan.rules.plugins import CompiledProfile, PredicatePlugin, ScorePlugin, compile_profile
 
 DEFAULT_QUEUE = "queue Q { order by pod.priority desc, pod.queuedAt }"
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 from kdsl.base.span import Source
-from kdsl.check.cures import predicate_cures
-from kdsl.check.environment import Environment
-from kdsl.check.infer import check_expression
-from kdsl.check.typed import TypedExpr
-from kdsl.check.types import Type
-from kdsl.check.views import Field, load_views
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.analyses.cures import predicate_cures
+from kdsl.check.expressions.environment import Environment
+from kdsl.check.expressions.infer import check_expression
+from kdsl.check.model.typed import TypedExpr
+from kdsl.check.model.types import Type
+from kdsl.check.views.view import Field, load_views
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.eval.values import Value
 from kdsl.lang.parser import parse_expression
-from kdsl.plan.expression import compile_expression
-from kdsl.plan.values import Value
+from kdsl.plan.compile.expression import compile_expression
 
 from tests.check.programs import check_predicate
 from tests.cluster.build import read_node, read_pod

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.pod import PodInfo
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan import router as module
 from kdsl.plan.router import ForcedProfile, ProfileRouter
 from pytest import MonkeyPatch

@@ -6,26 +6,27 @@ from functools import cached_property
 
 import msgspec
 import pytest
-from kdsl.check.views import Field, Method, load_views
-from kdsl.cluster.claims import PodClaim
-from kdsl.cluster.containers import Container
-from kdsl.cluster.groups import PodGroup
-from kdsl.cluster.images import NodeImage
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.objects import Condition, ContainerPort, OwnerReference, SchedulingGate
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.pod_affinity import PodAffinityTerm
-from kdsl.cluster.pod_volumes import PodVolume
-from kdsl.cluster.ports import HostPort
-from kdsl.cluster.selectors import NodeRequirement, NodeSelector, NodeTerm, PreferredNodeTerm
-from kdsl.cluster.spread import SpreadConstraint
-from kdsl.cluster.taints import Taint, Toleration
-from kdsl.cluster.volumes import VolumeInfo
+from kdsl.check.views.view import Field, Method, load_views
+from kdsl.cluster.api.objects import Condition, ContainerPort, OwnerReference, SchedulingGate
+from kdsl.cluster.objects.containers import Container
+from kdsl.cluster.objects.images import NodeImage
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.pod_volumes import PodVolume
+from kdsl.cluster.objects.ports import HostPort
+from kdsl.cluster.objects.selectors import NodeRequirement, NodeSelector, NodeTerm, PreferredNodeTerm
+from kdsl.cluster.objects.spread import SpreadConstraint
+from kdsl.cluster.objects.taints import Taint, Toleration
+from kdsl.cluster.objects.volumes import VolumeInfo
+from kdsl.cluster.snapshot.groups import PodGroup
+from kdsl.cluster.storage.claims import PodClaim
+from kdsl.eval.values import NONE, Timestamp
+from kdsl.eval.views import EMPTY_VIEWS, VIEW_FUNCTIONS, attribute_of, wrapper_of
 from kdsl.hooks.specs import Candidate
-from kdsl.plan.queue import QueuedView
-from kdsl.plan.tallies.topology import PodTermCount, PodTerms, Topology, TopologyCount
-from kdsl.plan.values import NONE, Timestamp
-from kdsl.plan.views import EMPTY_VIEWS, VIEW_FUNCTIONS, ClusterView, attribute_of, wrapper_of
+from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.counts.topology import PodTermCount, PodTerms, Topology, TopologyCount
+from kdsl.plan.rules.queue import QueuedView
 
 VIEWS = load_views()
 CLASSES = {

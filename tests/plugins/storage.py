@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.read import read_values
+from kdsl.cluster.read.reader import read_values
+from kdsl.cluster.snapshot.cache import ClusterCache
 
 Manifest = dict[str, Any]
 ANYWHERE: dict[str, list[str]] = {}

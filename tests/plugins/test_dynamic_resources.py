@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kdsl.base.clock import ManualClock
-from kdsl.cluster.memory_volumes import MemoryVolumes
+from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Decision, Detail, Outcome
 from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.cycle.waiting import WaitingPods

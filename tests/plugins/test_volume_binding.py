@@ -10,10 +10,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from kdsl.base.clock import ManualClock
 from kdsl.base.events import Action, Resource
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.memory_volumes import MemoryVolumes
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import read_values
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.reader import read_values
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.storage.memory_volumes import MemoryVolumes
 from kdsl.cycle.decision import Decision, Detail, Outcome
 from kdsl.cycle.engine import Engine, EngineOptions
 from kdsl.cycle.waiting import WaitingPods

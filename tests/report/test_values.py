@@ -4,11 +4,11 @@ import json
 
 import pytest
 from kdsl.base.resources import Resources
-from kdsl.check.types import DYN, Type, list_of
-from kdsl.check.views import load_views
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.taints import Taint
-from kdsl.plan.values import equals
+from kdsl.check.model.types import DYN, Type, list_of
+from kdsl.check.views.view import load_views
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.taints import Taint
+from kdsl.eval.values import equals
 from kdsl.report.values import ValuePrinter
 
 from tests.plan.lab import check, evaluate, node

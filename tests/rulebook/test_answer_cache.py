@@ -12,7 +12,7 @@ import pytest
 from kdsl.base.disk_cache import DiskCache
 from kdsl.base.record_codec import RecordCodec
 from kdsl.check.lints import lint
-from kdsl.check.model import CheckedPredicate
+from kdsl.check.model.rule_set import CheckedPredicate
 from kdsl.rulebook import answer_cache
 from kdsl.rulebook.answer_cache import kept_answer
 from kdsl.rulebook.checking import CheckedRules, check_rules

@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.sim.openb import MAX_PODS, MODEL_LABEL, QOS_LABEL, OpenbTrace, read_openb
 
 NODES = """sn,cpu_milli,memory_mib,gpu,model

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 from kdsl.app import Settings, check_rules, shipped_rules
-from kdsl.check.model import RuleSet
-from kdsl.cluster.files import InputFile
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.read import read_values
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.files import InputFile
+from kdsl.cluster.read.reader import read_values
 from kdsl.cycle.decision import Decision, TieBreak
 from kdsl.report.decisions import decision_document
 from kdsl.report.schemas import output_schema

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from kdsl.app import Settings, check_rules, shipped_rules
 from kdsl.base.errors import InvalidInputError, KdslError
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cycle.decision import Decision, Detail, NodeVerdict, Outcome, TieBreak
 from kdsl.cycle.record import Record
 from kdsl.sim.run import explain, simulate

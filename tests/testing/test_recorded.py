@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kdsl.app import DEFAULT_PLUGINS, Settings, check_rules
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Source
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cycle.decision import TieBreak
 from kdsl.report.decisions import decision_document
 from kdsl.report.diagnostics import render

@@ -1,7 +1,7 @@
 """The plugin without a scheduler: functions are functions, hooks are methods."""
 
 import pytest
-from kdsl.cluster.node import NodeFacts, NodeInfo
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
 from kdsl.hooks import Code
 from kdsl_racks.functions import distance, rack_of
 from kdsl_racks.plugin import Racks

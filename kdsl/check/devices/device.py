@@ -7,12 +7,12 @@ from typing import Final, TypeVar
 
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.span import Span
-from kdsl.check.block import Block, incomplete, once
-from kdsl.check.codes import CheckCode
-from kdsl.check.declarations import Located
 from kdsl.check.devices.folding import Folded
 from kdsl.check.devices.forms import HANDSHAKE, LOCK, QUOTA, REQUEST, Forms
-from kdsl.check.devices.model import (
+from kdsl.check.devices.sections import Sections
+from kdsl.check.expressions.macros import declare_variable
+from kdsl.check.model.codes import CheckCode
+from kdsl.check.model.devices import (
     CheckedAnnotations,
     CheckedChooser,
     CheckedDevice,
@@ -21,13 +21,13 @@ from kdsl.check.devices.model import (
     CheckedOrder,
     CheckedValue,
 )
-from kdsl.check.devices.sections import Sections
-from kdsl.check.functions import Functions
-from kdsl.check.macros import declare_variable
-from kdsl.check.model import CheckedParam, CheckedSortKey, CheckedTemplate
-from kdsl.check.typed import TypedExpr
-from kdsl.check.types import BOOL, DOUBLE, ERROR, INT, STRING, BindingTime
-from kdsl.check.views import Views
+from kdsl.check.model.rule_set import CheckedParam, CheckedSortKey, CheckedTemplate
+from kdsl.check.model.typed import TypedExpr
+from kdsl.check.model.types import BOOL, DOUBLE, ERROR, INT, STRING, BindingTime
+from kdsl.check.names.declarations import Located
+from kdsl.check.names.functions import Functions
+from kdsl.check.rules.block import Block, incomplete, once
+from kdsl.check.views.view import Views
 from kdsl.lang.device_tree import (
     Admit,
     Annotate,

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean
-from kdsl.check.codes import CheckCode
-from kdsl.check.declarations import Declarations, Home, Located
-from kdsl.check.draft import undeclared
-from kdsl.check.mismatch import listing
+from kdsl.check.expressions.mismatch import listing
+from kdsl.check.model.codes import CheckCode
+from kdsl.check.names.declarations import Declarations, Home, Located, undeclared
 from kdsl.lang.device_tree import ReplaceParam, Resource
 from kdsl.lang.tree import Device, OrderBy, Param, Value
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kdsl.check.types import BOOL, DYN, INT, STRING, Type, list_of, map_of
+from kdsl.check.model.types import BOOL, DYN, INT, STRING, Type, list_of, map_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,12 @@ from contextlib import contextmanager
 
 from kdsl.base.diagnostic import Diagnostic, Label, did_you_mean
 from kdsl.base.span import Span
-from kdsl.check.block import Block
-from kdsl.check.codes import CheckCode
 from kdsl.check.devices.forms import CHARGE, CHOOSERS, INVENTORY, TARGETS, Forms
-from kdsl.check.devices.model import (
+from kdsl.check.expressions.guards import NO_FACTS
+from kdsl.check.expressions.macros import declare_variable, not_iterable, ranges_over
+from kdsl.check.expressions.mismatch import listing
+from kdsl.check.model.codes import CheckCode
+from kdsl.check.model.devices import (
     AdmitStep,
     CheckedAdmit,
     CheckedAnnotation,
@@ -24,13 +26,11 @@ from kdsl.check.devices.model import (
     CheckedTogether,
     FitStep,
 )
-from kdsl.check.guards import NO_FACTS
-from kdsl.check.macros import declare_variable, not_iterable, ranges_over
-from kdsl.check.mismatch import listing
-from kdsl.check.model import CheckedLet, CheckedTemplate
-from kdsl.check.typed import TypedExpr, Var
-from kdsl.check.types import DYN, ERROR, INT, QUANTITY, STRING
-from kdsl.check.views import Views, scope_reads, scope_time
+from kdsl.check.model.rule_set import CheckedLet, CheckedTemplate
+from kdsl.check.model.typed import TypedExpr, Var
+from kdsl.check.model.types import DYN, ERROR, INT, QUANTITY, STRING
+from kdsl.check.rules.block import Block
+from kdsl.check.views.view import Views, scope_reads, scope_time
 from kdsl.lang.device_tree import (
     Admit,
     Annotate,

@@ -1,7 +1,8 @@
 """Every function, operator and member that expressions may call, as data.
 
 The checker resolves overloads against it, the evaluator implements each overload by its id, documentation and
-editors list it. Macros are not functions: see `kdsl.check.macros`. What views offer is in the views file.
+editors list it. Macros are not functions: see `kdsl.check.expressions.macros`. What views offer is in
+`kdsl/check/views`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from kdsl.check.library import (
     versions,
 )
 from kdsl.check.library.declaration import Function, Overload
-from kdsl.check.types import (
+from kdsl.check.model.types import (
     BOOL,
     BYTES,
     CIDR,

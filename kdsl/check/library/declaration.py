@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kdsl.check.signature import parse_signature
-from kdsl.check.types import Type
+from kdsl.check.model.signature import parse_signature
+from kdsl.check.model.types import Type
 
 
 @dataclass(frozen=True, slots=True)

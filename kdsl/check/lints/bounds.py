@@ -13,10 +13,10 @@ from typing import Protocol, TypeVar
 
 from kdsl.check.lints.cases import MOST, Cases, Known
 from kdsl.check.lints.lint import lets
-from kdsl.check.model import WrittenRule
-from kdsl.check.typed import Aggregate, Bind, CallOf, Const, ListOf, TypedExpr, Var
-from kdsl.check.types import BOOL, DOUBLE, INT, UINT, Type
-from kdsl.check.walk import walk
+from kdsl.check.model.rule_set import WrittenRule
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import Aggregate, Bind, CallOf, Const, ListOf, TypedExpr, Var
+from kdsl.check.model.types import BOOL, DOUBLE, INT, UINT, Type
 
 Bounds = tuple[int | float, int | float]
 

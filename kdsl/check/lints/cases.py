@@ -13,8 +13,8 @@ from itertools import islice, product
 from math import inf
 from typing import Final
 
-from kdsl.check.typed import CallOf, Const, ListOf, TypedExpr, Var
-from kdsl.check.types import BOOL, INT, UINT
+from kdsl.check.model.typed import CallOf, Const, ListOf, TypedExpr, Var
+from kdsl.check.model.types import BOOL, INT, UINT
 
 Range = tuple[int | float, int | float]
 

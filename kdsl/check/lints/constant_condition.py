@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.check.lints.bounds import Certain, ternary_conditions
 from kdsl.check.lints.lint import Lint, Subject, conditions, values
-from kdsl.check.typed import TypedExpr
+from kdsl.check.model.typed import TypedExpr
 
 _EFFECTS = {
     ("require", True): "no node is rejected here",

@@ -21,10 +21,10 @@ from collections.abc import Iterator
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.check.lints.bounds import Certain
 from kdsl.check.lints.lint import Lint, Subject, values
-from kdsl.check.model import CheckedFn
-from kdsl.check.typed import CallFn, CallOf, Const, TypedExpr, Var
-from kdsl.check.types import INT, UINT
-from kdsl.check.walk import walk
+from kdsl.check.model.rule_set import CheckedFn
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import CallFn, CallOf, Const, TypedExpr, Var
+from kdsl.check.model.types import INT, UINT
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:

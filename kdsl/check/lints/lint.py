@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.check.model import (
+from kdsl.check.model.rule_set import (
     CheckedForEach,
     CheckedLet,
     CheckedPredicate,
@@ -19,7 +19,7 @@ from kdsl.check.model import (
     RuleSet,
     WrittenRule,
 )
-from kdsl.check.typed import TypedExpr
+from kdsl.check.model.typed import TypedExpr
 from kdsl.lang.loader import Program
 
 

@@ -25,8 +25,8 @@ from kdsl.base.diagnostic import Diagnostic, Label, Severity
 from kdsl.base.span import Span
 from kdsl.check.lints.bounds import Certain
 from kdsl.check.lints.lint import Lint, Subject, requirements
-from kdsl.check.model import CheckedForEach
-from kdsl.check.typed import CallOf, TypedExpr
+from kdsl.check.model.rule_set import CheckedForEach
+from kdsl.check.model.typed import CallOf, TypedExpr
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.check.lints.bounds import Bounds, Certain
 from kdsl.check.lints.lint import Lint, Subject
-from kdsl.check.typed import CallOf, TypedExpr, Var
+from kdsl.check.model.typed import CallOf, TypedExpr, Var
 from kdsl.lang.tree import Normalization
 
 _LEAST, _MOST = 0, 100

@@ -28,9 +28,9 @@ from kdsl.base.diagnostic import Diagnostic, Label, Severity
 from kdsl.base.span import Span
 from kdsl.check.lints.bounds import Certain
 from kdsl.check.lints.lint import Lint, Subject
-from kdsl.check.model import CheckedPredicate, CheckedProfile, CheckedRequire
-from kdsl.check.typed import Aggregate, Bind, Comprehension, TypedExpr, Var
-from kdsl.check.walk import walk
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedProfile, CheckedRequire
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import Aggregate, Bind, Comprehension, TypedExpr, Var
 
 
 @dataclass(frozen=True, slots=True)

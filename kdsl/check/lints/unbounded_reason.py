@@ -19,9 +19,9 @@ from collections.abc import Iterator
 
 from kdsl.base.diagnostic import Diagnostic, Severity
 from kdsl.check.lints.lint import Lint, Subject, lets, requirements
-from kdsl.check.model import CheckedTemplate
-from kdsl.check.typed import FieldOf, TypedExpr, Var
-from kdsl.check.walk import walk
+from kdsl.check.model.rule_set import CheckedTemplate
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import FieldOf, TypedExpr, Var
 
 _PER_OBJECT = frozenset({"name", "uid", "annotations", "createdAt", "queuedAt"})
 _VIEWS = frozenset({"Pod", "QueuedPod", "Node"})

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.quantity import Quantity
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.objects import Container, Node, Pod, PodSpec, ResourceList, quantity
+from kdsl.cluster.api.objects import Container, Node, Pod, PodSpec, ResourceList, quantity
 
 _ALWAYS: Final = "Always"
 NO_AMOUNTS: Final[FrozenMap[str, Quantity]] = FrozenMap()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from kdsl.cluster.label_selectors import LabelSelector
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.workload_objects import PodDisruptionBudget
+from kdsl.cluster.api.workload_objects import PodDisruptionBudget
+from kdsl.cluster.objects.label_selectors import LabelSelector
+from kdsl.cluster.objects.pod import PodInfo
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.fit_error import Diagnosis
 from kdsl.cycle.judging import Judge

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.attempt import Attempt
 from kdsl.cycle.judging import Judge, account_for
 from kdsl.hooks.status import Status

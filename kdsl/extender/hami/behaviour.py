@@ -15,8 +15,8 @@ from kdsl.app import Scheduler, devices_in_use
 from kdsl.base.clock import Clock
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.base.errors import InvalidInputError
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.extender.hami.binding import Binding, Gate
 from kdsl.extender.hami.choosing import Answer, Chooser, Simulator
 from kdsl.extender.hami.metrics import CardMetrics, Sighting

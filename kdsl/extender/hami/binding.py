@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.bindings import BindingEnd
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.reservations import Reservation, Reservations

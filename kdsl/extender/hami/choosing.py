@@ -11,12 +11,13 @@ from typing import Final
 
 import numpy as np
 
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.visible import visible
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeFacts, NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.values import EvalError
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.reservations import Reservations
 from kdsl.hooks.status import Code, Status
@@ -25,7 +26,6 @@ from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
 from kdsl.plan.devices.stock import Stock
-from kdsl.plan.values import EvalError
 
 
 @dataclass(frozen=True, slots=True)

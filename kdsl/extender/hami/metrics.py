@@ -16,7 +16,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from kdsl import __version__
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.quota import QuotaNames
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.plan.devices.plugin import DevicesPlugin
 
 _ZONE: Final = "vGPU"

@@ -8,12 +8,12 @@ import msgspec
 from msgspec import Raw
 
 from kdsl.base.diagnostic import Diagnostic
-from kdsl.cluster.decode import decode
-from kdsl.cluster.defaults import default_node, default_pod
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.objects import Node, Pod
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.problems import Problems
+from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.read.decode import decode
+from kdsl.cluster.read.defaults import default_node, default_pod
+from kdsl.cluster.read.problems import Problems
 from kdsl.extender.protocol import UnreadableError, json_values
 
 T = TypeVar("T")

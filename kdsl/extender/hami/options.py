@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kdsl.cluster.frozen_map import NO_STRINGS
-from kdsl.cluster.node import NodeFacts
+from kdsl.base.frozen_map import NO_STRINGS
+from kdsl.cluster.objects.node import NodeFacts
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.live.changes import Change, LivePod, Verb
 from kdsl.plan.devices.plugin import CHOSEN_AT, CHOSEN_NODE
 

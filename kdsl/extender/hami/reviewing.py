@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.api.objects import Pod
 from kdsl.cluster.devices.pods import DevicePod
-from kdsl.cluster.objects import Pod
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.eval.values import EvalError
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.patches import patch_of
 from kdsl.plan.devices.plugin import BIND_PHASE, BIND_TIME, CHOSEN_AT, CHOSEN_NODE, DevicesPlugin
 from kdsl.plan.router import DEFAULT_SCHEDULER
-from kdsl.plan.values import EvalError
 
 OTHER_SCHEDULER: Final = "pod already has different scheduler assigned"
 _DENIED, _WRONG = 403, 500

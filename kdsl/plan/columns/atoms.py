@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from kdsl.check.typed import (
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import (
     Aggregate,
     Bind,
     CallOf,
@@ -19,10 +20,9 @@ from kdsl.check.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.types import STRING, BindingTime
-from kdsl.check.walk import children
-from kdsl.plan.ir import free_slots
-from kdsl.plan.scalar import Closure
+from kdsl.check.model.types import STRING, BindingTime
+from kdsl.eval.ir import free_slots
+from kdsl.eval.scalar import Closure
 
 Definition = Callable[[int], TypedExpr | None]
 """Returns the value of a `let` by its slot; None for other variables."""

@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.scalar import Frame
+from kdsl.eval.values import Value
 from kdsl.plan.columns.column import Array, ColumnValue, Mask, OutOfSteps, rows_of, take
-from kdsl.plan.columns.facts import Facts
 from kdsl.plan.columns.traced import Place, cells_of
-from kdsl.plan.scalar import Frame
-from kdsl.plan.values import Value
+from kdsl.plan.facts import Facts
 
 MIN_ROWS: Final = 12
 """For fewer nodes the scalar back end is faster than making columns."""

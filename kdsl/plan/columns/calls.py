@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from kdsl.check.typed import CallOf
+from kdsl.check.model.typed import CallOf
+from kdsl.eval.functions import IMPLEMENTATIONS
+from kdsl.eval.scalar.meter import has_weight
+from kdsl.eval.values import EvalError
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Column, ColumnValue, Same
 from kdsl.plan.columns.distinct import apply_distinct
@@ -13,9 +16,6 @@ from kdsl.plan.columns.items import equal_codes
 from kdsl.plan.columns.kernels import Kernel, equality
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.weights import weighed, weight_of
-from kdsl.plan.functions import IMPLEMENTATIONS
-from kdsl.plan.scalar.meter import has_weight
-from kdsl.plan.values import EvalError
 
 
 def call_over_columns(expr: CallOf, args: Sequence[Operand], kernel: Kernel | None) -> Operand:

@@ -28,8 +28,8 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.types import BOOL, DOUBLE, INT, Type
-from kdsl.plan.values import EvalError, Value
+from kdsl.check.model.types import BOOL, DOUBLE, INT, Type
+from kdsl.eval.values import EvalError, Value
 
 Mask: TypeAlias = NDArray[np.bool_]
 Bad: TypeAlias = Mask | None

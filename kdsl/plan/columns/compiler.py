@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
-from kdsl.check.typed import (
+from kdsl.check.model.typed import (
     Bind,
     CallFn,
     CallOf,
@@ -31,7 +31,14 @@ from kdsl.check.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.types import BOOL, QUANTITY, STRING, UINT, Type, optional_of
+from kdsl.check.model.types import BOOL, QUANTITY, STRING, UINT, Type, optional_of
+from kdsl.eval.functions import IMPLEMENTATIONS
+from kdsl.eval.ir import EAGER, free_slots, operands
+from kdsl.eval.scalar import UNSET, Closure
+from kdsl.eval.scalar.meter import may_be_large
+from kdsl.eval.scalar.selecting import selector_of
+from kdsl.eval.values import EvalError, UInt
+from kdsl.eval.views import attribute_of, method_of, wrapper_of
 from kdsl.plan.columns import items as listed
 from kdsl.plan.columns.atoms import Fact, is_fact, keyed
 from kdsl.plan.columns.batch import Batch
@@ -57,13 +64,6 @@ from kdsl.plan.columns.logic import choose, conjunction, disjunction
 from kdsl.plan.columns.node_pods import count_selected
 from kdsl.plan.columns.rule import ColumnScope, Note, RuleColumns
 from kdsl.plan.columns.tape import recorded
-from kdsl.plan.functions import IMPLEMENTATIONS
-from kdsl.plan.ir import EAGER, free_slots, operands
-from kdsl.plan.scalar import UNSET, Closure
-from kdsl.plan.scalar.meter import may_be_large
-from kdsl.plan.scalar.selecting import selector_of
-from kdsl.plan.values import EvalError, UInt
-from kdsl.plan.views import attribute_of, method_of, wrapper_of
 
 __all__ = ["ColumnClosure", "ColumnCompiler", "Note"]
 

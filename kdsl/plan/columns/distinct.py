@@ -12,7 +12,10 @@ from functools import partial
 
 import numpy as np
 
-from kdsl.check.types import Type
+from kdsl.check.model.types import Type
+from kdsl.eval.scalar import UNSET, Closure
+from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.values import EvalError, Value
 from kdsl.plan.columns.atoms import Atom
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
@@ -30,9 +33,6 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.groups import Codes, Digit, grouped
 from kdsl.plan.columns.weights import weighed
-from kdsl.plan.scalar import UNSET, Closure
-from kdsl.plan.scalar.meter import Meter
-from kdsl.plan.values import EvalError, Value
 
 _BAD = EvalError("bad in another column")
 

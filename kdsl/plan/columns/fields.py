@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdsl.check.typed import CallOf, FieldOf, KeyOf
-from kdsl.check.types import STRING
+from kdsl.check.model.typed import CallOf, FieldOf, KeyOf
+from kdsl.check.model.types import STRING
+from kdsl.eval.scalar.meter import CHARACTERS
+from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.atoms import is_static
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
@@ -19,11 +21,9 @@ from kdsl.plan.columns.column import (
     Same,
     compact,
 )
-from kdsl.plan.columns.facts import ABSENT
 from kdsl.plan.columns.logic import Operand
 from kdsl.plan.columns.traced import POD_COUNTS
-from kdsl.plan.scalar.meter import CHARACTERS
-from kdsl.plan.views import attribute_of
+from kdsl.plan.facts import ABSENT
 
 _RESOURCES = {"allocatable": "allocatable", "requested": "requested", "scoredRequests": "scored_requests"}
 _PLAIN = (*DTYPES, STRING)

@@ -14,7 +14,7 @@ from typing import Any
 
 from kdsl.base.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT, Quantity
 from kdsl.base.resources import CPU, Resources
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.pod import PodInfo
 from kdsl.plan.columns.traced import Input, Trace, Traced, Untraceable
 
 _Compare = Callable[[int, int], bool]

@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from kdsl.plan.codes import BYTES, first_places, first_rows
+from kdsl.eval.codes import BYTES, first_places, first_rows
 from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.columns.column import Array
 

@@ -10,8 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from kdsl.check.typed import Macro
-from kdsl.check.types import Type
+from kdsl.check.model.typed import Macro
+from kdsl.check.model.types import Type
+from kdsl.eval.scalar.comprehensions import pairs
+from kdsl.eval.values import Optional, Value, kind_of
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     DTYPES,
@@ -35,8 +37,6 @@ from kdsl.plan.columns.kernels import KERNELS, Kernel, sum_overflows
 from kdsl.plan.columns.listed import ItemCodes
 from kdsl.plan.columns.logic import Operand, Tally, plain
 from kdsl.plan.columns.traced import is_traced
-from kdsl.plan.scalar.comprehensions import pairs
-from kdsl.plan.values import Optional, Value, kind_of
 
 
 def equal_codes(left: ColumnValue, right: ColumnValue) -> Column | None:

@@ -1,6 +1,6 @@
 """Functions and operators over columns, by overload id.
 
-Each gives what `kdsl.plan.functions` gives for every row that it does not mark as bad. What has no kernel
+Each gives what `kdsl.eval.functions` gives for every row that it does not mark as bad. What has no kernel
 here is evaluated per distinct value or row by row.
 """
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from kdsl.base.quantity import NANOS_PER_UNIT, Quantity
 from kdsl.base.resources import CPU, Resources
+from kdsl.eval.values import INT_MAX, INT_MIN
 from kdsl.plan.columns.column import (
     AllBad,
     Amounts,
@@ -30,7 +31,6 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.given import GivenQuantity
 from kdsl.plan.columns.traced import is_exact, least_of, quotient
-from kdsl.plan.values import INT_MAX, INT_MIN
 
 Kernel = Callable[[int, list[ColumnValue]], ColumnValue]
 """Computes a call for a number of rows. At least one argument is not `Same`; numpy warns of nothing."""

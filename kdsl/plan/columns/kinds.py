@@ -9,13 +9,13 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kdsl.eval.scalar import UNSET, Frame
+from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.values import EvalError, Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Array, NotColumnar
-from kdsl.plan.columns.facts import ABSENT
 from kdsl.plan.columns.groups import Digit, Groups, few_groups
-from kdsl.plan.scalar import UNSET, Frame
-from kdsl.plan.scalar.meter import Meter
-from kdsl.plan.values import EvalError, Value
+from kdsl.plan.facts import ABSENT
 
 _STEPS: Final = 512
 """The steps that finding out may take; where it takes more, columns are as fast."""

@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.typed import CallOf, Macro
+from kdsl.check.model.typed import CallOf, Macro
+from kdsl.eval.values import Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     AllBad,
@@ -26,9 +27,8 @@ from kdsl.plan.columns.column import (
     Same,
     spread,
 )
-from kdsl.plan.columns.facts import FactColumn
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.values import Value
+from kdsl.plan.facts import FactColumn
 
 MAX_CONDITIONS: Final = 64
 """The most conditions that read nothing but an item of which the answers are kept."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from kdsl.eval.values import Value
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import (
     PLAIN,
@@ -30,7 +31,6 @@ from kdsl.plan.columns.column import (
 )
 from kdsl.plan.columns.kernels import amount_of
 from kdsl.plan.columns.traced import is_traced
-from kdsl.plan.values import Value
 
 Operand = Callable[[Batch], ColumnValue]
 

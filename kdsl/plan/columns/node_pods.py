@@ -8,17 +8,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.pod_affinity import PodAffinityTerm
-from kdsl.cluster.snapshot import LiveSnapshot
-from kdsl.cluster.spread import SpreadConstraint
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.spread import SpreadConstraint
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.eval.scalar import Closure
+from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.values import EvalError
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.logic import Operand
-from kdsl.plan.scalar import Closure
-from kdsl.plan.scalar.meter import Meter
-from kdsl.plan.tallies.store import TallyStore
-from kdsl.plan.values import EvalError
+from kdsl.plan.counts.store import TallyStore
 
 
 def count_selected(slot: int, captured: Sequence[int], condition: Closure, selector: Closure) -> Operand:

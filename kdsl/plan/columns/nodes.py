@@ -11,26 +11,36 @@ from typing import Final
 
 import numpy as np
 
-from kdsl.check.typed import Aggregate, CallFn, CallOf, Comprehension, Const, KeyOf, Macro, TypedExpr, Var
-from kdsl.check.types import DOUBLE, INT, QUANTITY, UINT
-from kdsl.check.walk import walk
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import (
+    Aggregate,
+    CallFn,
+    CallOf,
+    Comprehension,
+    Const,
+    KeyOf,
+    Macro,
+    TypedExpr,
+    Var,
+)
+from kdsl.check.model.types import DOUBLE, INT, QUANTITY, UINT
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.ir import operands
+from kdsl.eval.nodelist import NodeList, StringList
+from kdsl.eval.scalar import Closure, Frame
+from kdsl.eval.scalar.frame import Compile
+from kdsl.eval.scalar.meter import Meter, spend
+from kdsl.eval.scalar.over_nodes import AtOnce, Needs
+from kdsl.eval.values import Value
+from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.atoms import Fact, keyed
 from kdsl.plan.columns.batch import batch_of, is_worth_columns
 from kdsl.plan.columns.column import AllBad, Coded, Column, ColumnValue, NotColumnar, Same, bad_of
 from kdsl.plan.columns.compiler import Lowering
-from kdsl.plan.columns.facts import Facts
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.rule import ColumnScope
-from kdsl.plan.ir import operands
-from kdsl.plan.nodelist import NodeList, StringList
-from kdsl.plan.scalar import Closure, Frame
-from kdsl.plan.scalar.frame import Compile
-from kdsl.plan.scalar.meter import Meter, spend
-from kdsl.plan.scalar.over_nodes import AtOnce, Needs
-from kdsl.plan.scope import Functions
-from kdsl.plan.values import Value
-from kdsl.plan.views import attribute_of
+from kdsl.plan.compile.scope import Functions
+from kdsl.plan.facts import Facts
 
 _NUMBERS: Final = (INT, UINT, DOUBLE, QUANTITY)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.model import CheckedPredicate, CheckedStatement
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedStatement
 from kdsl.plan.columns.atoms import Atom
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Array, NotColumnar, rows_of, spread
@@ -22,8 +22,8 @@ from kdsl.plan.columns.kinds import Kinds
 from kdsl.plan.columns.logic import disjunction
 from kdsl.plan.columns.sights import Watcher
 from kdsl.plan.columns.statements import ColumnBlock, Step, expressions_of, holes_of, loop_slots, reject
-from kdsl.plan.scope import RuleScope
-from kdsl.plan.verdicts import OnError, Verdicts
+from kdsl.plan.compile.scope import RuleScope
+from kdsl.plan.compile.verdicts import OnError, Verdicts
 
 Ids = NDArray[np.int32]
 ScalarJudge = Callable[[Batch], Ids]

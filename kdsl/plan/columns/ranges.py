@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from kdsl.plan.values import INT_MAX, INT_MIN
+from kdsl.eval.values import INT_MAX, INT_MIN
 
 Bound: TypeAlias = int | float
 Range: TypeAlias = tuple[Bound, Bound]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kdsl.plan.columns.column import Array, Bad, Mask, either, rows_of
 from kdsl.plan.columns.traced import Untraceable
-from kdsl.plan.verdicts import Failure, Verdicts
+from kdsl.plan.compile.verdicts import Failure, Verdicts
 
 _BITS: Final = 8
 

@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from kdsl.base.span import Span
-from kdsl.check.model import CheckedFn, ExternalFn
-from kdsl.check.typed import TypedExpr
+from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.typed import TypedExpr
+from kdsl.eval.ir import free_slots
+from kdsl.eval.scalar import Closure, Compiler
+from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.atoms import Atom, Fact, facts_of
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.distinct import Fallback, NodeSlots
 from kdsl.plan.columns.logic import Operand as ColumnClosure
 from kdsl.plan.columns.tape import RuleTapes
-from kdsl.plan.ir import free_slots
-from kdsl.plan.scalar import Closure, Compiler
-from kdsl.plan.scope import Functions, RuleScope
-from kdsl.plan.views import attribute_of
+from kdsl.plan.compile.scope import Functions, RuleScope
 
 
 @dataclass(frozen=True, slots=True)

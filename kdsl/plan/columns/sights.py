@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from kdsl.check.model import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement
-from kdsl.check.typed import (
+from kdsl.check.model.rule_set import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import (
     Bind,
     CallFn,
     CallOf,
@@ -24,18 +25,17 @@ from kdsl.check.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.check.types import BOOL
-from kdsl.check.walk import children
+from kdsl.check.model.types import BOOL
+from kdsl.eval.ir import EAGER, free_slots, operands
+from kdsl.eval.scalar import UNSET, Closure, Frame
+from kdsl.eval.scalar.comprehensions import Each, each_of
+from kdsl.eval.scalar.meter import spend
+from kdsl.eval.values import EvalError, Value
+from kdsl.eval.views import attribute_of, method_of
 from kdsl.plan.columns.atoms import is_fact, keyed
 from kdsl.plan.columns.column import NotColumnar
 from kdsl.plan.columns.kinds import Kinds, Look, Sight
 from kdsl.plan.columns.rule import ColumnScope
-from kdsl.plan.ir import EAGER, free_slots, operands
-from kdsl.plan.scalar import UNSET, Closure, Frame
-from kdsl.plan.scalar.comprehensions import Each, each_of
-from kdsl.plan.scalar.meter import spend
-from kdsl.plan.values import EvalError, Value
-from kdsl.plan.views import attribute_of, method_of
 
 _MAX_DEPTH: Final = 64
 

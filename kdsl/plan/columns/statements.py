@@ -11,8 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from kdsl.check.model import CheckedForEach, CheckedLet, CheckedRequire, CheckedStatement, CheckedTemplate
-from kdsl.check.typed import Macro, TypedExpr
+from kdsl.check.model.rule_set import (
+    CheckedForEach,
+    CheckedLet,
+    CheckedRequire,
+    CheckedStatement,
+    CheckedTemplate,
+)
+from kdsl.check.model.typed import Macro, TypedExpr
+from kdsl.eval.scalar import UNSET
+from kdsl.eval.values import EvalError
 from kdsl.hooks.status import Code
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Bad, Mask, NotColumnar, OutOfSteps, Same, spread
@@ -23,12 +31,10 @@ from kdsl.plan.columns.listed import chosen_items, over_items
 from kdsl.plan.columns.logic import scattered
 from kdsl.plan.columns.rejections import NotedRejections, Rejections
 from kdsl.plan.columns.tape import Tapes
-from kdsl.plan.scalar import UNSET
-from kdsl.plan.scope import RuleScope
-from kdsl.plan.statements import CODES, Block
-from kdsl.plan.template import compile_template, text_in
-from kdsl.plan.values import EvalError
-from kdsl.plan.verdicts import MAX_FAILURES, Failure, OnError
+from kdsl.plan.compile.scope import RuleScope
+from kdsl.plan.compile.statements import CODES, Block
+from kdsl.plan.compile.template import compile_template, text_in
+from kdsl.plan.compile.verdicts import MAX_FAILURES, Failure, OnError
 
 Step = Callable[[Batch, Rejections], None]
 """Runs one statement for the open rows of a batch and closes those that it rejects."""

@@ -20,8 +20,11 @@ from typing import Any, Final, Generic, TypeVar, cast
 import numpy as np
 
 from kdsl.base.resources import Resources
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import LiveSnapshot
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.eval.scalar import Frame
+from kdsl.eval.values import Value
+from kdsl.eval.views import attribute_of
 from kdsl.plan.columns.batch import Batch
 from kdsl.plan.columns.column import AllBad, Array, Column, ColumnValue, NotColumnar, Same
 from kdsl.plan.columns.given import Condition, watched_pod
@@ -38,9 +41,6 @@ from kdsl.plan.columns.traced import (
     amounts,
     bounds,
 )
-from kdsl.plan.scalar import Frame
-from kdsl.plan.values import Value
-from kdsl.plan.views import attribute_of
 
 MAX_COURSES: Final = 128
 """So many signatures of pods are known to a part of a rule; beyond that it begins anew."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from kdsl.eval.scalar.meter import CHARACTERS, Meter, spend_on
+from kdsl.eval.values import Optional, Value
 from kdsl.plan.columns.column import Coded, ColumnValue, Items, Same
-from kdsl.plan.scalar.meter import CHARACTERS, Meter, spend_on
-from kdsl.plan.values import Optional, Value
 
 _PLENTY: Final = 1 << 62
 

@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.quantity import Quantity
-from kdsl.check.devices.model import (
-    CheckedAdmit,
-    CheckedChange,
-    CheckedDevice,
-    CheckedGate,
-    CheckedTest,
-)
-from kdsl.check.model import CheckedLet
+from kdsl.check.model.devices import CheckedAdmit, CheckedChange, CheckedDevice, CheckedGate, CheckedTest
+from kdsl.check.model.rule_set import CheckedLet
 from kdsl.cluster.devices.pods import DevicePod
-from kdsl.cluster.frozen_map import FrozenMap
+from kdsl.eval.scalar import Frame
+from kdsl.eval.values import EvalError, Value
+from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.template import text_in
 from kdsl.plan.devices.section import Section
-from kdsl.plan.scalar import Frame
-from kdsl.plan.scope import Functions
-from kdsl.plan.template import text_in
-from kdsl.plan.values import EvalError, Value
 
 
 @dataclass(frozen=True, slots=True)

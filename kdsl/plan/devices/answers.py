@@ -13,11 +13,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.check.devices.sharing import DEVICES
+from kdsl.check.model.sharing import DEVICES
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.snapshot import LiveSnapshot, Rows, Snapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows, Snapshot
+from kdsl.eval.values import EvalError
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.plan.devices.demand import Demand
@@ -26,8 +27,7 @@ from kdsl.plan.devices.looks import LookKey, NodeLooks
 from kdsl.plan.devices.naming import OwnAnswers
 from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
 from kdsl.plan.devices.stock import Inventory, Stock, device_node
-from kdsl.plan.standing.answers import ByRow, Kinds
-from kdsl.plan.values import EvalError
+from kdsl.plan.memo.answers import ByRow, Kinds
 
 UNREGISTERED: Final = "node unregistered"
 """What HAMi says of a node that has no cards at all."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import chain
 
+from kdsl.eval.values import Value
 from kdsl.plan.devices.choice import Candidate, Choice, Chosen, Refusal, too_few
-from kdsl.plan.values import Value
 
 
 def blocks(choice: Choice) -> Chosen | Refusal:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kdsl.cluster.devices.cards import Card
-from kdsl.plan.values import Value
+from kdsl.eval.values import Value
 
 
 @dataclass(frozen=True, slots=True)

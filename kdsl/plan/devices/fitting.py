@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from kdsl.check.devices.forms import CHOOSERS as CHOOSER_FORMS
-from kdsl.check.devices.model import CheckedChooser, CheckedDevice
+from kdsl.check.model.devices import CheckedChooser, CheckedDevice
 from kdsl.cluster.devices.cards import Card, Grant
+from kdsl.eval.scalar import Frame
+from kdsl.eval.values import EvalError, Value
+from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.template import Text, text_in
 from kdsl.plan.devices.choice import Candidate, Choice, Refusal
 from kdsl.plan.devices.choosers import CHOOSERS, GREEDY
 from kdsl.plan.devices.section import FieldsProgram, Section
 from kdsl.plan.devices.situation import Listener, Situation
 from kdsl.plan.devices.telling import tells
 from kdsl.plan.devices.trying import CardTests, Verdicts, Walk, candidate, granted
-from kdsl.plan.scalar import Frame
-from kdsl.plan.scope import Functions
-from kdsl.plan.template import Text, text_in
-from kdsl.plan.values import EvalError, Value
 
 INSUFFICIENT: Final = "NodeInsufficientDevice"
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from kdsl.base.clock import Clock
-from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.objects.node import NodeFacts
 from kdsl.hooks.context import NodeAnnotator
 from kdsl.hooks.status import Status
 

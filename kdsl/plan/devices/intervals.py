@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kdsl.cluster.devices.cards import INT32_MAX
+from kdsl.eval.values import EvalError, Value
 from kdsl.plan.devices.choice import Candidate, Choice, Chosen, Refusal
-from kdsl.plan.values import EvalError, Value
 
 Interval = tuple[int, int]
 """Where a part starts and how long it is."""

@@ -6,16 +6,16 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Final
 
-from kdsl.check.devices.model import CheckedDevice
+from kdsl.check.model.devices import CheckedDevice
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.codec import shown
 from kdsl.cluster.devices.pods import DeviceNode
+from kdsl.eval.scalar import Frame
+from kdsl.eval.values import EvalError, kind_of
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.reads import needs
 from kdsl.plan.devices.section import FieldsProgram, Section
 from kdsl.plan.devices.watched import Seen, WatchedNode
-from kdsl.plan.scalar import Frame
-from kdsl.plan.scope import Functions
-from kdsl.plan.values import EvalError, kind_of
 
 MAX_KNOWN: Final = 4
 """How many nodes are remembered, so that others of which the same would be read need not be read."""

@@ -8,13 +8,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.snapshot import LiveSnapshot, Rows
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows
 from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.naming import OwnAnswer, OwnAnswers
 from kdsl.plan.devices.placing import NodeCards, is_of
 from kdsl.plan.devices.stock import Stock
-from kdsl.plan.standing.answers import ByRow, Kinds
+from kdsl.plan.memo.answers import ByRow, Kinds
 
 ALONE: Final = 0
 """The number of what looks like nothing else."""

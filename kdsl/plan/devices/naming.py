@@ -10,16 +10,16 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from kdsl.check.devices.model import CheckedDevice, CheckedTest, FitStep
-from kdsl.check.model import CheckedLet
-from kdsl.check.types import BindingTime
+from kdsl.check.model.devices import CheckedDevice, CheckedTest, FitStep
+from kdsl.check.model.rule_set import CheckedLet
+from kdsl.check.model.types import BindingTime
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
+from kdsl.eval.values import EvalError
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.section import Section
 from kdsl.plan.devices.telling import is_own
-from kdsl.plan.scope import Functions
-from kdsl.plan.values import EvalError
 
 OwnAnswer = tuple[bool | str, ...]
 """What each own test says of a card; a text is why it has no value."""

@@ -17,24 +17,28 @@ from numpy.typing import NDArray
 from kdsl.base.clock import Clock
 from kdsl.base.errors import KdslError
 from kdsl.base.events import Action, EventPattern, Resource
-from kdsl.check.devices.sharing import DEVICES, CheckedSharing
-from kdsl.check.model import CheckedProfile, RuleSet
+from kdsl.check.model.rule_set import CheckedProfile, RuleSet
+from kdsl.check.model.sharing import DEVICES, CheckedSharing
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.codec import collapse
 from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy, Weights
 from kdsl.cluster.devices.quota import Quota
 from kdsl.cluster.devices.usage import Holding, with_holdings
-from kdsl.cluster.events import ClusterEvent
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.events import ClusterEvent
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
+from kdsl.eval.scalar.probe import Probe
+from kdsl.eval.values import EvalError
 from kdsl.hooks.context import NodeAnnotator, PodAnnotator
 from kdsl.hooks.faults import Fault
 from kdsl.hooks.specs import hookimpl
 from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.answers import Answers
 from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.locks import Locks, NodeLock
@@ -43,11 +47,7 @@ from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.reads import pod_attributes
 from kdsl.plan.devices.review import Reviewed, Reviews, plain, review_admitted
 from kdsl.plan.devices.stock import Stock, device_node, device_pod
-from kdsl.plan.normalize import Scores
-from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
-from kdsl.plan.scalar.probe import Probe
-from kdsl.plan.scope import Functions
-from kdsl.plan.values import EvalError
+from kdsl.plan.rules.normalize import Scores
 
 CHOSEN_NODE: Final = "hami.io/vgpu-node"
 CHOSEN_AT: Final = "hami.io/vgpu-time"

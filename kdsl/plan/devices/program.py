@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from kdsl.check.devices.model import CheckedDevice
-from kdsl.check.typed import TypedExpr
+from kdsl.check.model.devices import CheckedDevice
+from kdsl.check.model.typed import TypedExpr
 from kdsl.cluster.devices.cards import Card, Grant
 from kdsl.cluster.devices.codec import encode
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import QuotaNames
+from kdsl.eval.values import EvalError, Timestamp
+from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.verdicts import error_text
 from kdsl.plan.devices.admission import AdmitProgram
 from kdsl.plan.devices.fitting import FitProgram
 from kdsl.plan.devices.handshakes import Handshake
@@ -24,9 +27,6 @@ from kdsl.plan.devices.requests import Request, RequestProgram
 from kdsl.plan.devices.section import FieldsProgram, Section
 from kdsl.plan.devices.situation import Allotment
 from kdsl.plan.devices.telling import tells
-from kdsl.plan.scope import Functions
-from kdsl.plan.values import EvalError, Timestamp
-from kdsl.plan.verdicts import error_text
 
 
 class Allocation:

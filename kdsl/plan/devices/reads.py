@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Final
 
-from kdsl.check.devices.model import CheckedDevice
-from kdsl.check.model import CheckedLet
-from kdsl.check.typed import CallOf, Const, FieldOf, HasField, KeyOf, Typed, TypedExpr, Var
-from kdsl.check.types import Type
-from kdsl.check.walk import children
+from kdsl.check.model.devices import CheckedDevice
+from kdsl.check.model.rule_set import CheckedLet
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import CallOf, Const, FieldOf, HasField, KeyOf, Typed, TypedExpr, Var
+from kdsl.check.model.types import Type
 
 _POD: Final = "DevicePod"
 _ATTRIBUTES: Final = {

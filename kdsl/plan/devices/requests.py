@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kdsl.check.devices.model import CheckedDevice
+from kdsl.check.model.devices import CheckedDevice
 from kdsl.cluster.devices.pods import DeviceContainer, DevicePod
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.section import FieldsProgram
-from kdsl.plan.scope import Functions
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.quota import Quota
-from kdsl.cluster.frozen_map import FrozenMap
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.devices.admission import admit_pod
 from kdsl.plan.devices.placing import Requests, requests_of

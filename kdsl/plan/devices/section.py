@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from kdsl.check.devices.model import CheckedDevice, CheckedFields
-from kdsl.check.model import CheckedLet, CheckedTemplate
-from kdsl.check.typed import Const, TypedExpr, Var
+from kdsl.check.model.devices import CheckedDevice, CheckedFields
+from kdsl.check.model.rule_set import CheckedLet, CheckedTemplate
+from kdsl.check.model.typed import Const, TypedExpr, Var
 from kdsl.cluster.devices.cards import INT32_MAX
 from kdsl.cluster.devices.codec import SEPARATORS, shown
-from kdsl.plan.passes.fold import fold_constants
-from kdsl.plan.passes.inline import inline_calls, substitute
-from kdsl.plan.scalar import UNSET, Closure, Frame
-from kdsl.plan.scalar.meter import Meter
-from kdsl.plan.scope import Functions, RuleScope
-from kdsl.plan.template import Text, compile_template
-from kdsl.plan.values import EvalError, Value, kind_of
+from kdsl.eval.scalar import UNSET, Closure, Frame
+from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.values import EvalError, Value, kind_of
+from kdsl.plan.compile.passes.fold import fold_constants
+from kdsl.plan.compile.passes.inline import inline_calls, substitute
+from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.template import Text, compile_template
 
 
 class Section:

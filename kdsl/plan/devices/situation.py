@@ -9,9 +9,9 @@ from typing import Protocol
 from kdsl.cluster.devices.cards import Card, Grant
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
+from kdsl.eval.scalar import Frame
 from kdsl.plan.devices.naming import OwnAnswers
 from kdsl.plan.devices.requests import Request
-from kdsl.plan.scalar import Frame
 
 
 @dataclass(frozen=True, slots=True)

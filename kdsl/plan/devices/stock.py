@@ -17,15 +17,15 @@ from kdsl.cluster.devices.codec import held, shown
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod, Phase
 from kdsl.cluster.devices.quota import Quota
 from kdsl.cluster.devices.usage import Holding, with_holdings
-from kdsl.cluster.node import NodeFacts, NodeInfo
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.values import EvalError
 from kdsl.plan.devices.known import Shape
 from kdsl.plan.devices.placing import NodeCards
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.unread import UnreadRecords
 from kdsl.plan.devices.watched import Absences
-from kdsl.plan.values import EvalError
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from kdsl.check.devices.model import CheckedTest
-from kdsl.check.typed import CallFn, CallOf, FieldOf, HasField, ListOf, MapOf, Typed, Var
-from kdsl.check.types import Type
+from kdsl.check.model.devices import CheckedTest
+from kdsl.check.model.typed import CallFn, CallOf, FieldOf, HasField, ListOf, MapOf, Typed, Var
+from kdsl.check.model.types import Type
 from kdsl.plan.devices.reads import parts
 
 _VIEWS: Final = frozenset(

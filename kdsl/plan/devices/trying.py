@@ -12,20 +12,20 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
-from kdsl.check.devices.model import CheckedDevice, CheckedTest, CheckedTogether
-from kdsl.check.model import CheckedLet
+from kdsl.check.model.devices import CheckedDevice, CheckedTest, CheckedTogether
+from kdsl.check.model.rule_set import CheckedLet
 from kdsl.cluster.devices.cards import Card, Grant
+from kdsl.eval.scalar import Closure, Frame
+from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.values import EvalError, Value, equals
+from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.template import Text, text_in
 from kdsl.plan.devices.choice import Candidate
 from kdsl.plan.devices.naming import OwnAnswer, OwnTests
 from kdsl.plan.devices.reads import needs
 from kdsl.plan.devices.section import FieldsProgram, Section
 from kdsl.plan.devices.situation import Listener, Situation
 from kdsl.plan.devices.telling import tells
-from kdsl.plan.scalar import Closure, Frame
-from kdsl.plan.scalar.meter import Meter
-from kdsl.plan.scope import Functions
-from kdsl.plan.template import Text, text_in
-from kdsl.plan.values import EvalError, Value, equals
 
 CardShape = tuple[tuple[Hashable, ...], OwnAnswer, bool]
 """`Card.shape`, what own tests say of the card, and whether there are quotas: see `CardTests`."""

@@ -5,12 +5,3 @@ for all pods of a kind. So for a kind that comes again and again the rule is rew
 pod and the catalog becomes constants, loops over such lists become their bodies, conditions that are decided
 go. The residual rule is a rule like any other and is compiled by the same back ends.
 """
-
-from __future__ import annotations
-
-from typing import Final
-
-AFTER: Final = 32
-"""So many attempts of a kind are made by the rule itself: making a residual program takes as long as those
-save.
-"""

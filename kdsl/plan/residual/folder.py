@@ -7,8 +7,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
-from kdsl.check.model import CheckedFn
-from kdsl.check.typed import (
+from kdsl.check.model.rule_set import CheckedFn
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import (
     Aggregate,
     Bind,
     CallFn,
@@ -21,19 +22,18 @@ from kdsl.check.typed import (
     TypedItem,
     Var,
 )
-from kdsl.check.types import BOOL, DOUBLE, Type
-from kdsl.check.walk import walk
-from kdsl.plan.budget import LEAST_NODE_STEPS
-from kdsl.plan.ir import EAGER, Known, free_slots, map_children, operands, with_args
-from kdsl.plan.passes.capture import capture
-from kdsl.plan.passes.fold import fold_constants
-from kdsl.plan.passes.inline import is_plain, substitute
+from kdsl.check.model.types import BOOL, DOUBLE, Type
+from kdsl.eval.ir import EAGER, Known, free_slots, map_children, operands, with_args
+from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.values import EvalError, Value
+from kdsl.plan.compile.budget import LEAST_NODE_STEPS
+from kdsl.plan.compile.passes.capture import capture
+from kdsl.plan.compile.passes.fold import fold_constants
+from kdsl.plan.compile.passes.inline import is_plain, substitute
+from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.steady import is_steady
 from kdsl.plan.residual.lists import bound, known_items, list_of
 from kdsl.plan.residual.order import asks_first, fails_only_with
-from kdsl.plan.scalar.meter import Meter
-from kdsl.plan.scope import Functions, RuleScope
-from kdsl.plan.steady import is_steady
-from kdsl.plan.values import EvalError, Value
 
 MAX_ITEMS: Final = 16
 """Lists of more items stay lists."""

@@ -8,14 +8,14 @@ from functools import cached_property
 from threading import Lock
 from typing import Final, Generic, Protocol, TypeVar
 
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import LiveSnapshot, Snapshot
-from kdsl.plan.frames import EpochOf, Frames, KindOf
-from kdsl.plan.passes import LATE_PASSES, Pass
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Snapshot
+from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.compile.frames import EpochOf, Frames, KindOf
+from kdsl.plan.compile.passes import LATE_PASSES, Pass
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.residual.folder import TooMuch
 from kdsl.plan.residual.rules import Filled
-from kdsl.plan.scope import Functions
-from kdsl.plan.views import ClusterView
 
 MAX_KINDS: Final = 128
 """The most kinds of pods with a residual program; beyond that it starts anew. One takes 70 to 200 kB."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdsl.check.typed import Const, ListOf, TypedExpr, TypedItem, Var
-from kdsl.check.types import INT, Type
-from kdsl.plan.ir import Known
+from kdsl.check.model.typed import Const, ListOf, TypedExpr, TypedItem, Var
+from kdsl.check.model.types import INT, Type
+from kdsl.eval.ir import Known
 
 
 def bound(variables: Sequence[Var], place: int, item: TypedExpr) -> dict[int, TypedExpr]:

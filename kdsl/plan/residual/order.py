@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from kdsl.check.typed import CallFn, CallOf, Comprehension, Const, FieldOf, HasField, KeyOf, TypedExpr, Var
-from kdsl.plan.passes.inline import is_plain
+from kdsl.check.model.typed import (
+    CallFn,
+    CallOf,
+    Comprehension,
+    Const,
+    FieldOf,
+    HasField,
+    KeyOf,
+    TypedExpr,
+    Var,
+)
+from kdsl.plan.compile.passes.inline import is_plain
 
 _ABSORBING: Final = ("_&&_", "_||_")
 _FIRST_ONLY: Final = ("_?_:_", "or", "orValue")

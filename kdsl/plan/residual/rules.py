@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from kdsl.base.span import Span
-from kdsl.check.model import (
+from kdsl.check.model.rule_set import (
     CheckedForEach,
     CheckedLet,
     CheckedParam,
@@ -18,14 +18,14 @@ from kdsl.check.model import (
     CheckedStatement,
     CheckedTemplate,
 )
-from kdsl.check.typed import Aggregate, Comprehension, Const, ListOf, TypedExpr, TypedItem, Var
-from kdsl.check.types import BOOL, BindingTime
-from kdsl.check.walk import children
-from kdsl.plan.early import split_body
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import Aggregate, Comprehension, Const, ListOf, TypedExpr, TypedItem, Var
+from kdsl.check.model.types import BOOL, BindingTime
+from kdsl.eval.values import Value
+from kdsl.plan.compile.early import split_body
+from kdsl.plan.compile.scope import Functions, RuleScope
 from kdsl.plan.residual.folder import MAX_ITEMS, Folder, prepared
 from kdsl.plan.residual.lists import bound, items_of
-from kdsl.plan.scope import Functions, RuleScope
-from kdsl.plan.values import Value
 
 Filled = Mapping[str, Value]
 """The pod and the cluster, as rules name them."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kdsl.hooks import CycleState, PluginContext, Status, hookimpl
 
 if TYPE_CHECKING:
-    from kdsl.cluster.pod import PodInfo
+    from kdsl.cluster.objects.pod import PodInfo
 
 
 class DefaultBinder:

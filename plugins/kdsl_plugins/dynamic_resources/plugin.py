@@ -13,8 +13,8 @@ from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, ho
 
 if TYPE_CHECKING:
     from kdsl.base.events import EventPattern
-    from kdsl.cluster.nodeset import NodeSet
-    from kdsl.cluster.pod import PodInfo
+    from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.snapshot.nodeset import NodeSet
 
 _STATE: Final = "DynamicResources"
 _SKIP: Final = Status(Code.SKIP)

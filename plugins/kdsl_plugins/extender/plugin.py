@@ -27,8 +27,8 @@ from kdsl_plugins.extender.connection import Connection, ExtenderError
 from kdsl_plugins.extender.protocol import HttpExtender
 
 if TYPE_CHECKING:
-    from kdsl.cluster.nodeset import NodeSet
-    from kdsl.cluster.pod import PodInfo
+    from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.snapshot.nodeset import NodeSet
 
 _SKIP: Final = Status(Code.SKIP)
 _TIMEOUT: Final = 5.0

@@ -15,9 +15,9 @@ from kdsl_plugins.extender.answers import Bound, Filtered, HostPriority, MetaVic
 from kdsl_plugins.extender.connection import Connection, ExtenderError
 
 if TYPE_CHECKING:
-    from kdsl.cluster.node import NodeInfo
-    from kdsl.cluster.nodeset import NodeSet
-    from kdsl.cluster.pod import PodInfo
+    from kdsl.cluster.objects.node import NodeInfo
+    from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.snapshot.nodeset import NodeSet
 
 T = TypeVar("T")
 Json = Mapping[str, Any]

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from kdsl.base.quantity import Quantity
-from kdsl.cluster.label_selectors import read_selector
-from kdsl.cluster.storage_objects import PersistentVolumeClaim
-from kdsl.cluster.volumes import VolumeInfo, storage_in
+from kdsl.cluster.api.storage_objects import PersistentVolumeClaim
+from kdsl.cluster.objects.label_selectors import read_selector
+from kdsl.cluster.objects.volumes import VolumeInfo, storage_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kdsl.base.quantity import Quantity
-from kdsl.cluster.claims import SELECTED_NODE, PodClaim, class_of
-from kdsl.cluster.storage_objects import PersistentVolumeClaim
-from kdsl.cluster.volume_plan import Binding, VolumePlan
-from kdsl.cluster.volumes import STORAGE, VolumeInfo
+from kdsl.cluster.api.storage_objects import PersistentVolumeClaim
+from kdsl.cluster.objects.volumes import STORAGE, VolumeInfo
+from kdsl.cluster.storage.claims import SELECTED_NODE, PodClaim, class_of
+from kdsl.cluster.storage.volume_plan import Binding, VolumePlan
 
 from kdsl_plugins.volume_binding.matching import Candidates, requested_by
 from kdsl_plugins.volume_binding.provisioning import Provisioner
 
 if TYPE_CHECKING:
-    from kdsl.cluster.catalog import Catalog
-    from kdsl.cluster.node import NodeInfo
+    from kdsl.cluster.objects.node import NodeInfo
+    from kdsl.cluster.snapshot.catalog import Catalog
 
 WRONG_NODE: Final = "node(s) didn't match PersistentVolume's node affinity"
 NO_VOLUME: Final = "node(s) didn't find available persistent volumes to bind"

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kdsl.base.events import Action, EventPattern, Resource
-from kdsl.cluster.claims import ON_FIRST_USE, PodClaim, claims_of, is_bound
-from kdsl.cluster.storage_objects import PersistentVolumeClaim
-from kdsl.cluster.volume_plan import VolumePlan
+from kdsl.cluster.api.storage_objects import PersistentVolumeClaim
+from kdsl.cluster.storage.claims import ON_FIRST_USE, PodClaim, claims_of, is_bound
+from kdsl.cluster.storage.volume_plan import VolumePlan
 from kdsl.hooks import Code, CycleState, PluginContext, Status, StatusColumn, hookimpl
 
 from kdsl_plugins.volume_binding.needs import VolumeNeeds
 
 if TYPE_CHECKING:
-    from kdsl.cluster.nodeset import NodeSet
-    from kdsl.cluster.pod import PodInfo
-    from kdsl.cluster.snapshot import Snapshot
+    from kdsl.cluster.objects.pod import PodInfo
+    from kdsl.cluster.snapshot.nodeset import NodeSet
+    from kdsl.cluster.snapshot.snapshot import Snapshot
 
 UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
 _STATE: Final = "VolumeBinding"

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kdsl.base.quantity import Quantity
-from kdsl.cluster.label_selectors import LabelSelector
-from kdsl.cluster.objects import quantity
-from kdsl.cluster.storage_objects import CSIStorageCapacity, StorageClass, TopologyTerm
+from kdsl.cluster.api.objects import quantity
+from kdsl.cluster.api.storage_objects import CSIStorageCapacity, StorageClass, TopologyTerm
+from kdsl.cluster.objects.label_selectors import LabelSelector
 
 if TYPE_CHECKING:
-    from kdsl.cluster.catalog import Catalog
+    from kdsl.cluster.snapshot.catalog import Catalog
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from kdsl.base.span import Source
 from kdsl.check.checker import CheckResult, check_program
-from kdsl.check.devices.model import CheckedDevice
-from kdsl.check.devices.sharing import CheckedSharing, constant_text
-from kdsl.check.typed import Const
+from kdsl.check.model.devices import CheckedDevice
+from kdsl.check.model.sharing import CheckedSharing, constant_text
+from kdsl.check.model.typed import Const
 from kdsl.lang.loader import load_sources
 
 BASE = """kdsl 1

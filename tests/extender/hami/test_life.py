@@ -162,16 +162,14 @@ def test_many_pods_at_once_take_no_more_than_there_is(name: str) -> None:
             answer = (await post(port, "/filter", body)).json
             return (answer.get("NodeNames") or [""])[0]
 
-        chosen = dict(
-            zip([each["metadata"]["name"] for each in pods], await asyncio.gather(*map(filter_, pods)))
-        )
+        nodes = await asyncio.gather(*map(filter_, pods))
         await check_cards(cluster, vendor)
-        waiting = {name: node for name, node in chosen.items() if node}
+        waiting = {pod["metadata"]["name"]: node for pod, node in zip(pods, nodes, strict=True) if node}
         assert len(waiting) == len(life.nodes) * PODS_PER_CARD[name]
 
-        async def bind(name: str, node: str) -> tuple[str, str]:
-            meta = {"PodName": name, "PodNamespace": "default", "Node": node}
-            return name, str((await post(port, "/bind", meta)).json.get("Error", ""))
+        async def bind(pod: str, node: str) -> tuple[str, str]:
+            meta = {"PodName": pod, "PodNamespace": "default", "Node": node}
+            return pod, str((await post(port, "/bind", meta)).json.get("Error", ""))
 
         while waiting:
             answers = dict(await asyncio.gather(*(bind(*each) for each in waiting.items())))
@@ -179,10 +177,10 @@ def test_many_pods_at_once_take_no_more_than_there_is(name: str) -> None:
                 not each or "lock contention" in each or "changed by somebody" in each
                 for each in answers.values()
             ), answers
-            bound = [name for name, error in answers.items() if not error]
+            bound = [pod for pod, error in answers.items() if not error]
             assert len(bound) <= len(life.nodes)
-            for name in bound:
-                assert await life.plugins[waiting.pop(name)].allocate()
+            for pod in bound:
+                assert await life.plugins[waiting.pop(pod)].allocate()
         assert await life.locks() == []
         await check_cards(cluster, vendor)
 

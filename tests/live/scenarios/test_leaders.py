@@ -8,7 +8,7 @@ from functools import partial
 from random import Random
 
 import pytest
-from kdsl.cluster.cache import ClusterCache
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.sandbox import Delay, LoseAnswer, LoseRequest, Match
 
 from tests.live.scenarios.world import SHORT_LEASE, World, kind, play

@@ -21,7 +21,7 @@ from typing import Any, Final
 import msgspec
 import uvloop
 from kdsl.app import Settings, build_scheduler, check_rules, shipped_rules
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.hooks.context import PluginContext
 from kdsl.live.access import AccessOptions
 from kdsl.live.leader import LeaseOptions

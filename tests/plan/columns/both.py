@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdsl.check.model import CheckedPredicate, CheckedScore
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedScore
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.columns.nodes import lower_macro
-from kdsl.plan.predicate import PredicateProgram
-from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
-from kdsl.plan.scope import Functions
-from kdsl.plan.score import ScoreProgram
-from kdsl.plan.verdicts import Verdicts
-from kdsl.plan.views import ClusterView
+from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.verdicts import Verdicts
+from kdsl.plan.rules.predicate import PredicateProgram
+from kdsl.plan.rules.score import ScoreProgram
 
 from tests.plan.lab import DEFAULT_QUEUE, rules
 

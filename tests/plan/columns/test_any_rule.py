@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.ports import HostPort
-from kdsl.cluster.taints import Taint, Toleration
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.ports import HostPort
+from kdsl.cluster.objects.taints import Taint, Toleration
+from kdsl.cluster.snapshot.nodeset import NodeSet
 
 from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program
 from tests.plan.expressions import Expressions

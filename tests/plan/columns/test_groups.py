@@ -7,8 +7,8 @@ from random import Random
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from kdsl.eval.nodelist import StringList
 from kdsl.plan.columns.groups import MOST, combinations, few_groups, grouped
-from kdsl.plan.nodelist import StringList
 
 SIZES = st.sampled_from((1, 2, 3, 40, 300, 5_000))
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kdsl.eval.functions import IMPLEMENTATIONS
+from kdsl.eval.values import INT_MAX, NONE, EvalError, Optional, Value
 from kdsl.plan.columns.column import AllBad, Bad, Coded, Column, ColumnValue, Entry, Items, NotColumnar, Same
 from kdsl.plan.columns.items import CALLS
-from kdsl.plan.functions import IMPLEMENTATIONS
-from kdsl.plan.values import INT_MAX, NONE, EvalError, Optional, Value
 
 ROWS = 4
 INTS = st.one_of(st.integers(-3, 3), st.sampled_from([INT_MAX, INT_MAX - 1]))

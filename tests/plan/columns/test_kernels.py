@@ -1,4 +1,4 @@
-"""Kernels give what `kdsl.plan.functions` gives for every row that they do not mark as bad."""
+"""Kernels give what `kdsl.eval.functions` gives for every row that they do not mark as bad."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.quantity import Quantity
 from kdsl.base.resources import quantity_of
+from kdsl.eval.functions import IMPLEMENTATIONS
+from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value
 from kdsl.plan.columns.column import Amounts, Column, ColumnValue, Same
 from kdsl.plan.columns.kernels import KERNELS, equality
-from kdsl.plan.functions import IMPLEMENTATIONS
-from kdsl.plan.values import INT_MAX, INT_MIN, EvalError, Value
 
 INTS = st.one_of(
     st.sampled_from([0, 1, -1, 2, 2**31, 2**53, 2**53 + 1, 2**62, INT_MAX, INT_MIN, INT_MIN + 1]),

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.taints import Taint, Toleration
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.taints import Taint, Toleration
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.scalar.meter import Steps
 from kdsl.plan.columns import listed
 from kdsl.plan.columns.batch import MIN_ROWS
-from kdsl.plan.columns.facts import FactColumn
-from kdsl.plan.scalar.meter import Steps
+from kdsl.plan.facts import FactColumn
 
 from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program
 

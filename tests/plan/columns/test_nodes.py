@@ -9,18 +9,18 @@ import numpy.typing
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.check.model import CheckedScore
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.taints import Taint, Toleration
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.check.model.rule_set import CheckedScore
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.taints import Taint, Toleration
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.nodelist import NodeList, StringList
+from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.nodes import lower_macro
-from kdsl.plan.nodelist import NodeList, StringList
-from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
-from kdsl.plan.scope import Functions
-from kdsl.plan.score import NO_SCORE_INT, ScoreProgram
-from kdsl.plan.views import ClusterView
+from kdsl.plan.compile.scope import Functions
+from kdsl.plan.rules.score import NO_SCORE_INT, ScoreProgram
 
 from tests.plan.columns.both import cluster
 from tests.plan.lab import DEFAULT_QUEUE, rules

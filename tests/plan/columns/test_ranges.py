@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kdsl.eval.values import INT_MAX, INT_MIN
 from kdsl.plan.columns.ranges import OPPOSITES, decided, fits, range_of, toward_zero
-from kdsl.plan.values import INT_MAX, INT_MIN
 
 INTS = st.one_of(st.sampled_from([0, 1, -1, 2**53 + 1, INT_MAX, INT_MIN]), st.integers(INT_MIN, INT_MAX))
 DOUBLES = st.one_of(

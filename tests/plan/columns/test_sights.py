@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.scalar import Frame
+from kdsl.eval.values import Value
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.groups import Grouped
-from kdsl.plan.predicate import PredicateProgram
-from kdsl.plan.scalar import Frame
-from kdsl.plan.score import ScoreProgram
-from kdsl.plan.values import Value
-from kdsl.plan.verdicts import Verdicts
-from kdsl.plan.views import ClusterView
+from kdsl.plan.compile.verdicts import Verdicts
+from kdsl.plan.rules.predicate import PredicateProgram
+from kdsl.plan.rules.score import ScoreProgram
 
 from tests.plan.columns.both import both_scores, both_verdicts, cluster, predicate_program, score_program
 

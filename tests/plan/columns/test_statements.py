@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.taints import Taint
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.taints import Taint
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.scalar.meter import Steps
 from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate
-from kdsl.plan.scalar.meter import Steps
 
 from tests.plan.columns.both import both_verdicts, cluster, predicate_program
 from tests.plan.lab import node

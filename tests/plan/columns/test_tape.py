@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kdsl.base.resources import Resources
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.scalar import Frame
+from kdsl.eval.scalar.meter import Steps
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.batch import MIN_ROWS
 from kdsl.plan.columns.tape import MAX_TAPES
-from kdsl.plan.predicate import PredicateProgram
-from kdsl.plan.scalar import Frame
-from kdsl.plan.scalar.meter import Steps
-from kdsl.plan.score import ScoreProgram
-from kdsl.plan.verdicts import Verdicts
-from kdsl.plan.views import ClusterView
+from kdsl.plan.compile.verdicts import Verdicts
+from kdsl.plan.rules.predicate import PredicateProgram
+from kdsl.plan.rules.score import ScoreProgram
 
 from tests.plan.columns.both import cluster, predicate_program, score_program
 from tests.plan.expressions import Expressions

@@ -8,8 +8,8 @@ from kdsl.check.checker import check_program
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod, Phase
 from kdsl.lang.loader import load_sources
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.program import DeviceProgram
-from kdsl.plan.scope import Functions
 
 SMALL = """
 kdsl 1

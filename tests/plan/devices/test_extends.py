@@ -6,8 +6,8 @@ from kdsl.base.span import Source
 from kdsl.check.checker import check_program
 from kdsl.cluster.devices.pods import DeviceContainer, DevicePod
 from kdsl.lang.loader import load_sources
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.program import DeviceProgram
-from kdsl.plan.scope import Functions
 
 CHIPS = """kdsl 1
 package chips

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 from kdsl.cluster.devices.cards import Card
+from kdsl.eval.values import EvalError
 from kdsl.plan.devices.choice import Candidate, Choice, Refusal
 from kdsl.plan.devices.intervals import PART, intervals
-from kdsl.plan.values import EvalError
 
 
 def profile(name: str, memory: int, size: int, *starts: int) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import pytest
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.cluster.devices.pods import DeviceNode
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.node import NodeFacts
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.eval.values import EvalError
 from kdsl.plan.devices.inventory import InventoryProgram
 from kdsl.plan.devices.stock import Stock
-from kdsl.plan.values import EvalError
 
 from tests.plan.devices.devices import card, node, small
 

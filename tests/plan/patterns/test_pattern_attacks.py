@@ -8,19 +8,12 @@ import subprocess
 import sys
 
 import pytest
-from kdsl.cluster.pod import PodInfo
-from kdsl.plan.constants import MAX_PATTERNS, check_constants
-from kdsl.plan.patterns import (
-    MAX_ALIVE,
-    MAX_COMPILE,
-    MAX_PROGRAM,
-    RECENT,
-    PatternError,
-    compile_pattern,
-)
-from kdsl.plan.scalar import searches
-from kdsl.plan.scalar.meter import NODE_STEPS, POD_STEPS, Meter
-from kdsl.plan.values import EvalError
+from kdsl.analysis.constants import MAX_PATTERNS, check_constants
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.eval.patterns import MAX_ALIVE, MAX_COMPILE, MAX_PROGRAM, RECENT, PatternError, compile_pattern
+from kdsl.eval.scalar import searches
+from kdsl.eval.scalar.meter import NODE_STEPS, POD_STEPS, Meter
+from kdsl.eval.values import EvalError
 
 from tests.plan.lab import evaluate, node, nodes_of, predicate, rules, statuses
 
@@ -114,7 +107,7 @@ def test_patterns_in_use_are_bounded_and_those_used_before_are_forgotten() -> No
 
 LARGEST = """
 import resource
-from kdsl.plan.patterns import RECENT, compile_pattern
+from kdsl.eval.patterns import RECENT, compile_pattern
 
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for at in range(3 * RECENT):

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kdsl.plan.patterns import PatternError, compile_pattern
-from kdsl.plan.scalar.meter import Meter
-from kdsl.plan.values import EvalError
+from kdsl.eval.patterns import PatternError, compile_pattern
+from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.values import EvalError
 
 from tests.plan.lab import evaluate
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import re
 
-from kdsl.check.model import CheckedForEach, CheckedLet, CheckedPredicate, CheckedScore, CheckedStatement
-from kdsl.check.typed import (
+from kdsl.check.model.rule_set import (
+    CheckedForEach,
+    CheckedLet,
+    CheckedPredicate,
+    CheckedScore,
+    CheckedStatement,
+)
+from kdsl.check.model.typed import (
     Aggregate,
     Bind,
     CallFn,
@@ -20,18 +26,18 @@ from kdsl.check.typed import (
     TypedExpr,
     Var,
 )
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.scalar.meter import DEFAULT_STEPS, Steps
+from kdsl.plan.cluster_view import ClusterView
 from kdsl.plan.columns.nodes import lower_macro
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.residual.rules import (
     prepared_predicate,
     prepared_score,
     residual_predicate,
     residual_score,
 )
-from kdsl.plan.scalar.meter import DEFAULT_STEPS, Steps
-from kdsl.plan.scope import Functions
-from kdsl.plan.views import ClusterView
 
 from tests.plan.lab import DEFAULT_QUEUE, nodes_of, rules
 

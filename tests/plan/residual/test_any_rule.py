@@ -6,19 +6,19 @@ from contextlib import suppress
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kdsl.check.model import CheckedPredicate, CheckedScore
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
+from kdsl.check.model.rule_set import CheckedPredicate, CheckedScore
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks.specs import Narrowed
-from kdsl.plan.passes import LATE_PASSES
-from kdsl.plan.predicate import PredicateProgram
+from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.compile.passes import LATE_PASSES
+from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.verdicts import Verdicts
+from kdsl.plan.counts.store import TallyStore
 from kdsl.plan.residual.folder import TooMuch
-from kdsl.plan.scope import Functions
-from kdsl.plan.score import ScoreProgram
-from kdsl.plan.tallies.store import TallyStore
-from kdsl.plan.verdicts import Verdicts
-from kdsl.plan.views import ClusterView
+from kdsl.plan.rules.predicate import PredicateProgram
+from kdsl.plan.rules.score import ScoreProgram
 
 from tests.plan.columns import test_any_rule as any_rule
 from tests.plan.columns import test_sights as sights

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from kdsl.app import Settings, build_engine
 from kdsl.base.clock import ManualClock
+from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.resources import Resources
-from kdsl.check.model import RuleSet
-from kdsl.cluster.cache import ClusterCache
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.label_selectors import LabelSelector
-from kdsl.cluster.node import NodeFacts
-from kdsl.cluster.objects import LabelSelectorSpec
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.pod_affinity import PodAffinityTerm
-from kdsl.cluster.read import read_values
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.cluster.api.objects import LabelSelectorSpec
+from kdsl.cluster.objects.label_selectors import LabelSelector
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.read.reader import read_values
+from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cycle.decision import Decision, Detail
 from kdsl.plan.residual.kinds import Residuals
 from kdsl.sim.run import SimulatedBinder

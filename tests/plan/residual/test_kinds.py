@@ -7,21 +7,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.snapshot import Snapshot
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.scalar import Closure
+from kdsl.eval.scalar.meter import Steps
 from kdsl.plan.columns.nodes import lower_macro
-from kdsl.plan.frames import EpochOf, KindOf
-from kdsl.plan.predicate import PredicateProgram
-from kdsl.plan.residual import AFTER, kinds
+from kdsl.plan.compile.frames import EpochOf, KindOf
+from kdsl.plan.compile.scope import REWRITE_AFTER, Functions
+from kdsl.plan.memo.frames import with_residuals
+from kdsl.plan.reads.signatures import Likenesses
+from kdsl.plan.residual import kinds
 from kdsl.plan.residual.folder import MAX_ITEMS, TooMuch
 from kdsl.plan.residual.kinds import Residuals
 from kdsl.plan.residual.rules import prepared_predicate, residual_predicate
-from kdsl.plan.scalar import Closure
-from kdsl.plan.scalar.meter import Steps
-from kdsl.plan.scope import Functions
-from kdsl.plan.standing.frames import with_residuals
-from kdsl.plan.standing.likeness import Likenesses
+from kdsl.plan.rules.predicate import PredicateProgram
 
 from tests.plan.lab import node, nodes_of, predicate
 from tests.plan.residual.left import checked_predicate, left_of_predicate
@@ -184,5 +184,7 @@ def test_rules_that_see_what_no_two_pods_share_stay() -> None:
         plugin = with_residuals(
             predicate(f'require {body} || cluster.pods.size() > 0 else "no"'), Likenesses()
         )
-        programs = [plugin._program_for(PodInfo(name), nodes.snapshot) for name in "ab" for _ in range(AFTER)]
+        programs = [
+            plugin._program_for(PodInfo(name), nodes.snapshot) for name in "ab" for _ in range(REWRITE_AFTER)
+        ]
         assert (programs[0] is not programs[-1]) is is_rewritten

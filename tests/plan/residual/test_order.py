@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.check.types import DYN
+from kdsl.check.model.types import DYN
 from kdsl.plan.residual.order import asks_first, fails_only_with
 
 from tests.plan.lab import check

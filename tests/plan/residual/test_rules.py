@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from kdsl.cluster.frozen_map import FrozenMap
-from kdsl.cluster.label_selectors import LabelSelector
-from kdsl.cluster.nodeset import NodeSet
-from kdsl.cluster.pod import PodInfo
-from kdsl.cluster.pod_affinity import PodAffinityTerm
-from kdsl.plan.early import split_body
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.label_selectors import LabelSelector
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.plan.compile.early import split_body
 
 from tests.plan.columns.both import cluster
 from tests.plan.lab import node

@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 from kdsl.app import check_rules
+from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.devices.codec import collapse, decode
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.usage import Holding, with_holdings
-from kdsl.cluster.objects import Node, Pod
+from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.admission import admit_pod
 from kdsl.plan.devices.placing import NodeCards, Placed, best_of, place, requests_of
 from kdsl.plan.devices.program import DeviceProgram
-from kdsl.plan.scope import Functions
 
 Json = dict[str, Any]
 NOW = 1_700_000_000_000_000_001

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdsl.cluster.node import NodeInfo
+from kdsl.cluster.objects.node import NodeInfo
 
 RACK_LABEL = "example.com/rack"
 

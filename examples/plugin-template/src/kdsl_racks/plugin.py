@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from kdsl.cluster.node import NodeInfo
-from kdsl.cluster.nodeset import NodeSet
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
 from kdsl.hooks import Code, PluginContext, Status, hookimpl
 from numpy.typing import NDArray
 

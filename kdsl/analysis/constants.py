@@ -1,0 +1,80 @@
+"""Constant texts that fail whenever a rule uses them, patterns and conversions, found before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.check.model.codes import CheckCode
+from kdsl.check.model.rule_set import RuleSet
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import CallOf, Const, Typed, TypedExpr
+from kdsl.eval.patterns import PatternError, compile_pattern
+from kdsl.eval.scalar.searches import constant_pattern
+from kdsl.eval.values import EvalError
+from kdsl.plan.compile.expression import compile_expression
+
+MAX_PATTERNS = 500
+"""The different constant patterns that rules may have together: they are kept as long as the rules are."""
+
+_CONVERSIONS = frozenset(("bool", "cidr", "double", "duration", "int", "ip", "timestamp", "uint", "url"))
+_FORMS = {"duration": "`1h30m`, `90s` or `500ms`", "timestamp": "`2024-01-31T12:00:00Z`"}
+
+
+def check_constants(rules: RuleSet) -> tuple[Diagnostic, ...]:
+    """Report the constant patterns and texts of all rules, functions and devices that their use refuses."""
+    exprs = _expressions((rules.written, rules.fns, rules.devices, rules.teams))
+    parts = [part for expr in exprs for part in walk(expr)]
+    found = [*_problems_of_patterns(parts), *(each for part in parts for each in _problems_of_text(part))]
+    # What is inherited stands in several rules.
+    return tuple({(str(problem.span), problem.title): problem for problem in found}.values())
+
+
+def _problems_of_patterns(parts: Iterable[TypedExpr]) -> Iterator[Diagnostic]:
+    places: dict[str, list[Const]] = {}
+    for part in parts:
+        constant = constant_pattern(part)
+        if constant is not None:
+            places.setdefault(str(constant.value), []).append(constant)
+    for at, (pattern, uses) in enumerate(places.items()):
+        if at == MAX_PATTERNS:
+            title = f"the rules have more than {MAX_PATTERNS} different patterns"
+            help_ = ("compare texts with `==`, `in` or `startsWith` where that is enough",)
+            yield Diagnostic(CheckCode.BAD_TEXT, title, uses[0].span, "one too many", help=help_)
+            return
+        try:
+            compile_pattern(pattern)
+        except PatternError as error:
+            title = f"this is no regular expression: {error}"
+            help_ = ("patterns are those of RE2: no look-around, no back-references, and not too large",)
+            for use in uses:
+                yield Diagnostic(CheckCode.BAD_TEXT, title, use.span, "not a pattern", help=help_)
+
+
+def _problems_of_text(part: TypedExpr) -> Iterator[Diagnostic]:
+    match part:
+        case CallOf(function=function, args=(Const(value=str()) as text,)) if function in _CONVERSIONS:
+            try:
+                compile_expression(part)(())
+            except EvalError as error:
+                forms = _FORMS.get(function)
+                likes = () if forms is None else (f"write it like {forms}",)
+                label = f"`{function}` refuses this"
+                yield Diagnostic(CheckCode.BAD_TEXT, error.message, text.span, label, help=likes)
+
+
+def _expressions(value: Any) -> Iterator[TypedExpr]:
+    """List the outermost expressions in a part of the checked model."""
+    if isinstance(value, Typed):
+        yield value  # type: ignore[misc]  # every node is one of TypedExpr
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _expressions(each)
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _expressions(each)
+    elif is_dataclass(value):
+        for each in fields(value):
+            yield from _expressions(getattr(value, each.name))

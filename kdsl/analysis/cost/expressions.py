@@ -1,0 +1,223 @@
+"""What an expression takes at most, in operations, and how large its value is.
+
+An operation is one operator, call, field, item of a list or map literal, or item that a macro looks at, and
+every step that the meter of `kdsl.eval.scalar.meter` counts: no run spends more steps than the formula says.
+Expressions are taken as the compiler takes them: constants are folded, and what does not depend on
+the node is counted once for the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from kdsl.analysis.cost.formula import ONE, UNBOUNDED, ZERO, Formula, total
+from kdsl.analysis.cost.results import shape_of_result
+from kdsl.analysis.cost.searches import cost_of_search
+from kdsl.analysis.cost.shapes import (
+    SCALAR,
+    Shape,
+    is_text,
+    largest,
+    shape_of_field,
+    shape_of_value,
+    shape_up_to,
+)
+from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.typed import (
+    Aggregate,
+    Bind,
+    CallFn,
+    CallOf,
+    Comprehension,
+    Const,
+    FieldOf,
+    HasField,
+    KeyOf,
+    ListOf,
+    Macro,
+    MapOf,
+    TypedExpr,
+    Var,
+)
+from kdsl.check.model.types import INT, RESOURCES, STRING
+from kdsl.check.views.view import Views
+from kdsl.eval.ir import free_slots
+from kdsl.eval.scalar.logic import LAZY
+from kdsl.eval.scalar.meter import has_weight
+from kdsl.eval.scalar.searches import SEARCHES
+
+Measured = tuple[Formula, Shape]
+"""What an expression takes, and the shape of its value."""
+
+PODS_OF_THE_CLUSTER = "cluster.pods"
+"""The size that is the number of pods on all nodes."""
+
+_CONDITIONS = frozenset((Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE))
+
+
+class Estimator:
+    """Estimates expressions that share variables: `shapes` are those of the variables by slot.
+
+    What is the same for all nodes and depends on `lasting` slots only goes to `per_pod` and is an
+    operation where it stands. `bodies` caches functions by the shapes of their arguments.
+    """
+
+    def __init__(
+        self,
+        fns: Mapping[str, CheckedFn | ExternalFn],
+        views: Views,
+        lasting: set[int] | None = None,
+        bodies: dict[tuple[str, tuple[Shape, ...]], Measured] | None = None,
+    ) -> None:
+        self.shapes: dict[int, Shape] = {}
+        self.per_pod = ZERO
+        self._fns = fns
+        self._views = views
+        self._lasting = lasting
+        self._bodies = {} if bodies is None else bodies
+
+    def measure(self, expr: TypedExpr) -> Measured:
+        """Return what an expression takes, for each evaluation, and the shape of its value."""
+        if self._lasting is None or not self._is_lasting(expr):
+            return self._measure(expr)
+        lasting, self._lasting = self._lasting, None
+        cost, shape = self._measure(expr)
+        self._lasting = lasting
+        self.per_pod += cost
+        return ONE, shape
+
+    def cost(self, expr: TypedExpr) -> Formula:
+        """Return what an expression takes."""
+        return self.measure(expr)[0]
+
+    def _is_lasting(self, expr: TypedExpr) -> bool:
+        assert self._lasting is not None
+        if isinstance(expr, (Const, Var)):
+            return False
+        return expr.time.is_lasting and free_slots(expr) <= self._lasting
+
+    def _measure(self, expr: TypedExpr) -> Measured:
+        match expr:
+            case Const(value=value):
+                return ZERO, shape_of_value(value)
+            case Var(slot=slot):
+                return ZERO, self.shapes.get(slot, SCALAR)
+            case FieldOf(operand=operand, view=view, field=field, type=type_):
+                return self.cost(operand) + 1, shape_of_field(self._views, view, field, type_)
+            case HasField(operand=operand):
+                return self.cost(operand) + 1, SCALAR
+            case KeyOf(operand=operand):
+                cost, shape = self.measure(operand)
+                return cost + 1, SCALAR if expr.test else shape.inside
+            case CallOf():
+                return self._call(expr)
+            case CallFn():
+                return self._call_fn(expr)
+            case ListOf(items=items):
+                cost, shapes = self._all([item.value for item in items])
+                cost += total(shape.weight for shape in shapes) + len(items)
+                return cost, Shape(Formula.of(len(items)), largest(shapes))
+            case MapOf(entries=entries):
+                key_cost, keys = self._all([entry.key for entry in entries])
+                cost, values = self._all([entry.value for entry in entries])
+                cost += total(shape.weight for shape in values) + len(entries)
+                return key_cost + cost, Shape(Formula.of(len(entries)), largest(values), largest(keys))
+            case Comprehension():
+                return self._comprehension(expr)
+            case Aggregate():
+                return self._aggregate(expr)
+            case Bind():
+                value_cost, self.shapes[expr.variable.slot] = self.measure(expr.value)
+                cost, shape = self.measure(expr.body)
+                return value_cost + cost + 1, shape
+
+    def _aggregate(self, expr: Aggregate) -> Measured:
+        """What a count takes: a look into its counters. They are filled once, with the body asked of every
+        pod.
+        """
+        cost, _ = self.measure(expr.target)
+        self.per_pod += Formula.size(PODS_OF_THE_CLUSTER) * (self.cost(expr.body) + 1)
+        return cost + 1, SCALAR
+
+    def _all(self, exprs: Sequence[TypedExpr]) -> tuple[Formula, list[Shape]]:
+        measured = [self.measure(expr) for expr in exprs]
+        return total(cost for cost, _ in measured), [shape for _, shape in measured]
+
+    def _call(self, expr: CallOf) -> Measured:
+        if expr.function == "_?_:_":
+            (test, _), (then, first), (otherwise, second) = map(self.measure, expr.args)
+            return test + then.larger(otherwise) + 1, first.larger(second)
+        cost, shapes = self._all(expr.args)
+        cost += self._own_cost(expr.function)
+        result = shape_of_result(expr, shapes)
+        is_metered = expr.function not in LAZY and not _is_fast(expr)
+        if is_metered and has_weight(expr.function, (arg.type for arg in expr.args)):
+            cost += total(shape.weight for shape in shapes)
+            if is_text(expr.type) or expr.type.name in ("list", "dyn"):
+                cost += result.size
+        if expr.function in SEARCHES:
+            cost += cost_of_search(expr, shapes)
+        return cost, result
+
+    def _own_cost(self, function: str) -> Formula:
+        """Return what a call takes itself: one operation, or what a method goes through."""
+        sizes = self._views.costs.get(function)
+        return ONE if sizes is None else prod(map(Formula.size, sizes), start=ONE)
+
+    def _call_fn(self, expr: CallFn) -> Measured:
+        cost, shapes = self._all(expr.args)
+        fn, key = self._fns[expr.fn], (expr.fn, tuple(shapes))
+        if isinstance(fn, ExternalFn):
+            # It is no part of the rules: the plugin says what it takes, and nothing of how much it returns.
+            return cost + fn.cost + 1, shape_up_to(expr.type, UNBOUNDED)
+        if key not in self._bodies:
+            inner = Estimator(self._fns, self._views, bodies=self._bodies)
+            inner.shapes = {param.slot: shape for param, shape in zip(fn.params, shapes, strict=True)}
+            self._bodies[key] = inner.measure(fn.body)
+        body, result = self._bodies[key]
+        return cost + body + 1, result
+
+    def _comprehension(self, expr: Comprehension) -> Measured:
+        cost, ranged = self.measure(expr.iterable)
+        self.bind(expr.variables, ranged)
+        each = ONE if expr.where is None else self.cost(expr.where) + 1
+        body_cost, body = self.measure(expr.body)
+        cost += ranged.size * (each + body_cost)
+        match expr.macro:
+            case macro if macro in _CONDITIONS:
+                return cost, SCALAR
+            case Macro.FILTER:
+                return cost, Shape(ranged.size, ranged.keys)
+            case Macro.TRANSFORM_MAP_ENTRY:
+                result = Shape(ranged.size * body.size, body.item, body.key)
+            case Macro.TRANSFORM_MAP:
+                result = Shape(ranged.size, body, self.shapes[expr.variables[0].slot])
+            case _:
+                result = Shape(ranged.size, body)
+        # It pays for all that it holds.
+        return cost + result.weight, result
+
+    def bind(self, variables: Sequence[Var], ranged: Shape) -> None:
+        """Give the variables of a macro or `for` the shapes of what they range over."""
+        if len(variables) == 1:
+            self.shapes[variables[0].slot] = ranged.keys
+        else:
+            first, second = variables
+            self.shapes[first.slot], self.shapes[second.slot] = ranged.key or SCALAR, ranged.inside
+
+
+def _is_fast(expr: CallOf) -> bool:
+    """Tell whether a call takes no longer for large arguments, as `kdsl.eval.scalar.fast` compiles it."""
+    if len(expr.args) != 2:
+        return False
+    left, right = expr.args
+    word = expr.overload.partition("_")[0]
+    match expr.overload:
+        case "equals" | "not_equals":
+            return left.type == right.type and (left.type in (INT, STRING))
+        case "in_map":
+            return left.type == STRING
+        case "in_list":
+            return isinstance(right, Const) and left.type in (INT, STRING)
+    return word in ("less", "greater") and left.type == right.type != RESOURCES

@@ -1,0 +1,118 @@
+"""What the rules of a profile take, one by one and together, and which of them go beyond what they may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from kdsl.analysis.cost.codes import CostCode
+from kdsl.analysis.cost.formula import Formula, total
+from kdsl.analysis.cost.rules import Cost, Rule, cost_of
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.span import Span
+from kdsl.check.model.rule_set import CheckedPreemption, CheckedProfile, RuleSet
+from kdsl.check.views.view import Views
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCost:
+    """A rule of a profile and what it takes: None where a plugin brings it."""
+
+    kind: str
+    rule: Rule
+    cost: Cost | None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Operations for a node, in the worst case, that a rule and a profile's rules together may take; None for
+    any number.
+    """
+
+    rule: int | None = None
+    profile: int | None = None
+
+
+def profile_costs(rules: RuleSet, profile: CheckedProfile, views: Views) -> tuple[RuleCost, ...]:
+    """Return what each rule takes, in the order in which they run; a tightening counts for itself."""
+    return tuple(RuleCost(kind, rule, cost_of(rule, rules.fns, views)) for kind, rule in _rules(profile))
+
+
+def total_per_node(costs: tuple[RuleCost, ...]) -> Formula:
+    """Return what the rules of a profile take together, for a node that passes all of them.
+
+    Preemption is no part of it: room is looked for on the others.
+    """
+    return total(
+        each.cost.per_node
+        for each in costs
+        if each.cost is not None and not isinstance(each.rule, CheckedPreemption)
+    )
+
+
+def over_budget(rules: RuleSet, budget: Budget, views: Views) -> tuple[Diagnostic, ...]:
+    """Report every rule and profile whose worst case is above its budget, a rule once for all profiles."""
+    found: dict[tuple[Span, Formula], Diagnostic] = {}
+    about_profiles = []
+    for profile in rules.profiles.values():
+        costs = profile_costs(rules, profile, views)
+        for each in costs:
+            most = None if each.cost is None else _excess(each.cost.per_node, budget.rule, views)
+            if most is not None and each.cost is not None:
+                name = f"{each.kind} `{each.rule.qualified}`"
+                problem = _over(name, CostCode.DEAR_RULE, each.rule.span, each.cost.per_node, most, views)
+                found.setdefault((each.rule.span, each.cost.per_node), problem)
+        together = total_per_node(costs)
+        most = _excess(together, budget.profile, views)
+        if most is not None:
+            name = f"profile `{profile.qualified}`"
+            about_profiles.append(_over(name, CostCode.DEAR_PROFILE, profile.span, together, most, views))
+    return (*found.values(), *about_profiles)
+
+
+def _rules(profile: CheckedProfile) -> Iterator[tuple[str, Rule]]:
+    yield "queue", profile.queue
+    if profile.preemption is not None:
+        yield "preemption", profile.preemption
+    for predicate in profile.predicates:
+        yield "predicate", predicate
+        for tightening in predicate.tightenings:
+            yield "tighten", tightening
+    for entry in profile.scores:
+        yield "score", entry.score
+
+
+def _excess(cost: Formula, limit: int | None, views: Views) -> int | None:
+    """Return the limit where the cost goes beyond it."""
+    if limit is None:
+        return None
+    worst = cost.at(views.most)
+    return limit if worst is None or worst > limit else None
+
+
+def _over(name: str, code: CostCode, span: Span, cost: Formula, most: int, views: Views) -> Diagnostic:
+    worst = cost.at(views.most)
+    if worst is None:
+        title = f"what {name} takes for a node has no bound, {most:,} operations are allowed"
+        return Diagnostic(code, title, _first_line(span), "its values may grow without measure")
+    largest = cost.largest_term(views.most)
+    return Diagnostic(
+        code,
+        f"{name} takes up to {worst:,} operations for a node, {most:,} are allowed",
+        _first_line(span),
+        str(cost),
+        notes=(f"most of it is {largest}, {sizes_text(largest.names, views.most)}",),
+        help=("range over less, or raise the limit in the configuration",),
+    )
+
+
+def sizes_text(names: frozenset[str], sizes: Callable[[str], int]) -> str:
+    """Write what sizes were assumed: `with node.taints at 32`."""
+    if not names:
+        return "whatever it reads"
+    return "with " + ", ".join(f"{name} at {sizes(name):,}" for name in sorted(names))
+
+
+def _first_line(span: Span) -> Span:
+    text = span.text
+    return Span(span.source, span.start, span.start + len(text.partition("\n")[0].rstrip(" {")))

@@ -1,0 +1,67 @@
+"""How large the results of functions are, from how large their arguments are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kdsl.analysis.cost.formula import ONE, Formula, total
+from kdsl.analysis.cost.shapes import SCALAR, Shape, largest, shape_up_to
+from kdsl.check.model.typed import CallOf
+from kdsl.eval.functions.collections import LONGEST_RANGE
+from kdsl.eval.functions.formatting import MAX_PRECISION
+from kdsl.eval.scalar.meter import CHARACTERS
+
+_PARTS = frozenset(("_[_]", "_[?_]", "sum", "min", "max"))
+"""What gives back one of what a list or map holds; `sum` of texts there is none."""
+_AS_LARGE = frozenset(
+    (
+        "value",
+        "optional.of",
+        "optional.ofNonZeroValue",
+        "dyn",
+        "string",
+        "bytes",
+        "charAt",
+        "substring",
+        "trim",
+    )
+) | frozenset(("reverse", "lowerAscii", "upperAscii", "find", "distinct", "sort", "@sortBy", "slice"))
+"""What is no larger than the first argument, where that has the same type."""
+_LONGEST_NUMBER = MAX_PRECISION // CHARACTERS + 24
+"""A formatted number, in steps: the digits of the largest double and of the precision."""
+_ESCAPED = 8
+"""How much longer than an argument a text can be that holds it, whatever is escaped and encoded."""
+
+
+def shape_of_result(expr: CallOf, args: Sequence[Shape]) -> Shape:
+    """Return the shape of a call's value."""
+    first = args[0] if args else SCALAR
+    match expr.function:
+        case "_?_:_":
+            return args[1].larger(args[2])
+        case "or" | "orValue":
+            return largest(list(args))
+        case "_+_" if len(args) == 2:
+            # Two texts that are each a step short of one more are one more together.
+            joined = args[0].joined(args[1])
+            return Shape(joined.size + 1) if expr.type.name in ("string", "bytes") else joined
+        case "lists.range":
+            return Shape(Formula.of(LONGEST_RANGE))
+        case "replace":
+            return Shape((first.size + 1) * (args[2].size + 1) * (CHARACTERS + 1))
+        case "split" | "findAll":
+            return Shape((first.size + 1) * CHARACTERS, Shape(first.size))
+        case "join":
+            separator = args[1].size if len(args) > 1 else Formula()
+            return Shape(first.weight + first.size * (separator + 1))
+        case "format":
+            items = args[1].weight if len(args) > 1 else ONE
+            return Shape(first.size + (items + 1) * (_LONGEST_NUMBER + _ESCAPED))
+        case function if function in _PARTS and args:
+            return first.inside
+        case function if function in _AS_LARGE and args and expr.args[0].type in (expr.type, *expr.type.args):
+            return first
+    whole = total(arg.weight for arg in args) + 1
+    if expr.type.name in ("string", "bytes"):
+        return Shape(whole * _ESCAPED)
+    return shape_up_to(expr.type, whole * CHARACTERS)

@@ -1,0 +1,142 @@
+"""How large values are: the number of what they hold, and how large each of that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kdsl.analysis.cost.formula import ONE, UNBOUNDED, ZERO, Formula
+from kdsl.check.model.types import STRING, Type
+from kdsl.check.views.view import Views
+from kdsl.eval.scalar.meter import CHARACTERS
+from kdsl.eval.values import Optional, Value
+
+TEXT = "text"
+"""The size of a text of the cluster, in steps."""
+
+_TEXTS = frozenset(("string", "bytes"))
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A value that holds at most `size` items or entries, or steps of text.
+
+    `key` and `item` are the largest of what it holds, None where that is nothing that has parts. An optional
+    is as large as what it holds.
+    """
+
+    size: Formula = ZERO
+    item: Shape | None = None
+    key: Shape | None = None
+
+    @property
+    def weight(self) -> Formula:
+        """What going through all of it takes."""
+        inner = [part.weight for part in (self.item, self.key) if part is not None]
+        return self.size * sum(inner, ONE)
+
+    @property
+    def inside(self) -> Shape:
+        """What it holds."""
+        return self.item or SCALAR
+
+    @property
+    def keys(self) -> Shape:
+        """What a macro of one variable ranges over: the items of a list, the keys of a map."""
+        return self.key or self.inside
+
+    def larger(self, other: Shape) -> Shape:
+        """Return a shape that is nowhere below either."""
+        return Shape(
+            self.size.larger(other.size), _larger(self.item, other.item), _larger(self.key, other.key)
+        )
+
+    def joined(self, other: Shape) -> Shape:
+        """Return the shape of both in a row."""
+        return Shape(self.size + other.size, _larger(self.item, other.item), _larger(self.key, other.key))
+
+
+SCALAR = Shape()
+
+
+def largest(shapes: list[Shape]) -> Shape:
+    """Return a shape that is nowhere below any of `shapes`."""
+    result = SCALAR
+    for shape in shapes:
+        result = result.larger(shape)
+    return result
+
+
+def _larger(left: Shape | None, right: Shape | None) -> Shape | None:
+    if left is None or right is None:
+        return left or right
+    return left.larger(right)
+
+
+def shape_of_field(views: Views, view: str, field: str, type_: Type) -> Shape:
+    """Return the shape of a field of a view: its size goes by the name of the field where it is declared."""
+    declared = views.types[view].fields.get(field) if view in views.types else None
+    return _of_type(type_, size_name(declared.view if declared else view, field))
+
+
+def size_name(view: str, field: str) -> str:
+    """Return the name of the size of a field: `node.taints`."""
+    return f"{view[0].lower()}{view[1:]}.{field}"
+
+
+def text_name(name: str) -> str:
+    """Return the name of the size of a text in the field called `name`: annotations have one of their own."""
+    return f"{name}.{TEXT}" if name.endswith(".annotations") else TEXT
+
+
+def _of_type(type_: Type, name: str) -> Shape:
+    match type_.name, type_.args:
+        case (("string" | "bytes"), _):
+            return Shape(Formula.size(text_name(name)))
+        case "optional", (inner,):
+            return _of_type(inner, name)
+        case "list", (item,):
+            return Shape(Formula.size(name), _of_type(item, name))
+        case "map", (key, item):
+            return Shape(Formula.size(name), _of_type(item, name), _of_type(key, name))
+        case "resources", _:
+            return Shape(Formula.size(name), SCALAR, Shape(Formula.size(TEXT)))
+        case "dyn", _:
+            return Shape(UNBOUNDED)
+    return SCALAR
+
+
+def shape_up_to(type_: Type, size: Formula) -> Shape:
+    """Return the largest shape of a type of which no part holds more than `size`."""
+    match type_.name, type_.args:
+        case (("string" | "bytes"), _):
+            return Shape(size)
+        case "optional", (inner,):
+            return shape_up_to(inner, size)
+        case "list", (item,):
+            return Shape(size, shape_up_to(item, size))
+        case "map", (key, item):
+            return Shape(size, shape_up_to(item, size), shape_up_to(key, size))
+        case "resources", _:
+            return Shape(size, SCALAR, shape_up_to(STRING, size))
+        case "dyn", _:
+            return Shape(UNBOUNDED)
+    return SCALAR
+
+
+def shape_of_value(value: Value) -> Shape:
+    """Return the shape of a constant, by counting."""
+    if isinstance(value, (str, bytes)):
+        return Shape(Formula.of(len(value) // CHARACTERS))
+    if isinstance(value, Optional):
+        return shape_of_value(value.value) if value.present else SCALAR
+    if isinstance(value, (tuple, list)):
+        return Shape(Formula.of(len(value)), largest([shape_of_value(item) for item in value]))
+    if isinstance(value, Mapping):
+        items = largest([shape_of_value(item) for item in value.values()])
+        return Shape(Formula.of(len(value)), items, largest([shape_of_value(key) for key in value]))
+    return SCALAR
+
+
+def is_text(type_: Type) -> bool:
+    return type_.name in _TEXTS

@@ -1,0 +1,245 @@
+"""What changed between two versions of rules, in the words of the language: for `kdsl diff` and reviews.
+
+Profiles are compared as they take effect, declarations as they are written; layout, comments and spellings of
+the same constant are no changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from kdsl.check.analyses.change import Change, ChangeKind, whole
+from kdsl.check.analyses.declaration_changes import declaration_pair, joined
+from kdsl.check.model.rule_set import (
+    CheckedParam,
+    CheckedPredicate,
+    CheckedPreemption,
+    CheckedProfile,
+    CheckedScore,
+    RuleSet,
+)
+from kdsl.check.profiles.sharing import differences
+from kdsl.lang.loader import Program
+from kdsl.lang.profile_tree import Tighten
+from kdsl.lang.tree import (
+    Declaration,
+    Declared,
+    Device,
+    Fn,
+    Param,
+    Predicate,
+    Preemption,
+    Profile,
+    Queue,
+    Score,
+    Team,
+)
+
+K = TypeVar("K")
+
+_KINDS: Mapping[type[Declared] | type[Param], str] = {
+    Predicate: "predicate",
+    Score: "score",
+    Queue: "queue",
+    Preemption: "preemption",
+    Device: "device",
+    Fn: "fn",
+    Param: "param",
+    Team: "team",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One side of a comparison. Only declarations in `files` count: the others belong to a library."""
+
+    rules: RuleSet
+    program: Program
+    files: frozenset[str]
+
+
+def compare_versions(old: Version, new: Version) -> tuple[Change, ...]:
+    """Return what changed: profiles first, then declarations by name."""
+    changes: list[Change] = []
+    profiles = [
+        {name: each for name, each in side.rules.profiles.items() if each.span.source.path in side.files}
+        for side in (old, new)
+    ]
+    for name in _names(*profiles):
+        before, after = (side.get(name) for side in profiles)
+        changes += dict.fromkeys(_profile_pair(name, before, after))
+    declared = [_declarations(side) for side in (old, new)]
+    for kind, name in sorted(_names(*declared)):
+        changes += declaration_pair(f"{kind} {name}", *(side.get((kind, name)) for side in declared))
+    return tuple(changes)
+
+
+def compare_profiles(old: CheckedProfile, new: CheckedProfile) -> tuple[Change, ...]:
+    """Return what changed from one effective profile to another."""
+    return tuple(dict.fromkeys(_profile(f"profile {new.qualified}", old, new)))
+
+
+def _declarations(side: Version) -> dict[tuple[str, str], Declaration]:
+    """Return what counts by kind and qualified name; profiles are compared as they take effect."""
+    return {
+        (_KINDS[type(each)], f"{package.name}.{each.name.text}"): each
+        for package in side.program.packages.values()
+        for each in package.declarations
+        if not isinstance(each, Profile) and each.span.source.path in side.files
+    }
+
+
+def _names(old: Mapping[K, object], new: Mapping[K, object]) -> list[K]:
+    return list(dict.fromkeys((*old, *new)))
+
+
+# ---- profiles ----------------------------------------------------------------------------------------------
+
+
+def _profile_pair(name: str, old: CheckedProfile | None, new: CheckedProfile | None) -> Iterator[Change]:
+    subject = f"profile {name}"
+    if old is not None and new is not None:
+        yield from _profile(subject, old, new)
+    elif new is not None:
+        yield whole(subject, ChangeKind.ADDED, new.span.site)
+    elif old is not None:
+        yield whole(subject, ChangeKind.REMOVED, old.span.site)
+
+
+def _profile(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator[Change]:
+    origins = new.origins
+    for what, before, after, span in (
+        ("what it extends", old.extends, new.extends, new.span),
+        ("team", old.team, new.team, new.span),
+        ("scheduler", old.scheduler, new.scheduler, origins.scheduler),
+        ("check", _check(old), _check(new), origins.check or new.span),
+        ("queue", old.queue.qualified, new.queue.qualified, origins.queue),
+        ("preemption", _preemption(old), _preemption(new), origins.preemption or new.span),
+        *differences(old.sharing, new.sharing, new.span),
+    ):
+        if before != after:
+            yield Change(subject, ChangeKind.CHANGED, what, before, after, span.site)
+    predicates = [{rule.qualified: rule for rule in side.predicates} for side in (old, new)]
+    sites = [
+        dict(zip(rules, (span.site for span in side.origins.predicates), strict=True))
+        for rules, side in zip(predicates, (old, new), strict=True)
+    ]
+    tightenings = [
+        dict(zip(rules, side.origins.tightenings, strict=True))
+        for rules, side in zip(predicates, (old, new), strict=True)
+    ]
+    yield from _members(subject, "predicate", predicates, sites, partial(_place, predicates))
+    yield from _order(subject, [list(side) for side in predicates], new.span.site)
+    for name, rule in predicates[1].items():
+        if name in predicates[0]:
+            yield from _params(subject, predicates[0][name], rule)
+            yield from _tightenings(subject, rule.name, *(side[name] for side in tightenings))
+    yield from _scores(subject, old, new)
+    if old.preemption and new.preemption and old.preemption.qualified == new.preemption.qualified:
+        yield from _params(subject, old.preemption, new.preemption)
+
+
+def _check(profile: CheckedProfile) -> str:
+    return "all" if profile.check_all else "first"
+
+
+def _preemption(profile: CheckedProfile) -> str:
+    return "" if profile.preemption is None else profile.preemption.qualified
+
+
+def _members(
+    subject: str,
+    kind: str,
+    sides: Sequence[Mapping[str, object]],
+    sites: Sequence[Mapping[str, str]],
+    describe: Callable[[int, str], str],
+) -> Iterator[Change]:
+    """List the rules that only one side has; `describe` takes the side (0 is the old one) and the rule."""
+    old, new = sides
+    for name in old:
+        if name not in new:
+            was = describe(0, name)
+            yield Change(subject, ChangeKind.REMOVED, f"{kind} {name}", was, site=sites[0][name])
+    for name in new:
+        if name not in old:
+            is_ = describe(1, name)
+            yield Change(subject, ChangeKind.ADDED, f"{kind} {name}", after=is_, site=sites[1][name])
+
+
+def _place(sides: Sequence[Mapping[str, object]], side: int, name: str) -> str:
+    """Say where a predicate stands in its profile."""
+    names = list(sides[side])
+    at = names.index(name)
+    return f"behind {names[at - 1].rpartition('.')[2]}" if at else "first"
+
+
+def _order(subject: str, sides: Sequence[list[str]], site: str) -> Iterator[Change]:
+    """Report another order of the predicates that both sides have."""
+    old, new = ([name for name in side if name in other] for side, other in (sides, sides[::-1]))
+    if old != new:
+        before, after = (", ".join(name.rpartition(".")[2] for name in side) for side in (old, new))
+        yield Change(subject, ChangeKind.CHANGED, "order of predicates", before, after, site)
+
+
+def _tightenings(subject: str, name: str, old: Sequence[Tighten], new: Sequence[Tighten]) -> Iterator[Change]:
+    """Report tightenings of a predicate that only one side has."""
+    bodies = [{each.body: each for each in side} for side in (old, new)]
+    what = f"tightening of {name}"
+    for body, gone in bodies[0].items():
+        if body not in bodies[1]:
+            yield Change(subject, ChangeKind.REMOVED, what, joined(body), site=gone.span.site)
+    for body, come in bodies[1].items():
+        if body not in bodies[0]:
+            yield Change(subject, ChangeKind.ADDED, what, after=joined(body), site=come.span.site)
+
+
+def _scores(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator[Change]:
+    scores = [{entry.score.qualified: entry for entry in side.scores} for side in (old, new)]
+    sites, weights = (
+        [
+            dict(zip(rules, (span.site for span in spans), strict=True))
+            for rules, spans in zip(scores, pair, strict=True)
+        ]
+        for pair in (
+            (old.origins.scores, new.origins.scores),
+            (old.origins.weights, new.origins.weights),
+        )
+    )
+    yield from _members(
+        subject, "score", scores, sites, lambda side, name: f"weight {scores[side][name].weight}"
+    )
+    for name, entry in scores[1].items():
+        earlier = scores[0].get(name)
+        if earlier is None:
+            continue
+        if earlier.weight != entry.weight:
+            before, after = str(earlier.weight), str(entry.weight)
+            what = f"weight of {entry.score.name}"
+            yield Change(subject, ChangeKind.CHANGED, what, before, after, weights[1][name])
+        yield from _params(subject, earlier.score, entry.score)
+
+
+def _params(
+    subject: str,
+    old: CheckedPredicate | CheckedScore | CheckedPreemption,
+    new: CheckedPredicate | CheckedScore | CheckedPreemption,
+) -> Iterator[Change]:
+    """Report parameters with other values; those that the rule gained or lost show in its declaration.
+
+    A predicate and a score of one name are set together, so they may report the same change.
+    """
+    before: dict[str, CheckedParam] = {param.variable.name: param for param in old.params}
+    for param in new.params:
+        name = param.variable.name
+        if name in before and before[name].value != param.value:
+            one, other = (_one_line(side.value.span.text) for side in (before[name], param))
+            what = f"parameter {new.name}.{name}"
+            yield Change(subject, ChangeKind.CHANGED, what, one, other, param.value.span.site)
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\s+", lambda space: " " if "\n" in space[0] else space[0], text)

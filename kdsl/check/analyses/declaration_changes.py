@@ -1,0 +1,167 @@
+"""What changed in a declaration as it is written: head, description, and statements one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from difflib import SequenceMatcher
+
+from kdsl.check.analyses.change import Change, ChangeKind, whole
+from kdsl.lang.device_tree import (
+    Admit,
+    Charge,
+    Choose,
+    Fit,
+    HandshakeFields,
+    Inventory,
+    LockFields,
+    QuotaFields,
+    Request,
+)
+from kdsl.lang.expression_printer import format_expr
+from kdsl.lang.layout import render
+from kdsl.lang.profile_tree import Tighten
+from kdsl.lang.statement_printer import statement_doc
+from kdsl.lang.templates import spell_template
+from kdsl.lang.tree import (
+    Code,
+    Declaration,
+    Declared,
+    Device,
+    Fn,
+    ForEach,
+    Predicate,
+    Preemption,
+    Queue,
+    Require,
+    Score,
+    Statement,
+    Team,
+)
+
+_ONE_LINE = 1_000_000
+
+
+def declaration_pair(subject: str, old: Declaration | None, new: Declaration | None) -> Iterator[Change]:
+    """Compare a declaration of two versions; None where one of them has it not."""
+    if old is not None and new is not None:
+        yield from _declaration(subject, old, new)
+    elif new is not None:
+        yield whole(subject, ChangeKind.ADDED, new.span.site)
+    elif old is not None:
+        yield whole(subject, ChangeKind.REMOVED, old.span.site)
+
+
+def _declaration(subject: str, old: Declaration, new: Declaration) -> Iterator[Change]:
+    if _head(old) != _head(new):
+        yield Change(subject, ChangeKind.CHANGED, "declaration", _line(old), _line(new), new.span.site)
+    if isinstance(old, Declared) and isinstance(new, Declared) and old.doc != new.doc:
+        yield Change(
+            subject, ChangeKind.CHANGED, "description", " ".join(old.doc), " ".join(new.doc), new.span.site
+        )
+    yield from _statements(subject, _inner(old), _inner(new))
+
+
+def _statements(subject: str, old: Sequence[Statement], new: Sequence[Statement]) -> Iterator[Change]:
+    """Compare the statements of two blocks, pairing those that stand in the same place."""
+    heads = [_head(each) for each in old], [_head(each) for each in new]
+    for tag, a, b, c, d in SequenceMatcher(None, *heads, autojunk=False).get_opcodes():
+        pairs = min(b - a, d - c)
+        for before, after in zip(old[a : a + pairs], new[c : c + pairs], strict=True):
+            if tag == "equal":
+                yield from _statements(subject, _inner(before), _inner(after))
+            elif type(before) is type(after):
+                yield from _statement(subject, before, after)
+            else:
+                yield from (*_gone(subject, [before]), *_come(subject, [after]))
+        yield from _gone(subject, old[a + pairs : b])
+        yield from _come(subject, new[c + pairs : d])
+
+
+def _statement(subject: str, old: Statement, new: Statement) -> Iterator[Change]:
+    site = new.span.site
+    if isinstance(old, Require) and isinstance(new, Require):
+        if old.condition != new.condition:
+            conditions = format_expr(old.condition), format_expr(new.condition)
+            yield Change(subject, ChangeKind.CHANGED, "condition", *conditions, site)
+        codes = str(old.code or Code.UNSCHEDULABLE), str(new.code or Code.UNSCHEDULABLE)
+        if codes[0] != codes[1]:
+            yield Change(subject, ChangeKind.CHANGED, "code", *codes, site)
+        if old.reason != new.reason:
+            yield Change(subject, ChangeKind.CHANGED, "reason", _reason(old), _reason(new), site)
+        return
+    word, before, after = _word(new), _line(old), _line(new)
+    if _word(old) == word:
+        before, after = before.removeprefix(f"{word} "), after.removeprefix(f"{word} ")
+    yield Change(subject, ChangeKind.CHANGED, word, before, after, site)
+    yield from _statements(subject, _inner(old), _inner(new))
+
+
+def _gone(subject: str, statements: Iterable[Statement]) -> Iterator[Change]:
+    for each in statements:
+        yield Change(subject, ChangeKind.REMOVED, _word(each), _text(each), site=each.span.site)
+
+
+def _come(subject: str, statements: Iterable[Statement]) -> Iterator[Change]:
+    for each in statements:
+        yield Change(subject, ChangeKind.ADDED, _word(each), after=_text(each), site=each.span.site)
+
+
+def _inner(statement: Statement) -> Sequence[Statement]:
+    match statement:
+        case (
+            Predicate(body=body)
+            | Score(body=body)
+            | Queue(body=body)
+            | Preemption(body=body)
+            | Device(body=body)
+            | Team(body=body)
+            | ForEach(body=body)
+            | Inventory(body=body)
+            | Admit(body=body)
+            | Request(body=body)
+            | QuotaFields(body=body)
+            | LockFields(body=body)
+            | HandshakeFields(body=body)
+            | Charge(body=body)
+            | Fit(body=body)
+            | Choose(body=body)
+            | Tighten(body=body)
+        ):
+            return body
+    return ()
+
+
+def _head(statement: Statement) -> tuple[object, ...]:
+    """Return what a statement says without its block and description; it can be hashed."""
+    said = (each.name for each in fields(statement) if each.compare and each.name not in ("body", "doc"))
+    # A `fn` has an expression as its body, which is no block.
+    block = statement.body if isinstance(statement, Fn) else None
+    return type(statement), block, *(getattr(statement, name) for name in said)
+
+
+def _reason(statement: Require) -> str:
+    return spell_template(statement.reason.parts, format_expr)
+
+
+def _line(statement: Statement) -> str:
+    """Write a statement on one line; of one with a block only its head."""
+    if isinstance(statement, Require):
+        code = f"{statement.code} " if statement.code else ""
+        return f"require {format_expr(statement.condition)} else {code}{_reason(statement)}"
+    return render(statement_doc(statement), _ONE_LINE)
+
+
+def _text(statement: Statement) -> str:
+    """Write a statement on one line with what stands in its block."""
+    inner = joined(_inner(statement))
+    return f"{_line(statement)} {{ {inner} }}" if inner else _line(statement)
+
+
+def _word(statement: Statement) -> str:
+    return _line(statement).partition(" ")[0]
+
+
+def joined(statements: Iterable[Statement]) -> str:
+    """Write statements on one line, with what stands in their blocks."""
+    return "; ".join(_text(each) for each in statements)

@@ -1,0 +1,293 @@
+"""Which facts would have to change, and in which direction, for an expression to change in one.
+
+A bool rises when it becomes true, a list when it gains an item. `amount <= node.allocatable[r] -
+node.requested[r]` becomes true only where `allocatable` rises, or `requested` or `amount` falls. What an
+operator does to the direction is known for those listed here; through all others, either direction may
+matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntFlag
+from functools import reduce
+from operator import or_
+from typing import Final
+
+from kdsl.check.model.rule_set import (
+    CheckedFn,
+    CheckedForEach,
+    CheckedLet,
+    CheckedPredicate,
+    CheckedRequire,
+    CheckedStatement,
+    ExternalFn,
+)
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import (
+    Aggregate,
+    Bind,
+    CallFn,
+    CallOf,
+    Comprehension,
+    Const,
+    FieldOf,
+    HasField,
+    KeyOf,
+    Macro,
+    TypedExpr,
+    Var,
+)
+from kdsl.check.model.types import BYTES, RESOURCES, STRING
+from kdsl.check.views.view import Method, Views
+
+
+class Direction(IntFlag):
+    """How a value changes."""
+
+    NONE = 0
+    UP = 1
+    DOWN = 2
+    EITHER = 3
+
+    @property
+    def reversed(self) -> Direction:
+        """What the value must do for its opposite to go this way."""
+        return self if self in (Direction.NONE, Direction.EITHER) else Direction.EITHER ^ self
+
+
+class Owner(IntFlag):
+    """Whose field it is, for fields of pods: that of the pod that waits, of another, or that is not known."""
+
+    SELF = 1
+    OTHER = 2
+    UNKNOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A field or method of a view, as `View.name`, or a word of `reads` where no field says more."""
+
+    name: str
+    owner: Owner = Owner.OTHER
+
+
+Facts = Mapping[Fact, Direction]
+
+_SAME: Final = frozenset(
+    {
+        "_&&_",
+        "_||_",
+        "size",
+        "asInteger",
+        "asApproximateFloat",
+        "math.least",
+        "math.greatest",
+        "double",
+        "int",
+    }
+)
+_LESS: Final = frozenset({"_<_", "_<=_", "isLessThan"})
+_GREATER: Final = frozenset({"_>_", "_>=_", "isGreaterThan"})
+
+
+def predicate_facts(rule: CheckedPredicate, views: Views, fns: Mapping[str, CheckedFn | ExternalFn]) -> Facts:
+    """Return the facts that can make a predicate pass what it rejects; tightenings are rules of their own."""
+    finder = FactFinder(views, fns, rule.scope)
+    for condition in rule.applies:
+        finder.seek(condition, Direction.DOWN)
+    if rule.narrow is not None:
+        finder.seek(rule.narrow.names, Direction.EITHER)
+    finder.statements(rule.body)
+    return finder.found
+
+
+class FactFinder:
+    """Gathers the facts behind expressions of one rule; `found` is what they came to so far."""
+
+    def __init__(
+        self, views: Views, fns: Mapping[str, CheckedFn | ExternalFn], scope: Mapping[str, Var]
+    ) -> None:
+        self.found: dict[Fact, Direction] = {}
+        self._views = views
+        self._fns = fns
+        self._scope = {variable.slot for variable in scope.values()}
+        self._pod = scope["pod"].slot if "pod" in scope else None
+        self._lets: dict[int, TypedExpr] = {}
+        self._items: dict[int, tuple[TypedExpr, Direction]] = {}
+        self._done: set[tuple[int | str, Direction]] = set()
+
+    def statements(self, body: Iterable[CheckedStatement]) -> None:
+        """Seek what makes every `require` of a body hold."""
+        for statement in body:
+            match statement:
+                case CheckedLet(variable=variable, value=value):
+                    self.let(variable, value)
+                case CheckedRequire(condition=condition):
+                    self.seek(condition, Direction.UP)
+                case CheckedForEach(variables=variables, iterable=iterable, where=where, body=inner):
+                    self._bind_items(variables, iterable)
+                    self.seek(iterable, Direction.DOWN)
+                    if where is not None:
+                        self.seek(where, Direction.DOWN)
+                    self.statements(inner)
+
+    def let(self, variable: Var, value: TypedExpr) -> None:
+        """Know what a name stands for; its facts count where it is used."""
+        self._lets[variable.slot] = value
+
+    def seek(self, expr: TypedExpr, goal: Direction) -> None:
+        """Add the facts that can move an expression in the direction of `goal`."""
+        match expr:
+            case Var(slot=slot):
+                self._variable(slot, goal)
+            case FieldOf() | HasField():
+                self._field(expr, goal if isinstance(expr, FieldOf) else Direction.EITHER)
+            case KeyOf(operand=operand):
+                self.seek(operand, goal if operand.type == RESOURCES else Direction.EITHER)
+            case CallFn(fn=fn, args=args):
+                self._any(args)
+                self._function(fn)
+            case CallOf():
+                self._call(expr, goal)
+            case Comprehension():
+                self._comprehension(expr, goal)
+            case Aggregate(target=target, variable=variable, body=body):
+                self._items[variable.slot] = target, Direction.NONE
+                self._any((target, body))
+                self._words(sorted(expr.reads - target.reads - body.reads))
+            case Bind(variable=variable, value=value, body=body):
+                self.let(variable, value)
+                self.seek(body, goal)
+            case _:
+                self._any(children(expr))
+
+    def _any(self, parts: Iterable[TypedExpr]) -> None:
+        for part in parts:
+            self.seek(part, Direction.EITHER)
+
+    def _add(self, name: str, goal: Direction, owner: Owner) -> None:
+        fact = Fact(name, owner)
+        self.found[fact] = self.found.get(fact, Direction.NONE) | goal
+
+    def _variable(self, slot: int, goal: Direction) -> None:
+        if (slot, goal) in self._done:
+            return
+        self._done.add((slot, goal))
+        if slot in self._lets:
+            self.seek(self._lets[slot], goal)
+        elif slot in self._items:
+            iterable, direction = self._items[slot]
+            if direction:
+                self.seek(iterable, goal & direction if iterable.type == RESOURCES else direction)
+
+    def _field(self, expr: FieldOf | HasField, goal: Direction) -> None:
+        field = self._views.types[expr.view].fields[expr.field]
+        if field.reads:
+            self._add(f"{field.view}.{field.name}", goal, self._owner(expr.operand))
+        self._any((expr.operand,))
+
+    def _owner(self, expr: TypedExpr) -> Owner:
+        """Tell which pod an expression stands for, where it stands for one."""
+        if isinstance(expr, Var):
+            if expr.slot == self._pod:
+                return Owner.SELF
+            if expr.slot in self._lets:
+                return self._owner(self._lets[expr.slot])
+            if expr.slot in self._items or expr.slot in self._scope:
+                return Owner.OTHER
+        return Owner.UNKNOWN
+
+    def _function(self, name: str) -> None:
+        """Add what the body of a function reads; which argument it reads it from is not followed."""
+        fn = self._fns.get(name)
+        if fn is None or (name, Direction.EITHER) in self._done:
+            return
+        self._done.add((name, Direction.EITHER))
+        if isinstance(fn, ExternalFn):
+            self._words(fn.reads)
+            return
+        inner = FactFinder(self._views, self._fns, {})
+        inner.found, inner._done = self.found, {key for key in self._done if isinstance(key[0], str)}
+        inner.seek(fn.body, Direction.EITHER)
+        self._done |= {key for key in inner._done if isinstance(key[0], str)}
+
+    def _words(self, words: Iterable[str]) -> None:
+        for word in words:
+            self._add(word, Direction.EITHER, Owner.UNKNOWN)
+
+    def _call(self, expr: CallOf, goal: Direction) -> None:
+        method = self._method(expr.function)
+        if method is not None:
+            if method.reads:
+                owners = [self._owner(arg) for arg in expr.args if self._views.is_a(arg.type.name, "Pod")]
+                owner = reduce(or_, owners) if owners else Owner.UNKNOWN
+                self._add(f"{method.view}.{method.name}", goal, owner)
+            self._any(expr.args)
+            return
+        for arg, direction in self._directions(expr, goal):
+            self.seek(arg, direction)
+        if expr.function not in self._fns:
+            own = expr.reads.difference(*(arg.reads for arg in expr.args))
+            self._words(sorted(own))
+
+    def _method(self, function: str) -> Method | None:
+        view, _, name = function.rpartition(".")
+        found = self._views.types.get(view)
+        return None if found is None else found.methods.get(name)
+
+    def _directions(self, expr: CallOf, goal: Direction) -> Iterator[tuple[TypedExpr, Direction]]:
+        """Pair each argument with the direction that can move the call."""
+        args, function = expr.args, expr.function
+        either = Direction.EITHER
+        if function in _SAME:
+            wanted = [goal] * len(args)
+        elif function in ("!_", "-_"):
+            wanted = [goal.reversed]
+        elif function in _LESS or function in _GREATER:
+            up = goal if function in _GREATER else goal.reversed
+            wanted = [up, up.reversed]
+        elif function in ("_+_", "add") and expr.type not in (STRING, BYTES):
+            wanted = [goal, goal]
+        elif function in ("_-_", "sub"):
+            wanted = [goal, goal.reversed]
+        elif function in ("_*_", "_/_") and _is_positive(args[1]):
+            wanted = [goal, either]
+        elif function == "_*_" and _is_positive(args[0]):
+            wanted = [either, goal]
+        elif function == "_?_:_":
+            wanted = [either, goal, goal]
+        elif function == "@in":
+            wanted = [either, goal]
+        elif expr.overload == "index_resources":
+            wanted = [goal, either]
+        else:
+            wanted = [either] * len(args)
+        yield from zip(args, wanted, strict=True)
+
+    def _comprehension(self, expr: Comprehension, goal: Direction) -> None:
+        self._bind_items(expr.variables, expr.iterable)
+        either = Direction.EITHER
+        iterable, body = either, either
+        if expr.macro is Macro.ALL:
+            iterable, body = goal.reversed, goal
+        elif expr.macro in (Macro.EXISTS, Macro.FILTER):
+            iterable, body = goal, goal
+        self.seek(expr.iterable, iterable)
+        if expr.where is not None:
+            self.seek(expr.where, either)
+        self.seek(expr.body, body)
+
+    def _bind_items(self, variables: tuple[Var, ...], iterable: TypedExpr) -> None:
+        """Know what loop variables stand for. An item of a list that changes is one that goes and one that
+        comes, which the direction of the list covers; the value of a map changes in place.
+        """
+        for variable in variables:
+            self._items[variable.slot] = iterable, Direction.NONE
+        if len(variables) == 2 and iterable.type.name != "list":
+            self._items[variables[1].slot] = iterable, Direction.EITHER
+
+
+def _is_positive(expr: TypedExpr) -> bool:
+    return isinstance(expr, Const) and isinstance(expr.value, int | float) and expr.value > 0

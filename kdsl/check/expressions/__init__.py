@@ -1,0 +1,1 @@
+"""One expression to a typed tree: overloads, members, macros, guards, dynamic types, depth."""

@@ -1,0 +1,204 @@
+"""Proofs that a key is there: which map accesses cannot fail, and what is said about the others.
+
+`m["k"]` is an error where `k` is missing. A rule proves its key first: by `"k" in m`, `has(m.k)` or
+`m[?"k"].hasValue()` in the same condition or an earlier `require`, by ranging over the keys, or by a filter
+that asks. Expressions are pure, so two of one form have one value: a proof is a pair of expressions.
+`resources` are total and lists are checked when the rule runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.check.expressions.missing import missing_key
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import (
+    Aggregate,
+    Bind,
+    CallOf,
+    Comprehension,
+    Const,
+    FieldOf,
+    KeyOf,
+    Macro,
+    MapOf,
+    TypedExpr,
+    Var,
+)
+from kdsl.check.model.types import BOOL, STRING, BindingTime
+
+
+@dataclass(frozen=True, slots=True)
+class HasKey:
+    """`key` is a key of `map`."""
+
+    map: TypedExpr
+    key: TypedExpr
+
+
+@dataclass(frozen=True, slots=True)
+class EachIsKey:
+    """Every item of the list `items`, or every key of the map `items`, is a key of `map`."""
+
+    map: TypedExpr
+    items: TypedExpr
+
+
+Fact = HasKey | EachIsKey
+Facts = frozenset[Fact]
+
+NO_FACTS: Facts = frozenset()
+
+
+@dataclass(slots=True)
+class Guards:
+    """Finds unproven accesses in the expressions of one rule. `lets` are the values that its `let`s name."""
+
+    diagnostics: list[Diagnostic]
+    lets: dict[int, TypedExpr] = field(default_factory=dict)
+    _known: dict[tuple[int, bool], Facts] = field(default_factory=dict)
+
+    def check(self, expr: TypedExpr, facts: Facts, anchor: TypedExpr | None = None) -> None:
+        """Report the accesses in `expr` that `facts` and the expression's own guards do not prove.
+
+        `anchor` is the condition around `expr` that a guard could be put in front of.
+        """
+        if expr.type == BOOL:
+            anchor = anchor or expr
+        match expr:
+            case CallOf(function="_&&_", args=(left, right)):
+                self.check(left, facts | self.when(right, True), anchor)
+                self.check(right, facts | self.when(left, True), anchor)
+            case CallOf(function="_||_", args=(left, right)):
+                self.check(left, facts | self.when(right, False), anchor)
+                self.check(right, facts | self.when(left, False), anchor)
+            case CallOf(function="_?_:_", args=(condition, then, otherwise)):
+                self.check(condition, facts, anchor)
+                self.check(then, facts | self.when(condition, True), anchor)
+                self.check(otherwise, facts | self.when(condition, False), anchor)
+            case Comprehension():
+                self._comprehension(expr, facts, anchor)
+            case Aggregate(target=target, body=body):
+                self.check(target, facts, anchor)
+                self.check(body, facts)
+            case Bind(variable=variable, value=value, body=body):
+                self.check(value, facts, anchor)
+                if expr.macro == "bind":
+                    self.lets[variable.slot] = value
+                # A guard for the body may use the variable, so it cannot stand further out than the body.
+                self.check(body, facts)
+            case _:
+                for child in children(expr):
+                    self.check(child, facts, anchor)
+                self._access(expr, facts, anchor)
+
+    def ranging(self, iterable: TypedExpr, variables: tuple[Var, ...], facts: Facts) -> Facts:
+        """Return what is known about variables that range over `iterable`."""
+        item = variables[0] if iterable.type.name == "map" else variables[-1]
+        return frozenset(HasKey(map_, item) for map_ in self._holders(iterable, facts))
+
+    def when(self, expr: TypedExpr, holds: bool) -> Facts:
+        """Return what is proven where the condition is true, or where it is false."""
+        match expr:
+            case CallOf(function="!_", args=(operand,)):
+                return self.when(operand, not holds)
+            case CallOf(function=("_&&_" | "_||_") as function, args=(left, right)):
+                one, other = self.when(left, holds), self.when(right, holds)
+                return one | other if holds == (function == "_&&_") else one & other
+            case Var(slot=slot) if slot in self.lets:
+                if (slot, holds) not in self._known:
+                    self._known[slot, holds] = self.when(self.lets[slot], holds)
+                return self._known[slot, holds]
+            case Comprehension(macro=Macro.ALL | Macro.EXISTS as macro, variables=(item,)):
+                if holds != (macro is Macro.ALL):
+                    return NO_FACTS
+                inner = self.when(expr.body, holds)
+                return frozenset(
+                    EachIsKey(map_, self._canonical(expr.iterable)) for map_ in _about(item, inner)
+                )
+        return self._proof(expr) if holds else NO_FACTS
+
+    def _proof(self, expr: TypedExpr) -> Facts:
+        match expr:
+            case CallOf(function="@in", overload="in_map", args=(key, map_)):
+                return frozenset({HasKey(self._canonical(map_), self._canonical(key))})
+            case KeyOf(test=True, operand=operand, key=name):
+                return frozenset({HasKey(self._canonical(operand), _text(name, expr))})
+            case CallOf(function="hasValue", args=(CallOf(function="_[?_]", args=(map_, key)),)):
+                return frozenset({HasKey(self._canonical(map_), self._canonical(key))})
+            case CallOf(function="hasValue", args=(KeyOf(optional=True, operand=operand, key=name),)):
+                return frozenset({HasKey(self._canonical(operand), _text(name, expr))})
+        return NO_FACTS
+
+    def _comprehension(self, expr: Comprehension, facts: Facts, anchor: TypedExpr | None) -> None:
+        self.check(expr.iterable, facts, anchor)
+        inside = facts | self.ranging(expr.iterable, expr.variables, facts)
+        if expr.where is not None:
+            self.check(expr.where, inside)
+            inside |= self.when(expr.where, True)
+        self.check(expr.body, inside)
+
+    def _holders(self, items: TypedExpr, facts: Facts) -> Iterator[TypedExpr]:
+        """List the maps in which every item of the list, or every key of the map, is a key."""
+        items = self._canonical(items)
+        if items.type.name == "map":
+            yield items
+        for fact in facts:
+            if isinstance(fact, EachIsKey) and fact.items == items:
+                yield fact.map
+        if not isinstance(items, Comprehension):
+            return
+        condition = items.body if items.macro is Macro.FILTER else items.where
+        if items.macro in (Macro.FILTER, Macro.TRANSFORM_MAP):
+            if condition is not None:
+                inner = self.when(condition, True)
+                yield from _about(items.variables[0], inner)
+            if items.macro is Macro.FILTER or items.iterable.type.name == "map":
+                yield from self._holders(items.iterable, facts)
+
+    def _access(self, expr: TypedExpr, facts: Facts, anchor: TypedExpr | None) -> None:
+        match expr:
+            case CallOf(overload="index_map", args=(map_, key)):
+                pass
+            case KeyOf(test=False, optional=False, operand=map_, key=name) if map_.type.name == "map":
+                key = _text(name, expr)
+            case _:
+                return
+        holder, wanted = self._canonical(map_), self._canonical(key)
+        if HasKey(holder, wanted) not in facts and not _literally(holder, wanted):
+            self.diagnostics.append(missing_key(expr, map_, key, anchor))
+
+    def _canonical(self, expr: TypedExpr) -> TypedExpr:
+        """Return the expression with its `let`s replaced by their values: equal things then look equal."""
+        match expr:
+            case Var(slot=slot) if slot in self.lets:
+                # A name for a part of a view stands for the view, wherever a field of it is read.
+                return replace(self._canonical(self.lets[slot]), type=expr.type)
+            case FieldOf(operand=operand) | KeyOf(operand=operand):
+                return replace(expr, operand=self._canonical(operand))
+            case CallOf(function="_[_]", args=(operand, index)):
+                return replace(expr, args=(self._canonical(operand), self._canonical(index)))
+            case _:
+                return expr
+
+
+def _about(item: Var, facts: Facts) -> Iterator[TypedExpr]:
+    """List the maps in which `item` is proven to be a key, and which do not depend on it."""
+    for fact in facts:
+        if isinstance(fact, HasKey) and fact.key == item and not _reads_variable(fact.map, item):
+            yield fact.map
+
+
+def _reads_variable(expr: TypedExpr, variable: Var) -> bool:
+    return expr == variable or any(_reads_variable(child, variable) for child in children(expr))
+
+
+def _literally(map_: TypedExpr, key: TypedExpr) -> bool:
+    """Tell whether the map is written out with that key."""
+    return isinstance(map_, MapOf) and any(entry.key == key and not entry.optional for entry in map_.entries)
+
+
+def _text(name: str, like: TypedExpr) -> Const:
+    return Const(type=STRING, time=BindingTime.STATIC, reads=frozenset(), span=like.span, value=name)

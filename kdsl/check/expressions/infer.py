@@ -1,0 +1,339 @@
+"""Expression trees to typed trees: names resolved, macros recognised, overloads chosen, reads joined.
+
+One `Inference` types one expression in one scope. In strict mode (rule files) what does not fit is reported;
+otherwise CEL's dynamic typing applies: it becomes a call whose overload is chosen, or refused, at run time.
+An expression that was reported has type `error`; whatever contains it stays silent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypedDict
+
+from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, suggest
+from kdsl.base.span import Span
+from kdsl.check.expressions import access, calls, dynamic, macros, mismatch
+from kdsl.check.expressions.environment import Environment, EnvironmentNames, Names
+from kdsl.check.expressions.scope import Frame, Scope
+from kdsl.check.expressions.unify import Unifier, settle
+from kdsl.check.library import LIBRARY
+from kdsl.check.model.codes import CheckCode
+from kdsl.check.model.typed import (
+    UNDECLARED,
+    CallOf,
+    Const,
+    KeyOf,
+    ListOf,
+    MapOf,
+    TypedEntry,
+    TypedExpr,
+    TypedItem,
+    Var,
+)
+from kdsl.check.model.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DYN,
+    ERROR,
+    INT,
+    NULL,
+    STRING,
+    UINT,
+    BindingTime,
+    Type,
+    list_of,
+    map_of,
+)
+from kdsl.check.views.view import NO_VIEWS, Views
+from kdsl.lang.expression_tree import (
+    Binary,
+    Call,
+    Conditional,
+    Expr,
+    Ident,
+    Index,
+    ListExpr,
+    Literal,
+    LiteralKind,
+    MapExpr,
+    Select,
+    Unary,
+)
+
+_LITERAL_TYPES = {
+    LiteralKind.NULL: NULL,
+    LiteralKind.BOOL: BOOL,
+    LiteralKind.INT: INT,
+    LiteralKind.UINT: UINT,
+    LiteralKind.DOUBLE: DOUBLE,
+    LiteralKind.STRING: STRING,
+    LiteralKind.BYTES: BYTES,
+}
+# Other languages write them with capitals.
+_LITERAL_WORDS = frozenset({"true", "false"})
+_OPERATORS = {"in": "@in", "!": "!_"}
+_KEY_TYPES = frozenset({"bool", "int", "uint", "string", "dyn", "nothing", "error"})
+
+_NO_READS: frozenset[str] = frozenset()
+
+
+class Parts(TypedDict):
+    """What every typed expression takes over from its parts."""
+
+    time: BindingTime
+    reads: frozenset[str]
+    span: Span
+
+
+def check_expression(
+    expr: Expr, env: Environment, views: Views = NO_VIEWS
+) -> tuple[TypedExpr | None, list[Diagnostic]]:
+    """Type a loose expression; None where there are errors. Unknown parts of its type read as `dyn`."""
+    diagnostics: list[Diagnostic] = []
+    frame = Frame()
+    names = EnvironmentNames(env, LIBRARY, frame, expr.span)
+    inference = Inference(Scope(frame), names, views, Unifier(views, env.strict), diagnostics)
+    typed = inference.infer(expr)
+    if diagnostics:
+        return None, diagnostics
+    return replace(typed, type=settle(typed.type)), diagnostics
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """Types expressions in one scope and appends what is wrong with them to `diagnostics`.
+
+    `allows_dyn`: this is a place of a rule file that may work with `dyn`.
+    """
+
+    scope: Scope
+    names: Names
+    views: Views
+    unifier: Unifier
+    diagnostics: list[Diagnostic]
+    allows_dyn: bool = False
+
+    @property
+    def strict(self) -> bool:
+        return self.unifier.strict
+
+    def whole(self, expr: Expr) -> TypedExpr:
+        """Return the typed form of an expression that stands for itself in a rule file."""
+        typed = self.infer(expr)
+        problems = [] if self.allows_dyn else [*dynamic.undecided(typed)]
+        self.diagnostics.extend(problems)
+        return self.error(expr.span) if problems else typed
+
+    def within(self, scope: Scope) -> Inference:
+        """Return the inference for an inner scope."""
+        return replace(self, scope=scope)
+
+    def infer(self, expr: Expr) -> TypedExpr:
+        """Return the typed form of an expression."""
+        match expr:
+            case Literal():
+                return self._literal(expr)
+            case Ident():
+                return self._ident(expr)
+            case Select():
+                return access.select(self, expr)
+            case Index(operand=operand, index=index, optional=optional):
+                function = "_[?_]" if optional else "_[_]"
+                return calls.apply(self, function, [self.infer(operand), self.infer(index)], expr.span)
+            case Unary(op=op, operand=operand):
+                return calls.apply(self, _OPERATORS.get(op, f"{op}_"), [self.infer(operand)], expr.span)
+            case Binary(op=op, left=left, right=right):
+                first = self.infer(left)
+                if op in ("/", "-") and self.strict and access.is_rest_of_key(left, right):
+                    if first.type == ERROR:
+                        # What was said of the left side is about both.
+                        return self.error(expr.span)
+                    if isinstance(first, KeyOf) and first.type == STRING:
+                        return self.fail(access.dotted_key(first))
+                args = [first, self.infer(right)]
+                return calls.apply(self, _OPERATORS.get(op, f"_{op}_"), args, expr.span)
+            case Conditional(condition=condition, then=then, otherwise=otherwise):
+                return calls.apply(self, "_?_:_", [*map(self.infer, (condition, then, otherwise))], expr.span)
+            case ListExpr():
+                return self._list(expr)
+            case MapExpr():
+                return self._map(expr)
+            case Call():
+                return macros.expand(self, expr) or calls.call(self, expr)
+
+    # ---- leaves --------------------------------------------------------------------------------------------
+
+    def _literal(self, expr: Literal) -> TypedExpr:
+        if expr.kind is LiteralKind.NULL and self.strict and not self.allows_dyn:
+            return self.fail(mismatch.null_in_rule(expr.span))
+        return self.constant(expr.value, _LITERAL_TYPES[expr.kind], expr.span)
+
+    def constant(self, value: bool | int | float | str | bytes | None, type_: Type, span: Span) -> Const:
+        """Return a constant of the type."""
+        return Const(type=type_, time=BindingTime.STATIC, reads=_NO_READS, span=span, value=value)
+
+    def _ident(self, expr: Ident) -> TypedExpr:
+        return self.named(expr.name, expr.rooted, expr.span) or self.undeclared(expr.name, expr.span)
+
+    def named(self, name: str, rooted: bool, span: Span) -> TypedExpr | None:
+        """Return what the name stands for: a variable in scope, else what is declared outside, else None."""
+        local = None if rooted else self.scope.lookup(name)
+        if local is not None:
+            return replace(local, span=span)
+        value = self.names.value(name, rooted, span)
+        return None if value is None else replace(value, span=span)
+
+    def undeclared(self, name: str, span: Span) -> TypedExpr:
+        """Report a name that nothing declares; in dynamic mode reading it is an error at run time."""
+        if not self.strict:
+            return Var(
+                type=DYN, time=BindingTime.STATIC, reads=_NO_READS, span=span, name=name, slot=UNDECLARED
+            )
+        refusal = self.names.refusal(name, span)
+        return self.fail(refusal or self._unknown_name(name, span))
+
+    def _unknown_name(self, name: str, span: Span) -> Diagnostic:
+        visible = {*self.scope.visible(), *self.names.values()}
+        function = self.names.function(name, rooted=False)
+        is_global = function is not None and not all(each.member for each in function.overloads)
+        fixes: tuple[Fix, ...] = ()
+        if name.lower() in _LITERAL_WORDS:
+            help_: tuple[str, ...] = ()
+            fixes = (Fix(f"write `{name.lower()}`", (Edit(span, name.lower()),), Applicability.CERTAIN),)
+        elif is_global or self.names.fn(name, rooted=False) is not None:
+            help_ = (f"`{name}` is a function: call it as `{name}(…)`",)
+        else:
+            help_ = self._fields_named(name) or _named_below(name, span)
+            if not help_:
+                help_, fixes = suggest(span, name, visible)
+            if not fixes:
+                help_ = help_ or mismatch.listing("in scope", sorted(visible))
+        return Diagnostic(
+            CheckCode.UNKNOWN_NAME,
+            f"unknown name `{name}`",
+            span,
+            "nothing of this name is in scope",
+            help=help_,
+            fixes=fixes,
+        )
+
+    def _fields_named(self, name: str) -> tuple[str, ...]:
+        """Suggest `node.labels` for a bare `labels`."""
+        owners = sorted(self.scope.visible())
+        types = ((owner, self.scope.lookup(owner)) for owner in owners)
+        views = (
+            (owner, self.views.types.get(found.type.name)) for owner, found in types if found is not None
+        )
+        fields = [f"`{owner}.{name}`" for owner, view in views if view is not None and name in view.fields]
+        return (f"did you mean {' or '.join(fields)}?",) if fields else ()
+
+    # ---- aggregates ----------------------------------------------------------------------------------------
+
+    def _list(self, expr: ListExpr) -> TypedExpr:
+        items = [TypedItem(self.infer(item.value), item.optional) for item in expr.items]
+        values = [self._held(item.value, item.optional) for item in items]
+        if ERROR in values:
+            return self.error(expr.span)
+        joined = self._element(values, [item.value for item in items], "list")
+        if joined == ERROR:
+            return self.error(expr.span)
+        parts = [item.value for item in items]
+        return ListOf(type=list_of(joined), items=tuple(items), **self.parts(parts, expr.span))
+
+    def _map(self, expr: MapExpr) -> TypedExpr:
+        entries = [TypedEntry(self.infer(e.key), self.infer(e.value), e.optional) for e in expr.entries]
+        keys = [entry.key.type for entry in entries]
+        values = [self._held(entry.value, entry.optional) for entry in entries]
+        if ERROR in keys or ERROR in values:
+            return self.error(expr.span)
+        for entry in entries:
+            if self.strict and entry.key.type.name not in _KEY_TYPES:
+                return self.fail(mismatch.bad_key(entry.key))
+        if self.strict:
+            self.diagnostics.extend(mismatch.repeated_keys([entry.key for entry in entries]))
+        key = self._element(keys, [entry.key for entry in entries], "map")
+        value = self._element(values, [entry.value for entry in entries], "map")
+        if ERROR in (key, value):
+            return self.error(expr.span)
+        parts = [part for entry in entries for part in (entry.key, entry.value)]
+        return MapOf(type=map_of(key, value), entries=tuple(entries), **self.parts(parts, expr.span))
+
+    def _held(self, value: TypedExpr, optional: bool) -> Type:
+        """Return the type that an element adds: of `?x` it is what the optional `x` holds."""
+        if not optional or value.type in (DYN, ERROR):
+            return value.type
+        if value.type.name == "optional":
+            return value.type.args[0]
+        if not self.strict:
+            return DYN
+        return self.fail(mismatch.not_optional(value)).type
+
+    def _element(self, types: Sequence[Type], exprs: Sequence[TypedExpr], what: str) -> Type:
+        joined = self.unifier.join_all(types)
+        if joined is not None:
+            return joined
+        if self.strict:
+            return self.fail(mismatch.mixed(types, exprs, what, self.unifier)).type
+        return DYN
+
+    # ---- building blocks for the other modules -------------------------------------------------------------
+
+    def parts(self, parts: Sequence[TypedExpr], span: Span) -> Parts:
+        """Return binding time, reads and span of an expression made of `parts`."""
+        return {
+            "time": max((part.time for part in parts), default=BindingTime.STATIC),
+            "reads": frozenset().union(*(part.reads for part in parts)),
+            "span": span,
+        }
+
+    def dynamic(
+        self, function: str, args: Sequence[TypedExpr], span: Span, member: bool = False
+    ) -> TypedExpr:
+        """Return a call whose overload is chosen at run time."""
+        return CallOf(
+            type=DYN,
+            function=function,
+            args=tuple(args),
+            overload="",
+            member=member,
+            **self.parts(args, span),
+        )
+
+    def expect(self, expr: TypedExpr, type_: Type, what: str) -> TypedExpr:
+        """Return the expression if it may stand for `type_`; in strict mode anything else is reported."""
+        if not self.strict:
+            return expr
+        if self.unifier.accepts(type_, expr.type) and (
+            self.allows_dyn or not dynamic.loses_dyn(type_, expr.type)
+        ):
+            return expr
+        return self.fail(mismatch.unexpected(expr, type_, what))
+
+    def converted(self, expr: TypedExpr, type_: Type, what: str) -> TypedExpr:
+        """Like `expect` where nothing looks at the value again: `dyn` stands for no other type."""
+        if self.strict and dynamic.loses_dyn(type_, expr.type):
+            return self.fail(mismatch.unexpected(expr, type_, what))
+        return self.expect(expr, type_, what)
+
+    def fail(self, diagnostic: Diagnostic) -> TypedExpr:
+        """Report and return the poisoned expression that stays silent from here on."""
+        assert diagnostic.span is not None
+        self.diagnostics.append(diagnostic)
+        return self.error(diagnostic.span)
+
+    def error(self, span: Span) -> TypedExpr:
+        """Return the expression that stands for something already reported."""
+        return self.constant(None, ERROR, span)
+
+
+def _named_below(name: str, span: Span) -> tuple[str, ...]:
+    """Say that a `let` or `param` of the same rule gives the name to a value, but only below."""
+    rest = span.source.text[span.end :]
+    found = re.search(rf"^}}|^[ \t]+(?:let|param)[ \t]+{re.escape(name)}\b", rest, re.MULTILINE)
+    if found is None or found[0] == "}":
+        return ()
+    line = span.source.position(span.end + found.end()).line
+    return (f"line {line} gives it a value: a name is known in the lines after that",)

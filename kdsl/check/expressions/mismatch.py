@@ -1,0 +1,435 @@
+"""What is said where types do not fit: what was found, what exists, and what cures it where that is plain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from kdsl.base.diagnostic import Applicability, Diagnostic, Edit, Fix, Label, suggest
+from kdsl.base.span import Span
+from kdsl.check.expressions.unify import Unifier
+from kdsl.check.library import LIBRARY, Function, Overload
+from kdsl.check.model.codes import CheckCode
+from kdsl.check.model.typed import CallOf, Const, TypedExpr
+from kdsl.check.model.types import BOOL, DOUBLE, DYN, INT, QUANTITY, STRING, UINT, Type, optional_of
+from kdsl.check.views.view import View
+
+if TYPE_CHECKING:
+    from kdsl.check.expressions.infer import Inference
+
+_NUMBERS = (INT, UINT, DOUBLE)
+# The value that a default for each type is likely to be.
+_EMPTY = {STRING: '""', INT: "0", DOUBLE: "0.0", BOOL: "false", QUANTITY: 'quantity("0")'}
+_LOGIC = frozenset({"_&&_", "_||_", "!_"})
+_MOST_LISTED = 12
+
+
+def listing(intro: str, names: Iterable[str], most: int = _MOST_LISTED) -> tuple[str, ...]:
+    """Return a help line that lists the names, if there are any and not more than `most`."""
+    names = list(names)
+    return (f"{intro}: {', '.join(f'`{name}`' for name in names)}",) if 0 < len(names) <= most else ()
+
+
+def unexpected(expr: TypedExpr, wanted: Type, what: str) -> Diagnostic:
+    """Say that an expression has another type than its place asks for; `what` names the place."""
+    fixes = _conversion(expr, wanted) or _default_of(expr, wanted)
+    title = f"{what} must be `{wanted}`, not `{expr.type}`"
+    return Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, f"this is `{expr.type}`", fixes=fixes)
+
+
+def no_number(expr: TypedExpr, what: str) -> Diagnostic:
+    """Say that an expression is no number where one is asked for; `what` names the place."""
+    fixes = _default_of(expr, INT) or _default_of(expr, DOUBLE) or _number(expr)
+    title = f"{what} must be `int` or `double`, not `{expr.type}`"
+    return Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, f"this is `{expr.type}`", fixes=fixes)
+
+
+def null_in_rule(span: Span) -> Diagnostic:
+    """Refuse `null`, which no value in a rule ever is."""
+    return Diagnostic(
+        CheckCode.NOT_IN_RULES,
+        "`null` has no use in a rule",
+        span,
+        "no value is ever null",
+        help=(
+            "a field that is not set reads as its empty value; ask `has(x.field)` or compare with that value",
+        ),
+    )
+
+
+def dyn_in_rule(span: Span) -> Diagnostic:
+    """Refuse `dyn`, which would put a mistake off until the rule runs."""
+    return Diagnostic(
+        CheckCode.NOT_IN_RULES,
+        "`dyn` is for functions that are marked `dyn fn`, and for devices",
+        span,
+        "everywhere else types are checked before a rule runs",
+        help=("convert with `int(…)`, `double(…)`, `bool(…)` or `string(…)`",),
+    )
+
+
+def bad_key(key: TypedExpr) -> Diagnostic:
+    """Refuse a map key of a type that no map has."""
+    return Diagnostic(
+        CheckCode.MIXED_TYPES,
+        f"`{key.type}` cannot be a map key",
+        key.span,
+        "keys are bool, int, uint or string",
+    )
+
+
+def repeated_keys(keys: Sequence[TypedExpr]) -> Iterator[Diagnostic]:
+    """Report the constant keys of a map literal that stand in it before."""
+    seen: dict[TypedExpr, TypedExpr] = {}
+    for key in keys:
+        if isinstance(key, Const) and seen.setdefault(key, key) is not key:
+            title = f"the map has the key {key.span.text} twice"
+            secondary = (Label(seen[key].span, "the first is here"),)
+            yield Diagnostic(
+                CheckCode.REPEATED_KEY, title, key.span, "would be an error", secondary=secondary
+            )
+
+
+def not_optional(value: TypedExpr) -> Diagnostic:
+    """Refuse `?x` where `x` is not optional."""
+    title = f"`?` stands before an optional, not before `{value.type}`"
+    return Diagnostic(
+        CheckCode.NOT_OPTIONAL, title, value.span, f"this is `{value.type}`", help=("leave the `?` out",)
+    )
+
+
+def mixed(types: Sequence[Type], exprs: Sequence[TypedExpr], what: str, unifier: Unifier) -> Diagnostic:
+    """Say which element of a list or map differs from those before it."""
+    odd = next(at for at in range(1, len(types)) if unifier.join_all(types[: at + 1]) is None)
+    before = unifier.join_all(types[:odd])
+    assert before is not None
+    fixes = _align(exprs[0], exprs[odd]) or _conversion(exprs[odd], before)
+    return Diagnostic(
+        CheckCode.MIXED_TYPES,
+        f"a {what} holds one type, not `{before}` and `{types[odd]}`",
+        exprs[odd].span,
+        f"this is `{types[odd]}`",
+        secondary=(Label(exprs[0].span, f"this is `{types[0]}`"),),
+        fixes=fixes,
+    )
+
+
+def wrong_count(name: str, formals: Sequence[Type], found: int, span: Span) -> Diagnostic:
+    """Say how many arguments a function with one signature takes."""
+    wanted = "no arguments" if not formals else f"{len(formals)} argument{'s' if len(formals) > 1 else ''}"
+    signature = f"{name}({', '.join(map(str, formals))})"
+    return Diagnostic(
+        CheckCode.ARGUMENT_COUNT,
+        f"`{name}` takes {wanted}, not {found}",
+        span,
+        f"{found} given",
+        help=(f"it is `{signature}`",),
+    )
+
+
+def compared_views(function: Function, type_: Type, span: Span) -> Diagnostic:
+    """Refuse to compare pods, nodes, taints and the like as a whole."""
+    return Diagnostic(
+        CheckCode.COMPARED_VIEWS,
+        f"values of type `{type_}` cannot be compared",
+        span,
+        f"`{_symbol(function.name)}` compares plain values",
+        help=("compare the fields that matter, such as `a.name == b.name`",),
+    )
+
+
+def unknown_member(
+    target: TypedExpr, name: str, span: Span, view: View | None, is_function: bool
+) -> Diagnostic:
+    """Say that a type has no such method, and which it has; `is_function` where `name(x)` would be right."""
+    fixes: tuple[Fix, ...] = ()
+    if view is not None and name in view.fields:
+        help_: tuple[str, ...] = (f"`{name}` is a field: leave the parentheses out",)
+    else:
+        known = sorted(view.methods if view is not None else _members(target.type))
+        near, fixes = suggest(span, name, known)
+        if is_function:
+            near, fixes = (f"`{name}` is not a member: call it as `{name}({target.span.text})`",), ()
+        help_ = near or (() if fixes else listing(f"`{target.type}` has", known, most=24))
+    return Diagnostic(
+        CheckCode.UNKNOWN_FUNCTION,
+        f"a value of type `{target.type}` has no method `{name}`",
+        span,
+        "no such method",
+        help=help_,
+        fixes=fixes,
+    )
+
+
+def no_overload(
+    inf: Inference,
+    function: Function,
+    offered: Sequence[Overload],
+    args: Sequence[TypedExpr],
+    span: Span,
+    name_span: Span,
+    member: bool,
+) -> Diagnostic:
+    """Say why no overload takes the arguments: a wrong form, a wrong count, or wrong types."""
+    if function.name in _LOGIC:
+        return unexpected(_first_unfit(inf, args, BOOL), BOOL, f"an operand of `{_symbol(function.name)}`")
+    if function.name == "_?_:_":
+        return _branches(inf, args)
+    if function.name in ("_[_]", "_[?_]"):
+        return _index(args, span)
+    symbol = _symbol(function.name)
+    if symbol != function.name:
+        return _operands(symbol, offered, args, span)
+    same_form = [each for each in offered if each.member == member]
+    if not same_form:
+        return _wrong_form(function.name, args, name_span, member)
+    counts = sorted({len(each.args) - member for each in same_form})
+    if not any(each.variadic for each in same_form) and len(args) - member not in counts:
+        return _wrong_counts(function.name, counts, len(args) - member, span)
+    return _arguments(function.name, same_form, args, span, member)
+
+
+def _operands(symbol: str, offered: Sequence[Overload], args: Sequence[TypedExpr], span: Span) -> Diagnostic:
+    types = [arg.type for arg in args]
+    if len(args) == 1:
+        return Diagnostic(
+            CheckCode.NO_OVERLOAD, f"no `{symbol}` for `{types[0]}`", span, f"this is `{types[0]}`"
+        )
+    left, right = args
+    title = f"no `{symbol}` for `{left.type}` and `{right.type}`"
+    if symbol in ("==", "!="):
+        title = f"`{left.type}` and `{right.type}` cannot be compared"
+    labels = (Label(left.span, f"`{left.type}`"), Label(right.span, f"`{right.type}`"))
+    fixes = _without_optional(left, right) or _align(left, right) or _parsed(symbol, left, right)
+    help_: tuple[str, ...] = ()
+    if symbol == "in":
+        help_ = ("`in` looks for an item of a list, a key of a map, or the name of a resource",)
+    elif not fixes:
+        help_ = listing("there is", _forms(symbol, offered, types))
+    return Diagnostic(
+        CheckCode.NO_OVERLOAD,
+        title,
+        span,
+        "these types do not go together",
+        secondary=labels,
+        help=help_,
+        fixes=fixes,
+    )
+
+
+def _forms(symbol: str, offered: Sequence[Overload], types: Sequence[Type]) -> list[str]:
+    """List the operator's overloads that share an operand type with what was found."""
+    return [
+        f"{_plain(each.args[0])} {symbol} {_plain(each.args[1])}"
+        for each in offered
+        if any(formal.name == type_.name for formal, type_ in zip(each.args, types, strict=True))
+    ]
+
+
+def _index(args: Sequence[TypedExpr], span: Span) -> Diagnostic:
+    target, index = args
+    wanted = {"list": "int", "resources": "string"}.get(target.type.name)
+    if target.type.name == "map":
+        wanted = str(target.type.args[0])
+    if wanted is None:
+        return Diagnostic(
+            CheckCode.NO_OVERLOAD,
+            f"a value of type `{target.type}` cannot be indexed",
+            span,
+            f"this is `{target.type}`",
+        )
+    title = f"an index of `{target.type}` is `{wanted}`, not `{index.type}`"
+    return Diagnostic(CheckCode.NO_OVERLOAD, title, index.span, f"this is `{index.type}`")
+
+
+def _branches(inf: Inference, args: Sequence[TypedExpr]) -> Diagnostic:
+    condition, then, otherwise = args
+    if not inf.unifier.accepts(BOOL, condition.type):
+        return unexpected(condition, BOOL, "the condition of `?:`")
+    fixes = _align(then, otherwise)
+    return Diagnostic(
+        CheckCode.NO_OVERLOAD,
+        f"the two sides of `?:` have different types: `{then.type}` and `{otherwise.type}`",
+        then.span.to(otherwise.span),
+        "both must have one type",
+        secondary=(Label(then.span, f"`{then.type}`"), Label(otherwise.span, f"`{otherwise.type}`")),
+        fixes=fixes,
+    )
+
+
+def _wrong_form(name: str, args: Sequence[TypedExpr], span: Span, member: bool) -> Diagnostic:
+    if member:
+        help_ = f"call it as `{name}({', '.join(arg.span.text for arg in args)})`"
+        return Diagnostic(
+            CheckCode.UNKNOWN_FUNCTION, f"`{name}` is not a method", span, "this is a function", help=(help_,)
+        )
+    help_ = "call it as `x." + name + "(…)`"
+    if args:
+        help_ = f"call it as `{args[0].span.text}.{name}({', '.join(arg.span.text for arg in args[1:])})`"
+    return Diagnostic(
+        CheckCode.UNKNOWN_FUNCTION, f"`{name}` is a method", span, "it needs a value before it", help=(help_,)
+    )
+
+
+def _wrong_counts(name: str, counts: Sequence[int], found: int, span: Span) -> Diagnostic:
+    wanted = " or ".join("no" if count == 0 else str(count) for count in counts)
+    plural = "" if counts[-1] == 1 else "s"
+    return Diagnostic(
+        CheckCode.ARGUMENT_COUNT,
+        f"`{name}` takes {wanted} argument{plural}, not {found}",
+        span,
+        f"{found} given",
+    )
+
+
+def _arguments(
+    name: str, offered: Sequence[Overload], args: Sequence[TypedExpr], span: Span, member: bool
+) -> Diagnostic:
+    found = ", ".join(f"`{arg.type}`" for arg in args[member:])
+    if member:
+        with_ = f" with {found}" if found else ""
+        title = f"no `{name}` of `{args[0].type}`{with_}"
+    else:
+        title = f"no `{name}` of {found}"
+    forms = [_form(name, each) for each in offered]
+    fixes: tuple[Fix, ...] = ()
+    if len(args) == 2:
+        fixes = _align(args[0], args[1])
+    elif len(offered) == 1 and len(args) > member:
+        fixes = _conversion(args[member], offered[0].args[member])
+    return Diagnostic(
+        CheckCode.NO_OVERLOAD,
+        title,
+        span,
+        "these types do not fit",
+        help=listing("there is", forms),
+        fixes=fixes,
+    )
+
+
+def _form(name: str, overload: Overload) -> str:
+    args = list(map(_plain, overload.args))
+    dots = ", …" if overload.variadic else ""
+    if overload.member:
+        return f"{args[0]}.{name}({', '.join(args[1:])}{dots})"
+    return f"{name}({', '.join(args)}{dots})"
+
+
+def _align(left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
+    """Return how to give two expressions one type, by converting the one that loses nothing."""
+    for one, other in ((left, right), (right, left)):
+        if other.type == QUANTITY and (one.type == STRING or (one.type == INT and isinstance(one, Const))):
+            return _conversion(one, QUANTITY)
+        if one.type == INT and other.type == QUANTITY:
+            return _conversion(other, INT)
+    if left.type in _NUMBERS and right.type in _NUMBERS and left.type != right.type:
+        one, other = (left, right) if right.type == DOUBLE else (right, left)
+        return _conversion(one, other.type)
+    return ()
+
+
+def _conversion(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
+    """Return how to turn the expression into the type, or nothing where there is no plain way."""
+    text = expr.span.text
+    number = isinstance(expr, Const) and text.isdigit()
+    if wanted == DOUBLE and number:
+        new = f"{text}.0"
+    elif wanted in _NUMBERS and expr.type in _NUMBERS and wanted != expr.type:
+        new = f"{wanted}({text})"
+    elif wanted == QUANTITY and number:
+        new = f'quantity("{text}")'
+    elif wanted == QUANTITY and expr.type == STRING:
+        new = f"quantity({text})"
+    elif wanted == INT and expr.type == QUANTITY:
+        new = f"{_target(expr)}.asInteger()"
+    elif wanted == STRING and number:
+        new = f'"{text}"'
+    elif expr.type == DYN and wanted in (*_NUMBERS, BOOL, STRING):
+        new = f"{wanted}({text})"
+    elif wanted == STRING and expr.type in (*_NUMBERS, BOOL, QUANTITY):
+        new = f"string({text})"
+    else:
+        return ()
+    if "\n" in new:
+        return ()
+    # A literal means the same in the other type; what is computed may have been meant otherwise.
+    is_certain = isinstance(expr, Const)
+    applicability = Applicability.CERTAIN if is_certain else Applicability.MAYBE
+    return (Fix(f"write `{new}`", (Edit(expr.span, new),), applicability),)
+
+
+def _parsed(symbol: str, left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
+    """Return how to read a text as the number that it is compared or computed with."""
+    for one, other in ((left, right), (right, left)):
+        if one.type == optional_of(STRING) and other.type in _NUMBERS:
+            return _replaced(one, f'{other.type}({_target(one)}.orValue("0"))')
+        if one.type == STRING and other.type in _NUMBERS:
+            if symbol == "+":
+                return _conversion(other, STRING)
+            if not isinstance(one, Const):
+                return _replaced(one, _call(other.type, one))
+            if isinstance(one.value, str) and one.value.isascii() and one.value.isdigit():
+                return _replaced(one, one.value)
+    return ()
+
+
+def _without_optional(left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
+    """Return how to compare what an optional holds, with a default for where it holds nothing."""
+    return _default_of(left, right.type) or _default_of(right, left.type)
+
+
+def _default_of(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
+    """Return how to take a value of the type out of an optional."""
+    default = _EMPTY.get(wanted)
+    if default is None or expr.type != optional_of(wanted):
+        return ()
+    return _replaced(expr, f"{_target(expr)}.orValue({default})")
+
+
+def _number(expr: TypedExpr) -> tuple[Fix, ...]:
+    """Return how to make a number of an expression."""
+    if expr.type == BOOL:
+        is_choice = isinstance(expr, CallOf) and expr.function == "_?_:_"
+        return _replaced(expr, f"{_target(expr) if is_choice else expr.span.text} ? 100 : 0")
+    if expr.type == optional_of(STRING):
+        return _replaced(expr, f'int({_target(expr)}.orValue("0"))')
+    if expr.type == STRING:
+        return _replaced(expr, _call(INT, expr))
+    return _conversion(expr, INT)
+
+
+def _target(expr: TypedExpr) -> str:
+    """Return the text of an expression as it stands before a dot: an operator needs parentheses."""
+    function = expr.function if isinstance(expr, CallOf) else ""
+    is_operator = _symbol(function) != function and function not in ("_[_]", "_[?_]")
+    return f"({expr.span.text})" if is_operator else expr.span.text
+
+
+def _call(function: Type, expr: TypedExpr) -> str:
+    return f"{function}({expr.span.text})"
+
+
+def _replaced(expr: TypedExpr, new: str) -> tuple[Fix, ...]:
+    """Return the fix that writes another text in place of the expression: what was meant may be another."""
+    return () if "\n" in new else (Fix(f"write `{new}`", (Edit(expr.span, new),), Applicability.MAYBE),)
+
+
+def _first_unfit(inf: Inference, args: Sequence[TypedExpr], wanted: Type) -> TypedExpr:
+    return next(arg for arg in args if not inf.unifier.accepts(wanted, arg.type))
+
+
+def _members(type_: Type) -> set[str]:
+    return {
+        function.name
+        for function in LIBRARY.values()
+        if any(each.member and each.args[0].name == type_.name for each in function.overloads)
+    }
+
+
+def _symbol(name: str) -> str:
+    """Return an operator as it is written, any other name as it is."""
+    return "in" if name == "@in" else name.replace("_", "") if name.strip("_!-+*/%<>=&|?:[]") == "" else name
+
+
+def _plain(type_: Type) -> str:
+    return str(type_).replace("'", "")

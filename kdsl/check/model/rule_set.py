@@ -1,0 +1,319 @@
+"""The checked model: what a folder of rule files means. The checker makes it, back ends compile it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kdsl.base.span import Span
+from kdsl.check.model.typed import TypedExpr, Var
+from kdsl.check.model.types import Type
+from kdsl.lang.profile_tree import Tighten
+from kdsl.lang.tree import Code, ErrorAction, Normalization
+
+if TYPE_CHECKING:
+    from kdsl.check.model.devices import CheckedDevice
+    from kdsl.check.model.sharing import CheckedSharing
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTemplate:
+    """A reason: text and expressions in turn."""
+
+    parts: tuple[str | TypedExpr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedParam:
+    """A parameter with its value, a constant expression: the default, or what a profile `set`."""
+
+    variable: Var
+    value: TypedExpr
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedLet:
+    """A name for a value.
+
+    It is computed where it is first used and at most once per node: an error in it is its user's.
+    """
+
+    variable: Var
+    value: TypedExpr
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRequire:
+    condition: TypedExpr
+    code: Code
+    reason: CheckedTemplate
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedForEach:
+    """One variable ranges over list elements or map keys; two over index and element, or key and value."""
+
+    variables: tuple[Var, ...]
+    iterable: TypedExpr
+    where: TypedExpr | None
+    body: tuple[CheckedStatement, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+CheckedStatement = CheckedLet | CheckedRequire | CheckedForEach
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedNarrow:
+    """`names` is an `optional(list(string))` that does not depend on the node."""
+
+    names: TypedExpr
+    code: Code
+    reason: CheckedTemplate
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedOnError:
+    """What an error in the rule becomes.
+
+    Without one a predicate rejects the node and a score contributes 0.
+    """
+
+    action: ErrorAction
+    reason: CheckedTemplate | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPredicate:
+    """A predicate as a profile uses it, with its parameters set.
+
+    `applies` are the conditions of `applies when`; `reads` is everything the rule reads. Variables are in
+    scope for all statements after them; `scope` maps the names that the engine fills (`pod`, `node`,
+    `cluster`) to their slots; `slots` is the number of slots a frame needs. `tightenings` are what profiles
+    added by `tighten`: predicates of the same name, of which each must hold as well. A predicate that a
+    `plugin` brings has no body here: the plugin of that name judges in its place.
+    """
+
+    name: str
+    qualified: str
+    params: tuple[CheckedParam, ...]
+    applies: tuple[TypedExpr, ...]
+    narrow: CheckedNarrow | None
+    body: tuple[CheckedStatement, ...]
+    report_all: bool
+    on_error: CheckedOnError | None
+    reads: frozenset[str]
+    scope: Mapping[str, Var]
+    slots: int
+    doc: tuple[str, ...]
+    span: Span = field(compare=False, repr=False)
+    tightenings: tuple[CheckedPredicate, ...] = ()
+    plugin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedNormalize:
+    """`by` is set for `normalize by`; it reads `value`, `min` and `max` from their slots in `scope`."""
+
+    kind: Normalization
+    by: TypedExpr | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedScore:
+    """A score as a profile uses it. `value` has type int or double; `applies` do not depend on the node.
+    Nodes for which one of `ignores` holds get 0 and take no part in normalisation.
+
+    One that a `plugin` brings is worth nothing here: the plugin of that name scores in its place.
+    """
+
+    name: str
+    qualified: str
+    params: tuple[CheckedParam, ...]
+    applies: tuple[TypedExpr, ...]
+    lets: tuple[CheckedLet, ...]
+    value: TypedExpr
+    normalize: CheckedNormalize
+    on_error: CheckedOnError | None
+    reads: frozenset[str]
+    scope: Mapping[str, Var]
+    slots: int
+    doc: tuple[str, ...]
+    span: Span = field(compare=False, repr=False)
+    ignores: tuple[TypedExpr, ...] = ()
+    plugin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAdmit:
+    condition: TypedExpr
+    reason: CheckedTemplate
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSortKey:
+    value: TypedExpr
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedQueue:
+    name: str
+    qualified: str
+    params: tuple[CheckedParam, ...]
+    lets: tuple[CheckedLet, ...]
+    admit: tuple[CheckedAdmit, ...]
+    order: tuple[CheckedSortKey, ...]
+    backoff: tuple[TypedExpr, TypedExpr] | None
+    reads: frozenset[str]
+    scope: Mapping[str, Var]
+    slots: int
+    doc: tuple[str, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPreemption:
+    """How pods make room for others.
+
+    `eligible` says which pods may have others removed, `victim` which those are; `order` puts victims into
+    order, the most important first. `candidates` is how many nodes are enough to choose from, None for all
+    there are; `choose` puts candidates into order, the best first.
+    """
+
+    name: str
+    qualified: str
+    params: tuple[CheckedParam, ...]
+    lets: tuple[CheckedLet, ...]
+    eligible: tuple[CheckedAdmit, ...]
+    victim: TypedExpr
+    order: tuple[CheckedSortKey, ...]
+    candidates: TypedExpr | None
+    choose: tuple[CheckedSortKey, ...]
+    reads: frozenset[str]
+    scope: Mapping[str, Var]
+    slots: int
+    doc: tuple[str, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFn:
+    """A function; `params` are its arguments in order. It reads nothing but them."""
+
+    qualified: str
+    params: tuple[Var, ...]
+    body: TypedExpr
+    slots: int
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalFn:
+    """A function that the plugin `plugin` brings; rules call it, or read it as a field of its argument.
+
+    `reads` is what its manifest says it reads, `cost` the steps that one call takes. `call` takes and returns
+    plain Python values and may raise anything.
+    """
+
+    qualified: str
+    plugin: str
+    args: tuple[Type, ...]
+    result: Type
+    reads: frozenset[str]
+    cost: int
+    call: Callable[..., Any] = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedRule:
+    score: CheckedScore
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """Where the lines of an effective profile were written.
+
+    `predicates`, `tightenings`, `scores` and `weights` go with the profile's predicates and scores;
+    parameters carry their own place in their value.
+    """
+
+    scheduler: Span
+    check: Span | None
+    queue: Span
+    preemption: Span | None
+    predicates: tuple[Span, ...]
+    tightenings: tuple[tuple[Tighten, ...], ...]
+    scores: tuple[Span, ...]
+    weights: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedProfile:
+    """An effective profile: everything it inherits folded in, in order.
+
+    `extends` is the qualified name of what it extends, `team` the name of the team that wrote it: both empty
+    where there is none. `scheduler` is its own or inherited. With `check_all` every predicate is asked about
+    every node, else until one rejects it. Without a `preemption` no pod makes room for another, without
+    `sharing` no pod gets cards.
+    """
+
+    name: str
+    qualified: str
+    scheduler: str
+    check_all: bool
+    queue: CheckedQueue
+    preemption: CheckedPreemption | None
+    predicates: tuple[CheckedPredicate, ...]
+    scores: tuple[WeightedRule, ...]
+    sharing: CheckedSharing | None
+    extends: str
+    team: str
+    doc: tuple[str, ...]
+    span: Span = field(compare=False, repr=False)
+    origins: Origins = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTeam:
+    """A team: the pods it owns and the profile they get, "" where it has none.
+
+    `owns` depends on namespace, labels and service account of the pod only; `scope` and `slots` are those of
+    its frame.
+    """
+
+    name: str
+    qualified: str
+    owns: TypedExpr
+    priority: int
+    profile: str
+    scope: Mapping[str, Var]
+    slots: int
+    doc: tuple[str, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+WrittenRule = CheckedPredicate | CheckedScore | CheckedQueue | CheckedPreemption
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """All profiles and the functions their rules call, by qualified name; `digest` identifies their text and
+    the plugins that are active beside them.
+
+    `written` are the rules and tightenings as their files have them, used or not, for analyses of the text.
+    `devices` are the kinds of accelerators.
+    """
+
+    profiles: Mapping[str, CheckedProfile]
+    fns: Mapping[str, CheckedFn | ExternalFn]
+    digest: str
+    teams: tuple[CheckedTeam, ...] = ()
+    written: tuple[WrittenRule, ...] = field(default=(), repr=False)
+    devices: Mapping[str, CheckedDevice] = field(default_factory=dict)

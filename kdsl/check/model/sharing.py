@@ -1,0 +1,77 @@
+"""The devices of a checked profile, and its settings for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kdsl.base.span import Span
+from kdsl.check.model.devices import CheckedDevice
+from kdsl.check.model.rule_set import CheckedParam
+from kdsl.check.model.typed import CallOf, Const, TypedExpr, Var
+
+DEVICES: Final = "Devices"
+"""What `set` and verdicts call the devices of a profile."""
+
+Setting = str | int
+SETTINGS: Final[Mapping[str, Setting]] = {
+    "nodePolicy": "binpack",
+    "cardPolicy": "spread",
+    "slotWeight": 1,
+    "coreWeight": 1,
+    "memoryWeight": 1,
+    "weight": 1,
+}
+"""What `set Devices.x = v` may set, with the defaults: HAMi's, and the weight of the score of nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSharing:
+    """The devices of a profile in order, and its settings: those of `SETTINGS` that are set."""
+
+    devices: tuple[CheckedDevice, ...]
+    settings: tuple[CheckedParam, ...]
+    origins: tuple[Span, ...] = field(compare=False, repr=False)
+
+    @property
+    def values(self) -> dict[str, Setting]:
+        """The settings as they take effect."""
+        values = dict(SETTINGS)
+        for each in self.settings:
+            if isinstance(each.value, Const) and isinstance(each.value.value, str | int):
+                values[each.variable.name] = each.value.value
+        return values
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The resources that the devices manage, as far as they are plain texts."""
+        return tuple(dict.fromkeys(name for device in self.devices for name in _resources(device)))
+
+
+def _resources(device: CheckedDevice) -> Iterator[str]:
+    for param in device.params:
+        if param.variable.name in device.resources:
+            name = constant_text(device, param.value)
+            if name:
+                yield name
+
+
+def constant_text(device: CheckedDevice, expr: TypedExpr) -> str:
+    """Return a text of a device that is written out, or joined of such texts and parameters; an empty one for
+    any other.
+    """
+    return _text(expr, {param.variable.slot: param.value for param in device.params})
+
+
+def _text(expr: TypedExpr, params: Mapping[int, TypedExpr]) -> str:
+    match expr:
+        case Const(value=str() as text):
+            return text
+        case Var(slot=slot) if slot in params:
+            return _text(params[slot], params)
+        case CallOf(function="_+_", args=args):
+            parts = [_text(each, params) for each in args]
+            return "".join(parts) if all(parts) else ""
+        case _:
+            return ""

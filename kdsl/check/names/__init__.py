@@ -1,0 +1,1 @@
+"""What names in rule files mean: declarations, functions, parameters, and what plugins bring."""

@@ -1,0 +1,125 @@
+"""Which declaration a name in a file means: its own package first, then what the file imports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from kdsl.base.diagnostic import Diagnostic, suggest
+from kdsl.check.model.codes import CheckCode
+from kdsl.check.names.externals import NO_EXTERNALS, PLUGINS, Externals, declaration
+from kdsl.lang.loader import Program, alias_of
+from kdsl.lang.tree import Declaration, Name, Predicate, RuleKind, Score
+
+D = TypeVar("D", bound=Declaration)
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where names are looked up from: a package, and what its file imports by the names it gives it."""
+
+    package: str
+    imports: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Located(Generic[D]):
+    """A declaration and where it stands."""
+
+    declaration: D
+    home: Home
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name.text
+
+    @property
+    def qualified(self) -> str:
+        return f"{self.home.package}.{self.name}"
+
+
+class Declarations:
+    """All declarations of a program, and the rules that active plugins bring.
+
+    Those of plugins are found as `plugins.X` everywhere, without an import; `all` leaves them out.
+    """
+
+    def __init__(self, program: Program, externals: Externals = NO_EXTERNALS) -> None:
+        self.externals = externals
+        kinds = ((RuleKind.PREDICATE, Predicate), (RuleKind.SCORE, Score))
+        self._placeable = [
+            Located(declaration(rule, tree), Home(PLUGINS, {}))
+            for rule in externals.rules.values()
+            for kind, tree in kinds
+            if rule.is_active and kind in rule.kinds
+        ]
+        self._packages = {
+            name: [
+                Located(declaration, Home(name, {alias_of(each): each.package.text for each in file.imports}))
+                for file in package.files
+                for declaration in file.declarations
+            ]
+            for name, package in program.packages.items()
+        }
+
+    def all(self, kind: type[D]) -> Iterator[Located[D]]:
+        """List the declarations of a kind, packages in dependency order."""
+        for package in self._packages:
+            yield from self._of(kind, package)
+
+    def find(self, kind: type[D], name: str, home: Home) -> Located[D] | None:
+        """Return what `name` means at `home`: `X` of its package, or `p.X` of an imported package."""
+        qualifier, _, last = name.rpartition(".")
+        if is_external(name, home):
+            return next((each for each in self._external(kind) if each.name == last), None)
+        package = home.imports.get(qualifier, qualifier) if qualifier else home.package
+        if package != home.package and package not in home.imports.values():
+            return None
+        return next((each for each in self._of(kind, package) if each.name == last), None)
+
+    def visible(self, kind: type[D], home: Home) -> Iterator[str]:
+        """List the names of a kind as they are written at `home`, for suggestions."""
+        for each in self._of(kind, home.package):
+            yield each.name
+        for alias, package in home.imports.items():
+            for each in self._of(kind, package):
+                yield f"{alias}.{each.name}"
+        for each in self._external(kind):
+            yield each.qualified
+
+    def _external(self, kind: type[D]) -> Iterator[Located[D]]:
+        for located in self._placeable:
+            if isinstance(located.declaration, kind):
+                yield Located(located.declaration, located.home)
+
+    def _of(self, kind: type[D], package: str) -> Iterator[Located[D]]:
+        for located in self._packages.get(package, ()):
+            if isinstance(located.declaration, kind):
+                yield Located(located.declaration, located.home)
+
+
+def is_external(name: str, home: Home) -> bool:
+    """Tell whether a name is that of a plugin's rule: an import that goes by `plugins` comes first."""
+    return name.startswith(f"{PLUGINS}.") and PLUGINS not in home.imports
+
+
+def undeclared(kind: str, name: Name, known: list[str], home: Home) -> Diagnostic:
+    """Say that nothing of this kind and name is declared here or imported."""
+    help_, fixes = suggest(name.span, name.text, known)
+    help_ = help_ or (() if fixes else _same_elsewhere(name.text, known))
+    if not help_ and not fixes:
+        imported = ", ".join(f"`{package}`" for package in home.imports.values())
+        help_ = (f"looked in this package{' and in ' + imported if imported else '; it imports none'}",)
+    return Diagnostic(
+        CheckCode.UNKNOWN_RULE,
+        f"unknown {kind} `{name.text}`",
+        name.span,
+        "not declared",
+        help=help_,
+        fixes=fixes,
+    )
+
+
+def _same_elsewhere(name: str, known: list[str]) -> tuple[str, ...]:
+    return tuple(f"did you mean `{each}`?" for each in known if each.rpartition(".")[2] == name)[:1]

@@ -1,0 +1,152 @@
+"""What names mean in a rule file beside its own variables, and why some cannot be used in places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Protocol
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.span import Span
+from kdsl.check.expressions.environment import FnSignature, type_constant
+from kdsl.check.library import LIBRARY, TYPE_NAMES, Function
+from kdsl.check.model.codes import CheckCode
+from kdsl.check.model.typed import TypedExpr
+from kdsl.check.names.declarations import Declarations, Home, Located, is_external
+from kdsl.check.names.externals import signature_of, unknown_function
+from kdsl.lang.tree import Fn, Param
+
+
+class Place(StrEnum):
+    """The places of a rule file that expressions stand in, as diagnostics name them."""
+
+    PREDICATE = "a predicate"
+    SCORE = "a score"
+    QUEUE = "a queue"
+    PREEMPTION = "a preemption"
+    NORMALIZE = "`normalize by`"
+    FN = "a function"
+    DYN_FN = "a `dyn fn`"
+    PARAM = "the value of a parameter"
+    TEAM = "`owns`"
+    DEVICE = "a device"
+
+
+class Resolver(Protocol):
+    """Gives the checked form of what files declare for all their rules."""
+
+    def signature(self, located: Located[Fn]) -> FnSignature: ...
+
+    def constant(self, located: Located[Param]) -> TypedExpr: ...
+
+
+_CLOCKS = frozenset({"now", "clock", "time", "today", "date"})
+_ENGINE_NAMES = frozenset({"pod", "node", "cluster", "feasible", "topology"})
+_AFTER_SCORING = frozenset({"value", "min", "max"})
+_DEVICE_NAMES = frozenset(
+    {"device", "request", "container", "charge", "chosen", "allocated", "allocation", "policy"}
+)
+_NOTHING_ELSE = ("a function reads nothing but its arguments", "pass it as an argument")
+_WHY_NOT = {
+    Place.QUEUE: ("pods are ordered before any node is looked at", "a queue can read `pod`"),
+    Place.PREEMPTION: (
+        "whether a node does without some of its pods is found by asking the predicates",
+        "a preemption can read `pod`, `victim` and `candidate`",
+    ),
+    Place.TEAM: ("which pods are a team's does not depend on nodes", "`owns` can read `pod`"),
+    Place.FN: _NOTHING_ELSE,
+    Place.DYN_FN: _NOTHING_ELSE,
+    Place.PARAM: (
+        "a parameter has one value for all pods and nodes",
+        "it can use constants, functions and the parameters of files",
+    ),
+    Place.NORMALIZE: (
+        "scores are normalised when all nodes have theirs",
+        "it can read `value`, `min`, `max` and parameters",
+    ),
+}
+
+
+class FileNames:
+    """The names that a place of a file can use; `hidden` are those of its rule that it does not see."""
+
+    def __init__(
+        self,
+        declarations: Declarations,
+        resolver: Resolver,
+        home: Home,
+        place: Place,
+        hidden: frozenset[str] = frozenset(),
+    ) -> None:
+        self._declarations = declarations
+        self._resolver = resolver
+        self._home = home
+        self._place = place
+        self._hidden = hidden
+
+    def value(self, name: str, rooted: bool, span: Span) -> TypedExpr | None:
+        """Return the file parameter or type of that name; a file parameter is the constant it is set to."""
+        if rooted:
+            return None
+        param = self._declarations.find(Param, name, self._home)
+        if param is not None:
+            return self._resolver.constant(param)
+        return type_constant(name, span) if name in TYPE_NAMES else None
+
+    def fn(self, name: str, rooted: bool) -> FnSignature | None:
+        """Return the function of that name: of this package, an imported one, or an active plugin."""
+        if rooted:
+            return None
+        if is_external(name, self._home):
+            return signature_of(self._declarations.externals, name)
+        found = self._declarations.find(Fn, name, self._home)
+        return None if found is None else self._resolver.signature(found)
+
+    def function(self, name: str, rooted: bool) -> Function | None:
+        """Return the library function of that name."""
+        return LIBRARY.get(name)
+
+    def refusal(self, name: str, span: Span) -> Diagnostic | None:
+        """Say why a name that other places have cannot be used here."""
+        if name in _CLOCKS:
+            return self._clock(name, span)
+        if is_external(name, self._home):
+            return unknown_function(self._declarations.externals, name, span)
+        if self._place in _WHY_NOT and (name in _ENGINE_NAMES or name in self._hidden):
+            why, help_ = _WHY_NOT[self._place]
+            return Diagnostic(
+                CheckCode.NOT_HERE, f"`{name}` is not known in {self._place}", span, why, help=(help_,)
+            )
+        if self._place is Place.PREDICATE and name == "feasible":
+            title = "`feasible` is known in scores only"
+            return Diagnostic(CheckCode.NOT_HERE, title, span, "predicates are what makes nodes feasible")
+        if name in _DEVICE_NAMES:
+            title = f"`{name}` is not known here"
+            where = "each section of a device has names of its own"
+            help_ = "which names a section has is in docs/devices.md"
+            return Diagnostic(CheckCode.NOT_HERE, title, span, where, help=(help_,))
+        if self._place is Place.SCORE and name in _AFTER_SCORING:
+            title = f"`{name}` is known in `normalize by` only"
+            return Diagnostic(
+                CheckCode.NOT_HERE, title, span, "nodes are scored one by one, before there is any"
+            )
+        return None
+
+    def _clock(self, name: str, span: Span) -> Diagnostic:
+        title = f"`{name}` has no place in {self._place}"
+        why = "an answer by the clock is out of date as soon as it is remembered"
+        help_ = (
+            "for an age, compare time stamps of pods: `pod.createdAt`",
+            "for a calendar, let a CronJob taint or label the nodes: examples/calendar",
+        )
+        return Diagnostic(CheckCode.NOT_HERE, title, span, why, help=help_)
+
+    def values(self) -> Iterator[str]:
+        """List the file parameters that can be named here."""
+        return self._declarations.visible(Param, self._home)
+
+    def functions(self) -> Iterator[str]:
+        """List the functions that can be called here."""
+        yield from self._declarations.visible(Fn, self._home)
+        yield from self._declarations.externals.fns
+        yield from LIBRARY

@@ -1,0 +1,157 @@
+"""The `files` lines of teams: which files match them, and whether they match what was meant."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from kdsl.base.diagnostic import Diagnostic, did_you_mean
+from kdsl.base.globs import glob
+from kdsl.base.span import Source, Span
+from kdsl.check.model.codes import CheckCode
+from kdsl.check.names.declarations import Located
+from kdsl.lang.profile_tree import Files
+from kdsl.lang.tree import Team
+
+_WHOLE_FOLDER = re.compile(r"((?>[^*?]+)(?<=/))[*/]+\.kdsl")
+"""The patterns that give a folder to a team and not only some of its files."""
+_ODD_STEPS = frozenset({"", ".", ".."})
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A `files` line: what matches it is the team's.
+
+    The pattern counts from the folder of the file that holds the line, or from the folder above it: `folders`
+    by where that file is, `named_folders` by its name. `home` is the folder that it gives to the team as a
+    whole, as `teams/ml/*.kdsl` does; "" where it gives none.
+    """
+
+    team: Located[Team]
+    files: Files
+    pattern: re.Pattern[str]
+    home: str
+    folders: tuple[str, ...]
+    named_folders: tuple[str, ...]
+
+    @property
+    def span(self) -> Span:
+        return self.files.span
+
+    def covers(self, source: Source) -> bool:
+        """Tell whether a file is the team's, in either form of rule files: by where it is, or by a link to it
+        that stays in its folder.
+        """
+        return self._matches(self.below(source))
+
+    def names(self, source: Source) -> bool:
+        """Tell whether a file goes by a name that the pattern matches, wherever that leads."""
+        return self._matches(_below((_by_name(source.path),), self.named_folders))
+
+    def nearly_covers(self, source: Source) -> bool:
+        """Tell whether a file would be the team's but for capital letters and how accents are written."""
+        pattern = glob(_folded(str(self.files.pattern.value)))
+        folders = tuple(map(_folded, self.folders))
+        return any(
+            pattern.fullmatch(each.removesuffix(".yaml")) is not None
+            for each in _below(tuple(map(_folded, _places(source))), folders)
+        )
+
+    def surrounds(self, source: Source) -> bool:
+        """Tell whether a file stands in the team's folder, at any depth."""
+        return self.home != "" and any(each.startswith(self.home) for each in self.below(source))
+
+    def below(self, source: Source) -> tuple[str, ...]:
+        """Return the path of a file from each of the folders that patterns count from and that it is in."""
+        return _below(_places(source), self.folders)
+
+    def _matches(self, paths: Sequence[str]) -> bool:
+        return any(self.pattern.fullmatch(each.removesuffix(".yaml")) is not None for each in paths)
+
+
+def claims_of(team: Located[Team]) -> Iterator[Claim]:
+    """List the `files` lines of a team."""
+    for files in team.declaration.body:
+        if isinstance(files, Files):
+            source = files.span.source
+            pattern = str(files.pattern.value)
+            whole = _WHOLE_FOLDER.fullmatch(pattern)
+            folders, named = _above(_places(source)), _above((_by_name(source.path),))
+            yield Claim(team, files, glob(pattern), "" if whole is None else whole[1], folders, named)
+
+
+def check_claim(claim: Claim, own: Sequence[Source], unclaimed: Sequence[Source]) -> Iterator[Diagnostic]:
+    """Report a pattern that matches none of the files. `unclaimed` are those that are no team's: what was
+    meant may be among them, and would be the platform's.
+    """
+    pattern = claim.files.pattern
+    title = f"the pattern {pattern.raw} matches no rule file"
+    is_odd = not _ODD_STEPS.isdisjoint(str(pattern.value).split("/"))
+    if is_odd or not str(pattern.value).endswith(".kdsl"):
+        help_: tuple[str, ...] = ('rule files end in `.kdsl`, as in `"teams/ml/**.kdsl"`',)
+        if is_odd:
+            # Places are compared by their names, in which there are no such steps.
+            help_ = ("patterns count from the folder of this file or the one above it",)
+        yield Diagnostic(CheckCode.TEAM_GRANT, title, pattern.span, "no rule file", help=help_)
+    elif not any(map(claim.covers, own)):
+        near = _near(claim, unclaimed)
+        if near:
+            label, help_ = "else its files would be the platform's", did_you_mean(near[0], near)
+        else:
+            label = f"team `{claim.team.name}` has no file"
+            help_ = ("check its folder as well, or add the line together with the first file of the team",)
+        yield Diagnostic(CheckCode.TEAM_GRANT, title, pattern.span, label, help=help_)
+
+
+def _near(claim: Claim, unclaimed: Sequence[Source]) -> list[str]:
+    """List the folders of unclaimed files that differ from the folder of the pattern as slips do; the files,
+    where the pattern is the path of one.
+
+    The folder of the `team` block is the platform's, whatever it is called.
+    """
+    pattern = str(claim.files.pattern.value)
+    fixed = re.split(r"[*?]", pattern)[0]
+    wanted = PurePosixPath(fixed if fixed == pattern else fixed[: fixed.rfind("/") + 1]).parts
+    platform = {PurePosixPath(each).parent for each in claim.below(claim.span.source)}
+    places = {
+        place
+        for source in unclaimed
+        for path in map(PurePosixPath, claim.below(source))
+        for place in (path, *path.parents)
+        if not platform & {place, path.parent} and len(place.parts) == len(wanted)
+    }
+    return sorted(
+        str(place)
+        for place in places
+        if place.parts != wanted
+        and all(
+            one == other or did_you_mean(one, [other]) for one, other in zip(wanted, place.parts, strict=True)
+        )
+    )
+
+
+def _places(source: Source) -> tuple[str, ...]:
+    """Return the absolute paths that say whose a file is; of a text of no file, its name."""
+    return source.places or (_by_name(source.path),)
+
+
+def _by_name(path: str) -> str:
+    """Return the absolute path by its name alone, whatever links stand in it."""
+    return os.path.normpath(Path(path).absolute())
+
+
+def _above(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the folder of each path and the one above it."""
+    return tuple(dict.fromkeys(f"{folder}/" for path in paths for folder in Path(path).parents[:2]))
+
+
+def _below(paths: Sequence[str], folders: Sequence[str]) -> tuple[str, ...]:
+    return tuple(path.removeprefix(folder) for path in paths for folder in folders if path.startswith(folder))
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFKC", path).casefold()

@@ -1,0 +1,323 @@
+"""Rights: what the profiles of a team may change of the platform's, statement by statement.
+
+With every statement inside the rights, a team's profile rejects at least what the profile it extends rejects.
+The proof is by form: predicates of the platform stay, in full, unless the platform granted `disable
+predicates`; what a team adds is asked beside them, and a node must pass all. `docs/teams.md` has the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kdsl.base.diagnostic import Diagnostic, Label
+from kdsl.base.span import Span
+from kdsl.check.model.codes import CheckCode
+from kdsl.check.model.rule_set import CheckedAdmit, CheckedQueue
+from kdsl.check.model.sharing import DEVICES
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import Var
+from kdsl.check.names.declarations import Declarations, Located
+from kdsl.check.profiles.draft import Draft, Entry, entry_at
+from kdsl.check.profiles.teams import Teams, statements_of
+from kdsl.lang.profile_tree import (
+    AddPredicate,
+    AddScore,
+    CheckPredicates,
+    Disable,
+    Files,
+    May,
+    ProfileStatement,
+    Reweight,
+    SetParam,
+    Tighten,
+    UseDevices,
+    UsePreemption,
+    UseQueue,
+)
+from kdsl.lang.tree import Device, Name, Predicate, Profile, Queue, RuleKind, Team
+
+TIGHTEN = "tighten"
+ADD_PREDICATES = "add predicates"
+ADD_SCORES = "add scores"
+REWEIGHT = "reweight"
+ORDER_DEVICES = "order devices"
+DISABLE_PREDICATES = "disable predicates"
+DISABLE_SCORES = "disable scores"
+
+_MOST_NAMED = 3
+
+
+class Rights:
+    """Compares the statements of team profiles with what their team was granted."""
+
+    def __init__(
+        self,
+        declarations: Declarations,
+        teams: Teams,
+        queues: Mapping[str, CheckedQueue],
+        diagnostics: list[Diagnostic],
+    ) -> None:
+        self._declarations = declarations
+        self._teams = teams
+        self._queues = queues
+        self._diagnostics = diagnostics
+
+    def check_base(self, located: Located[Profile]) -> None:
+        """Report a profile of a team that extends neither a profile of the platform nor one of the team."""
+        team = self._teams.of(located.declaration.span)
+        if team is None:
+            return
+        name = located.declaration.extends
+        if name is None:
+            title = f"profile `{located.name}` of team `{team.name}` extends no profile of the platform"
+            span, why = located.declaration.name.span, "it would not have the platform's predicates"
+        else:
+            base = self._declarations.find(Profile, name.text, located.home)
+            other = "" if base is None else self._teams.name_of(base)
+            if other in ("", team.name):
+                return
+            title = f"profile `{located.name}` of team `{team.name}` extends one of team `{other}`"
+            span, why = name.span, f"team `{other}` may have other rights"
+        help_ = (f"write `profile {located.name} extends` and a profile of the platform",)
+        self._diagnostics.append(
+            Diagnostic(CheckCode.TEAM_BASE, title, span, why, secondary=_whose(team), help=help_)
+        )
+
+    def refuse_replaced(
+        self, located: Located[Profile], base: Located[Profile], holder: Located[Profile], line: Span
+    ) -> None:
+        """Report a profile of a team that extends `base`, a profile of the platform that `holder`, another
+        one, extends and replaces by its `scheduler` line: it would not have what the platform demands there.
+        """
+        team = self._teams.of(located.declaration.span)
+        name = located.declaration.extends
+        if team is None or name is None:
+            return
+        self._diagnostics.append(
+            Diagnostic(
+                CheckCode.TEAM_BASE,
+                f"profile `{located.name}` of team `{team.name}` extends one that the platform has replaced",
+                name.span,
+                f"it lacks what `{holder.qualified}` adds",
+                secondary=(Label(line, f"`{holder.qualified}` takes the place of `{base.qualified}`"),),
+                help=(f"extend `{holder.qualified}`",),
+            )
+        )
+
+    def check(self, draft: Draft, statement: ProfileStatement, located: Located[Profile]) -> None:
+        """Report a statement that the profile's team has no right to. `draft` is what it changes."""
+        team = self._teams.of(located.declaration.span)
+        if team is None:
+            return
+        match statement:
+            case Tighten(name=name):
+                self._need(team, TIGHTEN, statement.span, f"tighten `{name.text}`")
+            case AddPredicate(name=name):
+                self._need(team, ADD_PREDICATES, statement.span, f"add predicate `{name.text}`")
+            case AddScore(name=name):
+                self._need(team, ADD_SCORES, statement.span, f"add score `{name.text}`")
+                self._within(team, statement)
+            case Reweight(name=name):
+                if not self._is_own(draft.scores, name, team, located):
+                    self._need(team, REWEIGHT, statement.span, f"reweight `{name.text}`")
+                self._within(team, statement)
+            case Disable(kind=kind, name=name):
+                if kind is RuleKind.PREEMPTION:
+                    self._refuse_preemption(team, statement.span, f"disable preemption `{name.text}`")
+                elif self._is_mandatory(draft.of(kind), name, located):
+                    return  # which no right can change: `Profiles` says so
+                elif not self._is_own(draft.of(kind), name, team, located):
+                    right = DISABLE_PREDICATES if kind is RuleKind.PREDICATE else DISABLE_SCORES
+                    self._need(team, right, statement.span, f"disable {kind} `{name.text}`")
+            case SetParam():
+                self._set(draft, statement, team, located)
+            case UseDevices():
+                if self._need(team, ORDER_DEVICES, statement.span, "choose devices"):
+                    self._choose(draft, statement, team, located)
+            case UseQueue(name=name):
+                self._queue(draft, name, team, located)
+            case CheckPredicates(all=everything):
+                # Preemption passes over nodes that some predicate that was asked calls unresolvable.
+                what = "all" if everything else "first"
+                self._refuse_preemption(team, statement.span, f"say `check {what}`")
+            case UsePreemption(name=name):
+                self._refuse_preemption(team, statement.span, f"choose preemption `{name.text}`")
+            case _:
+                pass
+
+    def _set(self, draft: Draft, statement: SetParam, team: Located[Team], located: Located[Profile]) -> None:
+        """Check a `set`: of a score it is like another weight, of a predicate it may let more nodes pass."""
+        what = f"set `{statement.rule.text}.{statement.param.text}`"
+        if statement.rule.text == DEVICES and draft.devices is not None:
+            self._need(team, ORDER_DEVICES, statement.span, what)
+            return
+        preemption = () if draft.preemption is None else (draft.preemption,)
+        at = entry_at(preemption, statement.rule, self._declarations, located.home)
+        if at is not None and preemption[at].param(statement.param.text) is not None:
+            self._refuse_preemption(team, statement.span, what)
+        for kind, right in ((RuleKind.PREDICATE, DISABLE_PREDICATES), (RuleKind.SCORE, REWEIGHT)):
+            entries = draft.of(kind)
+            at = entry_at(entries, statement.rule, self._declarations, located.home)
+            if at is None or entries[at].param(statement.param.text) is None:
+                continue
+            rule = entries[at].rule.declaration
+            if self._is_of(entries[at], team):
+                continue
+            if isinstance(rule, Predicate) and rule.mandatory:
+                self._diagnostics.append(_mandatory(rule, what, team, statement.span))
+            else:
+                of_what = f"{what} of a {kind} that is the platform's"
+                help_: tuple[str, ...] = ()
+                if kind is RuleKind.PREDICATE:
+                    help_ = ("to demand more, write `tighten`: it cannot let a node pass that was rejected",)
+                self._need(team, right, statement.span, of_what, help_)
+
+    def _choose(
+        self, draft: Draft, statement: UseDevices, team: Located[Team], located: Located[Profile]
+    ) -> None:
+        """Report devices that a team takes away, and such as it has written itself: what has a device is left
+        to it by the other rules, so that either would let nodes pass that the platform rejects.
+        """
+        chosen = set()
+        for name in statement.names:
+            device = self._declarations.find(Device, name.text, located.home)
+            if device is None:
+                return  # which is reported
+            chosen.add(device.qualified)
+            if self._teams.name_of(device):
+                title = f"team `{team.name}` may not use device `{device.name}`, which it has written itself"
+                why = "what a device has is left to it by the platform's predicates"
+                self._diagnostics.append(
+                    Diagnostic(CheckCode.NOT_GRANTED, title, name.span, why, secondary=_why(team))
+                )
+        kinds = () if draft.devices is None else draft.devices.kinds
+        lost = [each for each in kinds if each[0].qualified not in chosen]
+        if lost:
+            names = [f"`{device.name}`" for device, _ in lost[:_MOST_NAMED]]
+            more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""
+            title = f"team `{team.name}` may not leave out {', '.join(names)}{more}"
+            why = "a team may order devices and add some"
+            label = Label(lost[0][1].span, f"`{lost[0][0].name}` is inherited from here")
+            self._diagnostics.append(
+                Diagnostic(CheckCode.NOT_GRANTED, title, statement.span, why, secondary=(label,))
+            )
+
+    def _is_own(
+        self, entries: tuple[Entry, ...], name: Name, team: Located[Team], located: Located[Profile]
+    ) -> bool:
+        """Tell whether the team itself put the rule into the profile; True also where there is none."""
+        at = entry_at(entries, name, self._declarations, located.home)
+        return at is None or self._is_of(entries[at], team)
+
+    def _is_mandatory(self, entries: tuple[Entry, ...], name: Name, located: Located[Profile]) -> bool:
+        at = entry_at(entries, name, self._declarations, located.home)
+        rule = None if at is None else entries[at].rule.declaration
+        return isinstance(rule, Predicate) and rule.mandatory
+
+    def _is_of(self, entry: Entry, team: Located[Team]) -> bool:
+        owner = self._teams.of(entry.used.span)
+        return owner is not None and owner.name == team.name
+
+    def _need(
+        self, team: Located[Team], right: str, span: Span, what: str, help_: tuple[str, ...] = ()
+    ) -> bool:
+        """Tell whether a team has a right, and report a statement that needs it where it has not."""
+        if self._teams.grant(team, right) is not None:
+            return True
+        self._diagnostics.append(
+            Diagnostic(
+                CheckCode.NOT_GRANTED,
+                f"team `{team.name}` may not {what}",
+                span,
+                f"needs the right `{right}`",
+                secondary=_why(team),
+                help=help_,
+            )
+        )
+        return False
+
+    def _refuse_preemption(self, team: Located[Team], span: Span, what: str) -> None:
+        """Report a change of preemption: its victims may be other teams' pods, so no right covers it."""
+        title = f"team `{team.name}` may not {what}"
+        why = "preemption removes pods of every team: it is the platform's alone"
+        self._diagnostics.append(Diagnostic(CheckCode.NOT_GRANTED, title, span, why, secondary=_why(team)))
+
+    def _within(self, team: Located[Team], statement: Reweight | AddScore) -> None:
+        """Report a weight outside the range of the team; weights of added scores count, or disabling a score
+        and adding it again would be a way around the range.
+        """
+        grant = self._teams.grant(team, REWEIGHT)
+        if grant is None or grant.low is None or grant.high is None:
+            return
+        if not grant.low <= statement.weight <= grant.high:
+            self._diagnostics.append(
+                Diagnostic(
+                    CheckCode.OUT_OF_RANGE,
+                    f"team `{team.name}` may give weights of {grant.low} to {grant.high}, "
+                    f"not {statement.weight}",
+                    statement.span,
+                    "out of range",
+                    secondary=(Label(grant.span, "the range is granted here"),),
+                )
+            )
+
+    def _queue(self, draft: Draft, name: Name, team: Located[Team], located: Located[Profile]) -> None:
+        """Report a queue that drops an `admit when` of the queue it replaces."""
+        new = self._declarations.find(Queue, name.text, located.home)
+        if draft.queue is None or new is None:
+            return
+        old_queue = self._queues.get(draft.queue.qualified)
+        new_queue = self._queues.get(new.qualified)
+        if old_queue is None or new_queue is None:
+            return
+        for admit in old_queue.admit:
+            if not _keeps(new_queue, old_queue, admit):
+                condition = " ".join(admit.condition.span.text.split())
+                self._diagnostics.append(
+                    Diagnostic(
+                        CheckCode.LOST_ADMIT,
+                        f"queue `{new.name}` lets in pods that the platform keeps out",
+                        name.span,
+                        f"replaces `{old_queue.name}` without its `admit when`",
+                        secondary=(Label(admit.condition.span, "it has no line with this condition"),),
+                        help=(f"add `admit when {condition}` to `{new.name}`",),
+                    )
+                )
+
+
+def _keeps(new: CheckedQueue, old: CheckedQueue, admit: CheckedAdmit) -> bool:
+    """Tell whether a queue has a condition of another; one that needs `let`s needs the same ones."""
+    engine = {variable.slot for variable in old.scope.values()}
+    parts = [part for part in walk(admit.condition) if isinstance(part, Var)]
+    local = {
+        variable.slot
+        for variable in (*(let.variable for let in old.lets), *(param.variable for param in old.params))
+    }
+    if any(part.slot in local - engine for part in parts) and (new.lets, new.params) != (
+        old.lets,
+        old.params,
+    ):
+        return False
+    return any(each.condition == admit.condition for each in new.admit)
+
+
+def _mandatory(rule: Predicate, what: str, team: Located[Team], span: Span) -> Diagnostic:
+    """Say that a team cannot change a mandatory predicate, whatever it was granted."""
+    title = f"predicate `{rule.name.text}` is mandatory"
+    why = f"team `{team.name}` may not {what}: that may let nodes pass"
+    help_ = ("to demand more, write `tighten`: it cannot let a node pass that was rejected",)
+    label = Label(rule.name.span, "declared here")
+    return Diagnostic(CheckCode.MANDATORY, title, span, why, secondary=(label,), help=help_)
+
+
+def _why(team: Located[Team]) -> tuple[Label, ...]:
+    """Point at what the team was granted, or else at the team."""
+    may = statements_of(team, May)
+    if may:
+        return (Label(may[0].span, "the team was granted this"),)
+    return (Label(team.declaration.name.span, "the team was granted nothing"),)
+
+
+def _whose(team: Located[Team]) -> tuple[Label, ...]:
+    """Point at what makes a file the team's."""
+    return tuple(Label(each.span, "the team's files are these") for each in statements_of(team, Files)[:1])

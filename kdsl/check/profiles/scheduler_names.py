@@ -1,0 +1,65 @@
+"""Which profile has a scheduler name: one that extends another and repeats its name takes its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.check.names.declarations import Declarations, Located
+from kdsl.check.profiles.draft import scheduler_taken
+from kdsl.check.profiles.teams import Teams
+from kdsl.lang.profile_tree import SchedulerName
+from kdsl.lang.tree import Profile
+
+
+class SchedulerNames:
+    """Notes the scheduler names of profiles, and reports those that two have."""
+
+    def __init__(self, declarations: Declarations, teams: Teams, diagnostics: list[Diagnostic]) -> None:
+        self._declarations = declarations
+        self._teams = teams
+        self._diagnostics = diagnostics
+        self._holders: dict[tuple[str, str], tuple[Located[Profile], SchedulerName]] = {}
+
+    def claim(self, located: Located[Profile], scheduler: SchedulerName) -> None:
+        """Note who has a scheduler name, and report a second one.
+
+        A profile that repeats the name of one that it extends takes its place. A team's profile may go by a
+        name that it inherits: only the team's own pods get it.
+        """
+        team = self._teams.name_of(located)
+        is_own = any(each is scheduler for each in located.declaration.body)
+        key = (str(scheduler.name.value), "" if is_own else team)
+        holder, first = self._holders.setdefault(key, (located, scheduler))
+        if holder is located or (self._extends(holder, located) and first is not scheduler):
+            return
+        if is_own and self._extends(located, holder) and self._teams.name_of(holder) == team:
+            self._holders[key] = (located, scheduler)
+            return
+        self._diagnostics.append(scheduler_taken(located, scheduler, holder, first, team))
+
+    def replacing(
+        self, base: Located[Profile], scheduler: SchedulerName
+    ) -> tuple[Located[Profile], SchedulerName] | None:
+        """Return the profile that has taken the place of `base`, one of the platform's, and its line."""
+        holder, line = self._holders[str(scheduler.name.value), ""]
+        return (holder, line) if self._extends(holder, base) else None
+
+    def _extends(self, located: Located[Profile], other: Located[Profile]) -> bool:
+        """Tell whether a profile extends another, directly or through others."""
+        return any(base.qualified == other.qualified for base in self._bases(located))
+
+    def _bases(self, located: Located[Profile]) -> Iterator[Located[Profile]]:
+        """List the profiles that one extends, the nearest first; those of a cycle once."""
+        seen: set[str] = set()
+        base = base_of(self._declarations, located)
+        while base is not None and base.qualified not in seen:
+            yield base
+            seen.add(base.qualified)
+            base = base_of(self._declarations, base)
+
+
+def base_of(declarations: Declarations, located: Located[Profile]) -> Located[Profile] | None:
+    """Return the profile that one extends, None where it extends none or there is none of that name."""
+    name = located.declaration.extends
+    return None if name is None else declarations.find(Profile, name.text, located.home)

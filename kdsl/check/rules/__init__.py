@@ -1,0 +1,1 @@
+"""Checks of single rules: predicates, scores, queues, preemptions and `tighten`."""

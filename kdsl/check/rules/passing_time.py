@@ -1,0 +1,91 @@
+"""`now` in queues: a sort key may grow with time, as long as it grows for all pods alike.
+
+Then the order of two pods never changes, and the key can be written without `now`: `now - pod.createdAt`
+orders as `pod.createdAt` does in reverse, so nothing is ever sorted anew. Any other use is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.check.model.codes import CheckCode
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import CallOf, TypedExpr, Var
+from kdsl.check.rules.block import Block
+
+NOW = "now"
+
+
+@dataclass(frozen=True, slots=True)
+class Timeless:
+    """An expression that orders as a key with `now` does, the other way round where `is_reversed`."""
+
+    value: TypedExpr
+    is_reversed: bool
+
+
+class PassingTime:
+    """What `now` does in the expressions of one queue."""
+
+    def __init__(self, block: Block) -> None:
+        self._slot = block.scope[NOW].slot
+        self._found: dict[int, bool] = {}
+        self._lets: Mapping[int, TypedExpr] = block.guards.lets
+        self._diagnostics = block.diagnostics
+
+    def refuse(self, expr: TypedExpr, what: str) -> None:
+        """Report `now` in an expression that is evaluated once and then stands."""
+        if self._is_in(expr):
+            title = f"{what} cannot depend on the time"
+            why = "this uses `now`: nothing would ask again when it passes"
+            help_ = ("`now` is for `order by`, as in `order by now - pod.createdAt desc`",)
+            self._diagnostics.append(Diagnostic(CheckCode.TOO_LATE, title, expr.span, why, help=help_))
+
+    def timeless(self, key: TypedExpr) -> Timeless | None:
+        """Return the key without `now`; report one whose order would change as time passes, and return
+        None.
+        """
+        found = self._without(key)
+        if found is None:
+            title = "a sort key must not change its order as time passes"
+            why = "`now` is neither added nor taken from here: two pods may change places"
+            help_ = ("use it as in `now - pod.createdAt`, which grows for all pods alike",)
+            self._diagnostics.append(Diagnostic(CheckCode.UNFIT_SORT_KEY, title, key.span, why, help=help_))
+        return found
+
+    def _without(self, key: TypedExpr) -> Timeless | None:
+        if not self._is_in(key):
+            return Timeless(key, False)
+        match key:
+            case Var(slot=slot) if slot in self._lets:
+                return self._without(self._lets[slot])
+            case CallOf(function="_-_" | "_+_" as operator, args=(left, right)):
+                if self._stands_for_now(left) and not self._is_in(right):
+                    return Timeless(right, operator == "_-_")
+                if self._stands_for_now(right) and not self._is_in(left):
+                    return Timeless(left, False)
+        return None
+
+    def _stands_for_now(self, expr: TypedExpr) -> bool:
+        if not isinstance(expr, Var):
+            return False
+        if expr.slot in self._lets:
+            return self._stands_for_now(self._lets[expr.slot])
+        return expr.slot == self._slot
+
+    def _is_in(self, expr: TypedExpr) -> bool:
+        return any(
+            part.slot == self._slot or self._is_in_let(part.slot)
+            for part in walk(expr)
+            if isinstance(part, Var)
+        )
+
+    def _is_in_let(self, slot: int) -> bool:
+        """Look at each `let` once: a chain in which each names the one before it twice has 2^n paths."""
+        if slot not in self._lets:
+            return False
+        if slot not in self._found:
+            self._found[slot] = self._is_in(self._lets[slot])
+        return self._found[slot]

@@ -1,0 +1,71 @@
+"""Sort keys: what `order by` and `choose by` put things into order by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.check.model.codes import CheckCode
+from kdsl.check.model.rule_set import CheckedSortKey
+from kdsl.check.model.typed import TypedExpr
+from kdsl.check.model.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    ERROR,
+    INT,
+    QUANTITY,
+    STRING,
+    TIMESTAMP,
+    UINT,
+)
+from kdsl.check.rules.block import Block
+from kdsl.check.rules.passing_time import PassingTime
+from kdsl.check.rules.totality import Totality
+from kdsl.lang.tree import SortKey
+
+_ORDERED = frozenset({BOOL, INT, UINT, STRING, BYTES, TIMESTAMP, DURATION, QUANTITY, ERROR})
+
+
+def check_sort_keys(
+    block: Block,
+    keys: Iterable[SortKey],
+    totality: Totality | None = None,
+    time: PassingTime | None = None,
+) -> tuple[CheckedSortKey, ...]:
+    """Check keys where they stand. With `totality` none of them may be an error; `time` knows what `now`
+    does.
+    """
+    return tuple(_sort_key(block, key, totality, time) for key in keys)
+
+
+def _sort_key(
+    block: Block, key: SortKey, totality: Totality | None, time: PassingTime | None
+) -> CheckedSortKey:
+    value, is_descending = block.expression(key.value), key.descending
+    if time is not None:
+        timeless = time.timeless(value)
+        if timeless is None:
+            return CheckedSortKey(value, is_descending)
+        value, is_descending = timeless.value, is_descending != timeless.is_reversed
+    problem = _unfit(value, totality)
+    if problem is not None:
+        block.diagnostics.append(problem)
+    return CheckedSortKey(value, is_descending)
+
+
+def _unfit(value: TypedExpr, totality: Totality | None) -> Diagnostic | None:
+    """Say why a value cannot be a sort key: no total order, or an error where it has none."""
+    if value.type == DOUBLE:
+        why = "a double may be NaN, which has no place in an order"
+    elif value.type not in _ORDERED:
+        why = f"values of type `{value.type}` have no order"
+    else:
+        failing = None if totality is None else totality.why_it_may_fail(value)
+        if failing is None:
+            return None
+        part, why = failing
+        title = "a sort key must have a value for every pod"
+        return Diagnostic(CheckCode.UNFIT_SORT_KEY, title, part.span, why)
+    return Diagnostic(CheckCode.UNFIT_SORT_KEY, "a sort key needs a total order", value.span, why)

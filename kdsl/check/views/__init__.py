@@ -1,0 +1,1 @@
+"""What rules can read of pods, nodes and the cluster: data, and how it is read."""

@@ -1,0 +1,84 @@
+"""The kinds of Kubernetes that kdsl reads, and those it only knows by name.
+
+`read` looks an object up here; anything else is a warning.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from kdsl.cluster.api.objects import Namespace, Node, Pod
+from kdsl.cluster.api.storage_objects import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from kdsl.cluster.api.workload_objects import (
+    PodDisruptionBudget,
+    ReplicaSet,
+    ReplicationController,
+    ResourceQuota,
+    Service,
+    StatefulSet,
+)
+
+StorageObject: TypeAlias = (
+    PersistentVolumeClaim
+    | PersistentVolume
+    | StorageClass
+    | CSINode
+    | CSIDriver
+    | CSIStorageCapacity
+    | VolumeAttachment
+)
+WorkloadObject: TypeAlias = (
+    Service | ReplicationController | ReplicaSet | StatefulSet | PodDisruptionBudget | ResourceQuota
+)
+CatalogObject: TypeAlias = Namespace | WorkloadObject | StorageObject
+"""What the catalog keeps."""
+KubeObject: TypeAlias = Pod | Node | CatalogObject
+
+_READ: Final[dict[str, tuple[type[KubeObject], ...]]] = {
+    "v1": (
+        Pod, Node, Namespace, Service, ReplicationController, ResourceQuota, PersistentVolume,
+        PersistentVolumeClaim,
+    ),
+    "apps/v1": (ReplicaSet, StatefulSet),
+    "policy/v1": (PodDisruptionBudget,),
+    "storage.k8s.io/v1": (CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment),
+}  # fmt: skip
+
+KINDS: Final[dict[tuple[str, str], type[KubeObject]]] = {
+    (version, kind.KIND): kind for version, kinds in _READ.items() for kind in kinds
+}
+"""The kinds that are read, by apiVersion and kind."""
+
+NAMESPACED: Final = (
+    Pod, Service, ReplicationController, ReplicaSet, StatefulSet, PodDisruptionBudget,
+    PersistentVolumeClaim, CSIStorageCapacity, ResourceQuota,
+)  # fmt: skip
+"""The kinds whose objects are in a namespace."""
+
+_KINDS: Final = {
+    "v1": """Binding ConfigMap Endpoints Event LimitRange PodTemplate Secret ServiceAccount""",
+    "apps/v1": "ControllerRevision DaemonSet Deployment",
+    "autoscaling/v1": "HorizontalPodAutoscaler",
+    "autoscaling/v2": "HorizontalPodAutoscaler",
+    "batch/v1": "CronJob Job",
+    "apiextensions.k8s.io/v1": "CustomResourceDefinition",
+    "coordination.k8s.io/v1": "Lease",
+    "discovery.k8s.io/v1": "EndpointSlice",
+    "events.k8s.io/v1": "Event",
+    "networking.k8s.io/v1": "Ingress IngressClass NetworkPolicy",
+    "node.k8s.io/v1": "RuntimeClass",
+    "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding Role RoleBinding",
+    "resource.k8s.io/v1": "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice",
+    "scheduling.k8s.io/v1": "PriorityClass",
+}
+
+KNOWN_KINDS: Final = frozenset((version, kind) for version, kinds in _KINDS.items() for kind in kinds.split())
+"""Kinds that are recognised and passed over, as (apiVersion, kind)."""

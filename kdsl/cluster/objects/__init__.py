@@ -1,0 +1,1 @@
+"""Pods, nodes and volumes as rules see them, computed once from their API objects."""

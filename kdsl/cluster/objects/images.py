@@ -1,0 +1,92 @@
+"""Container images: their names, and how they are spread over the nodes.
+
+As in kube-scheduler, a node has its images under exactly the names it reports, while a name in a pod gets
+`:latest` where it has no tag.
+
+Nodes, pods and the cache use this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kdsl.base.frozen_map import FrozenMap
+
+
+@dataclass(frozen=True, slots=True)
+class NodeImage:
+    """An image on a node: its size in bytes, and the number of nodes that have it."""
+
+    size_bytes: int
+    node_count: int
+
+
+NO_SIZES: Final[FrozenMap[str, int]] = FrozenMap()
+NO_IMAGES: Final[FrozenMap[str, NodeImage]] = FrozenMap()
+
+
+def tagged(name: str) -> str:
+    """Return the name of an image with `:latest` where there is no tag or digest after the last `/`."""
+    return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
+
+
+class ImageSpread:
+    """Which nodes have which images. The cache notes what changes, and takes it over with its snapshot: so
+    this is of one moment with what the snapshot knows of the nodes.
+    """
+
+    def __init__(self) -> None:
+        self._homes: dict[str, set[str]] = {}
+        # Each image as the node had it that was last asked about.
+        self._images: dict[str, NodeImage] = {}
+        self._noted: list[tuple[str, Mapping[str, int], Mapping[str, int]]] = []
+
+    def update(self, node: str, old: Mapping[str, int], new: Mapping[str, int]) -> None:
+        """Note that `node` had the images `old` and now has `new`, both names to sizes."""
+        if old != new:
+            self._noted.append((node, old, new))
+
+    def take_changed(self) -> set[str] | None:
+        """Take over what was noted. Return the nodes that have an image that changed, None where none did."""
+        changed: set[str] = set()
+        for each in self._noted:
+            self._take(*each, changed)
+        self._noted.clear()
+        if not changed:
+            return None
+        nodes: set[str] = set()
+        for name in changed:
+            nodes |= self._homes.get(name, set())
+        return nodes
+
+    def _take(self, node: str, old: Mapping[str, int], new: Mapping[str, int], changed: set[str]) -> None:
+        for name in old.keys() - new.keys():
+            homes = self._homes[name]
+            homes.discard(node)
+            if not homes:
+                del self._homes[name]
+                self._images.pop(name, None)
+            changed.add(name)
+        for name in new.keys() - old.keys():
+            self._homes.setdefault(name, set()).add(node)
+            changed.add(name)
+        changed.update(name for name in old.keys() & new.keys() if old[name] != new[name])
+
+    def homes(self, name: str) -> Collection[str]:
+        """Return the nodes that have an image under a name."""
+        return self._homes.get(name, ())
+
+    def images(self, sizes: Mapping[str, int]) -> FrozenMap[str, NodeImage]:
+        """Return the images of a node, which has each of `sizes`, with the number of nodes that have them."""
+        if not sizes:
+            return NO_IMAGES
+        return FrozenMap({name: self._image(name, size) for name, size in sizes.items()})
+
+    def _image(self, name: str, size: int) -> NodeImage:
+        """Return an image of a node: nodes that have it share one object."""
+        count, known = len(self._homes[name]), self._images.get(name)
+        if known is None or known.size_bytes != size or known.node_count != count:
+            known = self._images[name] = NodeImage(size, count)
+        return known

@@ -1,0 +1,212 @@
+"""A node as the scheduler sees it: its own facts, and the pods on it.
+
+Everything from the cache to the back ends uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kdsl.base.frozen_map import NO_STRINGS, FrozenMap, freeze
+from kdsl.base.resources import NOTHING, Resources
+from kdsl.cluster.api.objects import Condition, Node, NodeStatus
+from kdsl.cluster.devices.pods import whole_amounts
+from kdsl.cluster.objects.avoidance import is_avoided
+from kdsl.cluster.objects.containers import read_amounts
+from kdsl.cluster.objects.images import NO_IMAGES, NO_SIZES, NodeImage
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_volumes import PodVolume
+from kdsl.cluster.objects.ports import HostPort
+from kdsl.cluster.objects.taints import Taint
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What a node says of itself, which placements do not change.
+
+    `device_capacity` has the whole numbers of extended resources, as devices read them. `image_sizes` are
+    bytes by every name of an image; of two images with one name the first counts.
+    """
+
+    name: str
+    labels: FrozenMap[str, str] = NO_STRINGS
+    annotations: FrozenMap[str, str] = NO_STRINGS
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+    allocatable: Resources = NOTHING
+    image_sizes: FrozenMap[str, int] = NO_SIZES
+    device_capacity: FrozenMap[str, int] = NO_SIZES
+    capacity: Resources = NOTHING
+    conditions: tuple[Condition, ...] = ()
+    pod_cidr: str = ""
+    provider_id: str = ""
+
+    @staticmethod
+    def of(node: Node) -> NodeFacts:
+        """Read an API object, which must have its defaults."""
+        meta, spec, status = node.metadata, node.spec, node.status
+        return NodeFacts(
+            name=meta.name,
+            labels=freeze(meta.labels),
+            annotations=freeze(meta.annotations),
+            unschedulable=spec.unschedulable,
+            taints=tuple(Taint(one.key, one.value, one.effect) for one in spec.taints),
+            allocatable=read_amounts(status.allocatable or {}),
+            image_sizes=_image_sizes(status),
+            device_capacity=_device_capacity(status),
+            capacity=read_amounts(status.capacity),
+            conditions=tuple(status.conditions),
+            pod_cidr=spec.pod_cidr,
+            provider_id=spec.provider_id,
+        )
+
+
+class NodeInfo(Struct, frozen=True):
+    """A node and the pods on it; it never changes, `with_pod` and `without_pod` return another one.
+
+    It offers the fields of the `Node` view. `images` knows how many nodes have each image where the cache
+    made it; a node on its own counts itself. `affine_pods` is how many of the pods have affinity terms.
+    """
+
+    facts: NodeFacts
+    images: FrozenMap[str, NodeImage] = NO_IMAGES
+    pods: tuple[PodInfo, ...] = ()
+    requested: Resources = NOTHING
+    scored_requests: Resources = NOTHING
+    used_host_ports: tuple[HostPort, ...] = ()
+    affine_pods: int = 0
+
+    @staticmethod
+    def of(node: Node | NodeFacts, pods: Iterable[PodInfo] = ()) -> NodeInfo:
+        """Return the node with `pods` on it."""
+        facts = NodeFacts.of(node) if isinstance(node, Node) else node
+        images = {name: NodeImage(size, 1) for name, size in facts.image_sizes.items()}
+        info = NodeInfo(facts, FrozenMap(images) if images else NO_IMAGES)
+        for pod in pods:
+            info = info.with_pod(pod)
+        return info
+
+    @property
+    def name(self) -> str:
+        return self.facts.name
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.facts.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return self.facts.annotations
+
+    @property
+    def unschedulable(self) -> bool:
+        return self.facts.unschedulable
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        return self.facts.taints
+
+    @property
+    def allocatable(self) -> Resources:
+        return self.facts.allocatable
+
+    @property
+    def capacity(self) -> Resources:
+        return self.facts.capacity
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        return self.facts.conditions
+
+    def avoids(self, pod: PodInfo) -> bool:
+        """Tell whether an annotation asks that the pods of `pod`'s controller go elsewhere."""
+        return is_avoided(pod, self.annotations)
+
+    @property
+    def pod_cidr(self) -> str:
+        return self.facts.pod_cidr
+
+    @property
+    def provider_id(self) -> str:
+        return self.facts.provider_id
+
+    @property
+    def pod_count(self) -> int:
+        return len(self.pods)
+
+    @property
+    def used_volumes(self) -> tuple[PodVolume, ...]:
+        return tuple(volume for pod in self.pods for volume in pod.volumes)
+
+    def with_pod(self, pod: PodInfo) -> NodeInfo:
+        """Return this node with `pod` on it as well."""
+        ports = self.used_host_ports
+        if pod.host_ports:
+            ports = tuple(dict.fromkeys(ports + pod.host_ports))
+        requested = self.requested.plus(pod.usage)
+        # The hot path: nearly always both amounts are one object.
+        is_one = self.scored_requests is self.requested and pod.scored_usage is pod.usage
+        return NodeInfo(
+            self.facts,
+            self.images,
+            (*self.pods, pod),
+            requested,
+            requested if is_one else self.scored_requests.plus(pod.scored_usage),
+            ports,
+            self.affine_pods + pod.has_affinity_terms,
+        )
+
+    def without_pod(self, pod: PodInfo) -> NodeInfo:
+        """Return this node without `pod`, known by its key; KeyError where it is not there."""
+        key = pod.key
+        index = next((i for i, other in enumerate(self.pods) if other.key == key), None)
+        if index is None:
+            raise KeyError(f"pod {key} is not on node {self.name}")
+        gone = self.pods[index]
+        pods = self.pods[:index] + self.pods[index + 1 :]
+        ports = self.used_host_ports
+        if gone.host_ports:
+            ports = tuple(dict.fromkeys(port for other in pods for port in other.host_ports))
+        return NodeInfo(
+            self.facts,
+            self.images,
+            pods,
+            self.requested.minus(gone.usage),
+            self.scored_requests.minus(gone.scored_usage),
+            ports,
+            self.affine_pods - gone.has_affinity_terms,
+        )
+
+    def with_changed(self, pod: PodInfo) -> NodeInfo:
+        """Return this node with `pod` in the place of the one of its key, which asked for the same."""
+        return self.with_fields(pods=tuple(pod if other.key == pod.key else other for other in self.pods))
+
+    def with_facts(self, facts: NodeFacts) -> NodeInfo:
+        """Return this node with other facts and the same pods."""
+        return self.with_fields(facts=facts)
+
+    def with_images(self, images: FrozenMap[str, NodeImage]) -> NodeInfo:
+        """Return this node with what is known of its images."""
+        return self if images == self.images else self.with_fields(images=images)
+
+    def with_fields(self, **fields: Any) -> NodeInfo:
+        """Return this node with other values in some fields."""
+        return replace(self, **fields)
+
+
+def _image_sizes(status: NodeStatus) -> FrozenMap[str, int]:
+    sizes: dict[str, int] = {}
+    for image in status.images:
+        for name in image.names:
+            sizes.setdefault(name, image.size_bytes)
+    return FrozenMap(sizes) if sizes else NO_SIZES
+
+
+def _device_capacity(status: NodeStatus) -> FrozenMap[str, int]:
+    extended = {name: written for name, written in status.capacity.items() if "/" in name}
+    return FrozenMap(whole_amounts(extended)) if extended else NO_SIZES

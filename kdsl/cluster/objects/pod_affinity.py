@@ -1,0 +1,86 @@
+"""Affinity and anti-affinity to pods, as rules see them.
+
+Facts of kube-scheduler (framework.AffinityTerm): a term means pods of certain namespaces with certain labels.
+Namespaces are those it lists, those its namespaceSelector selects, and the pod's own where it has neither.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from kdsl.base.sharing import sharing
+from kdsl.cluster.api.objects import ObjectMeta, PodAffinity, PodAffinityTermSpec
+from kdsl.cluster.objects.label_selectors import LabelSelector, own_labels, read_selector
+from kdsl.cluster.objects.selectors import Operator
+
+if TYPE_CHECKING:
+    # A pod has terms, and terms look at pods.
+    from kdsl.cluster.objects.pod import PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class PodAffinityTerm:
+    """Pods to be with, or not to be with, in a domain of `topology_key`; terms that mean the same are equal.
+
+    `weight` is 0 for a required term.
+    """
+
+    topology_key: str
+    weight: int
+    selector: LabelSelector | None
+    namespaces: frozenset[str]
+    namespace_selector: LabelSelector | None
+    # Terms are looked up far more often than made.
+    _hash: int = field(init=False, compare=False, repr=False)
+
+    READ_OF_PODS: ClassVar = ("labels", "namespace", "namespace_labels")
+    """What `matches` reads of a pod."""
+
+    def __post_init__(self) -> None:
+        parts = (self.topology_key, self.weight, self.selector, self.namespaces, self.namespace_selector)
+        object.__setattr__(self, "_hash", hash(parts))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @staticmethod
+    def of(spec: PodAffinityTermSpec, owner: ObjectMeta, weight: int = 0) -> PodAffinityTerm:
+        """Read a term of the pod `owner`, whose labels matchLabelKeys and mismatchLabelKeys speak of."""
+        names = spec.namespaces
+        if not names and spec.namespace_selector is None:
+            names = [owner.namespace]
+        selector = read_selector(spec.label_selector)
+        if selector is not None:
+            same = own_labels(owner.labels, spec.match_label_keys)
+            others = own_labels(owner.labels, spec.mismatch_label_keys, Operator.NOT_IN)
+            selector = selector.merged((*same, *others))
+        namespace_selector = read_selector(spec.namespace_selector)
+        return _shared(
+            PodAffinityTerm(spec.topology_key, weight, selector, frozenset(names), namespace_selector)
+        )
+
+    def matches(self, pod: PodInfo) -> bool:
+        """Tell whether the term means `pod`."""
+        if self.selector is None or not self._has_namespace(pod):
+            return False
+        return self.selector.matches(pod.labels)
+
+    def _has_namespace(self, pod: PodInfo) -> bool:
+        if pod.namespace in self.namespaces:
+            return True
+        return self.namespace_selector is not None and self.namespace_selector.matches(pod.namespace_labels)
+
+
+# Pods of one template have one object.
+_shared: Final = sharing(PodAffinityTerm)
+
+
+def required_terms(affinity: PodAffinity, owner: ObjectMeta) -> tuple[PodAffinityTerm, ...]:
+    """Read the terms that must hold for the pod `owner`."""
+    return tuple(PodAffinityTerm.of(one, owner) for one in affinity.required)
+
+
+def preferred_terms(affinity: PodAffinity, owner: ObjectMeta) -> tuple[PodAffinityTerm, ...]:
+    """Read the terms that the pod `owner` would like to hold."""
+    return tuple(PodAffinityTerm.of(one.pod_affinity_term, owner, one.weight) for one in affinity.preferred)

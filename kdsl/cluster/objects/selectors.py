@@ -1,0 +1,260 @@
+"""Node selectors: required and preferred node affinity, as rules see them.
+
+Facts of k8s.io/component-helpers/scheduling/corev1/nodeaffinity: terms are alternatives, the requirements of
+a term must all hold, a term without requirements matches nothing, and a term that cannot be read is passed
+over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Protocol
+
+from kdsl.cluster.api.names import is_label_key, is_label_value
+from kdsl.cluster.api.objects import NodeSelectorRequirement, NodeSelectorSpec, NodeSelectorTerm
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_INT64: Final = range(-(2**63), 2**63)
+_NAME_FIELD: Final = "metadata.name"
+
+
+class Operator(StrEnum):
+    """How a requirement looks at a label."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    GT = "Gt"
+    LT = "Lt"
+
+
+_OPERATORS: Final = {operator.value: operator for operator in Operator}
+
+
+class Selectable(Protocol):
+    """What selectors look at: a node."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def labels(self) -> Mapping[str, str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRequirement:
+    """A condition on one label; `bound` is the value of Gt and Lt."""
+
+    key: str
+    operator: Operator
+    values: frozenset[str] = frozenset()
+    bound: int = 0
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether the label of `labels` meets this condition. NotIn holds for an absent label."""
+        value = labels.get(self.key)
+        match self.operator:
+            case Operator.IN:
+                return value is not None and value in self.values
+            case Operator.NOT_IN:
+                return value is None or value not in self.values
+            case Operator.EXISTS:
+                return value is not None
+            case Operator.DOES_NOT_EXIST:
+                return value is None
+            case Operator.GT | Operator.LT:
+                number = None if value is None else _integer(value)
+                if number is None:
+                    return False
+                return number > self.bound if self.operator is Operator.GT else number < self.bound
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRequirement:
+    """A condition on a field of the node. Only metadata.name has a value; any other field is empty."""
+
+    field: str
+    is_equal: bool
+    value: str
+
+    def holds(self, name: str) -> bool:
+        return ((name if self.field == _NAME_FIELD else "") == self.value) is self.is_equal
+
+
+@dataclass(frozen=True, slots=True)
+class SelectorTerm:
+    """Conditions that must all hold; there is at least one."""
+
+    labels: tuple[LabelRequirement, ...]
+    fields: tuple[FieldRequirement, ...]
+
+    @property
+    def label_keys(self) -> frozenset[str] | None:
+        """The labels that tell whether a node matches; None where they do not tell it all."""
+        return None if self.fields else frozenset(one.key for one in self.labels)
+
+    def matches(self, node: Selectable) -> bool:
+        labels = node.labels
+        return all(one.holds(labels) for one in self.labels) and all(
+            one.holds(node.name) for one in self.fields
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelector:
+    """Required node affinity.
+
+    `node_names` are the only nodes that can match where every term names nodes, else None.
+    """
+
+    terms: tuple[SelectorTerm, ...]
+    node_names: tuple[str, ...] | None
+
+    @staticmethod
+    def of(spec: NodeSelectorSpec) -> NodeSelector:
+        """Read a node selector of the API."""
+        terms = (read_term(term) for term in spec.node_selector_terms)
+        return NodeSelector(
+            tuple(term for term in terms if term is not None), _node_names(spec.node_selector_terms)
+        )
+
+    @property
+    def label_keys(self) -> frozenset[str] | None:
+        """The labels that tell whether a node matches; None where they do not tell it all."""
+        keys = [term.label_keys for term in self.terms]
+        known = [each for each in keys if each is not None]
+        return frozenset[str]().union(*known) if len(known) == len(keys) else None
+
+    def matches(self, node: Selectable) -> bool:
+        """Tell whether some term matches `node`."""
+        return any(term.matches(node) for term in self.terms)
+
+
+@dataclass(frozen=True, slots=True)
+class PreferredNodeTerm:
+    """Preferred node affinity: nodes that match are worth `weight`. An empty preference matches nothing."""
+
+    weight: int
+    term: SelectorTerm | None
+
+    @property
+    def label_keys(self) -> frozenset[str] | None:
+        """The labels that tell whether a node matches; None where they do not tell it all."""
+        return frozenset() if self.term is None else self.term.label_keys
+
+    def matches(self, node: Selectable) -> bool:
+        """Tell whether the preference matches `node`."""
+        return self.term is not None and self.term.matches(node)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRequirement:
+    """A condition on a label or a field of nodes, as rules write it."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...]
+    is_field: bool
+
+    @staticmethod
+    def on_label(key: str, operator: str, values: Iterable[str]) -> NodeRequirement:
+        """Return a condition as in matchExpressions."""
+        return NodeRequirement(key, operator, tuple(values), is_field=False)
+
+    @staticmethod
+    def on_field(field: str, operator: str, values: Iterable[str]) -> NodeRequirement:
+        """Return a condition as in matchFields."""
+        return NodeRequirement(field, operator, tuple(values), is_field=True)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerm:
+    """A term that rules write; without requirements, or with one that means nothing, it matches nothing."""
+
+    term: SelectorTerm | None
+
+    @staticmethod
+    def of(requirements: Iterable[NodeRequirement]) -> NodeTerm:
+        """Read the term of these requirements."""
+        read = NodeSelectorTerm()
+        for one in requirements:
+            listed = read.match_fields if one.is_field else read.match_expressions
+            listed.append(NodeSelectorRequirement(one.key, one.operator, list(one.values)))
+        return NodeTerm(read_term(read))
+
+    @property
+    def label_keys(self) -> frozenset[str] | None:
+        """The labels that tell whether a node matches; None where they do not tell it all."""
+        return frozenset() if self.term is None else self.term.label_keys
+
+    def matches(self, node: Selectable) -> bool:
+        """Tell whether the term matches `node`."""
+        return self.term is not None and self.term.matches(node)
+
+    def weighing(self, weight: int) -> PreferredNodeTerm:
+        """Return the term as a preference."""
+        return PreferredNodeTerm(weight, self.term)
+
+
+def read_term(term: NodeSelectorTerm) -> SelectorTerm | None:
+    """Read a term of the API; None where it has no requirements or one that means nothing."""
+    labels = [_label_requirement(one) for one in term.match_expressions]
+    fields = [_field_requirement(one) for one in term.match_fields]
+    if not labels and not fields:
+        return None
+    read_labels = tuple(one for one in labels if one is not None)
+    read_fields = tuple(one for one in fields if one is not None)
+    if len(read_labels) < len(labels) or len(read_fields) < len(fields):
+        return None
+    return SelectorTerm(read_labels, read_fields)
+
+
+def _label_requirement(spec: NodeSelectorRequirement) -> LabelRequirement | None:
+    operator = _OPERATORS.get(spec.operator)
+    if operator is None or not is_label_key(spec.key) or not all(map(is_label_value, spec.values)):
+        return None
+    match operator:
+        case Operator.IN | Operator.NOT_IN:
+            return LabelRequirement(spec.key, operator, frozenset(spec.values)) if spec.values else None
+        case Operator.EXISTS | Operator.DOES_NOT_EXIST:
+            return None if spec.values else LabelRequirement(spec.key, operator)
+        case Operator.GT | Operator.LT:
+            bound = _integer(spec.values[0]) if len(spec.values) == 1 else None
+            return None if bound is None else LabelRequirement(spec.key, operator, bound=bound)
+
+
+def _field_requirement(spec: NodeSelectorRequirement) -> FieldRequirement | None:
+    if spec.operator not in (Operator.IN, Operator.NOT_IN) or len(spec.values) != 1:
+        return None
+    return FieldRequirement(spec.key, spec.operator == Operator.IN, spec.values[0])
+
+
+def _node_names(terms: Iterable[NodeSelectorTerm]) -> tuple[str, ...] | None:
+    """Return the names that the terms allow, in written order; None where some term allows any."""
+    names: dict[str, None] = {}
+    has_terms = False
+    for term in terms:
+        has_terms = True
+        named = [
+            one.values for one in term.match_fields if one.key == _NAME_FIELD and one.operator == Operator.IN
+        ]
+        if not named:
+            return None
+        names.update(dict.fromkeys(name for name in named[0] if all(name in more for more in named)))
+    return tuple(names) if has_terms else None
+
+
+def is_integer(text: str) -> bool:
+    """Tell whether Gt and Lt can compare with `text`."""
+    return _integer(text) is not None
+
+
+def _integer(text: str) -> int | None:
+    """Read a decimal int64 as Go does; None where it is none."""
+    if len(text) > 64 or not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if number in _INT64 else None

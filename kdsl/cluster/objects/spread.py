@@ -1,0 +1,119 @@
+"""Topology spread constraints, as rules see them.
+
+Facts of kube-scheduler (podtopologyspread): pods of the owner's namespace that the selector means are to be
+spread over the domains of a topology key; the inclusion policies say which nodes count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from kdsl.base.sharing import sharing
+from kdsl.cluster.api.objects import ObjectMeta, TopologySpreadConstraint
+from kdsl.cluster.objects.label_selectors import LabelSelector, own_labels, read_selector
+
+if TYPE_CHECKING:
+    # A pod has constraints, and constraints look at pods and nodes.
+    from kdsl.cluster.objects.node import NodeInfo
+    from kdsl.cluster.objects.pod import PodInfo
+
+HONOR: Final = "Honor"
+_REPELLING: Final = ("NoSchedule", "NoExecute")
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadConstraint:
+    """How evenly the pods that it selects must be spread; constraints that mean the same are equal.
+
+    `selector` is None where there is none, which selects no pod. `honors_affinity` and `honors_taints` say
+    that only nodes count which the pod's node affinity matches, and whose taints it tolerates.
+    """
+
+    topology_key: str
+    max_skew: int
+    when_unsatisfiable: str
+    namespace: str = ""
+    min_domains: int = 1
+    selector: LabelSelector | None = None
+    honors_affinity: bool = True
+    honors_taints: bool = False
+    # Constraints are looked up far more often than made.
+    _hash: int = field(init=False, compare=False, repr=False)
+
+    READ_OF_PODS: ClassVar = ("labels", "namespace", "deletion_timestamp")
+    """What `selects` reads of a pod."""
+    READ_OF_SPREAD_PODS: ClassVar = ("node_selector", "required_node_affinity", "tolerations")
+    """What `counts_node` reads of the pod that is spread."""
+
+    def __post_init__(self) -> None:
+        what = (self.topology_key, self.max_skew, self.when_unsatisfiable, self.min_domains)
+        whom = (self.namespace, self.selector, self.honors_affinity, self.honors_taints)
+        object.__setattr__(self, "_hash", hash((what, whom)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @staticmethod
+    def of(spec: TopologySpreadConstraint, owner: ObjectMeta) -> SpreadConstraint:
+        """Read a constraint of the pod `owner`, whose labels matchLabelKeys speak of."""
+        selector = read_selector(spec.label_selector)
+        if selector is not None:
+            selector = selector.merged(own_labels(owner.labels, spec.match_label_keys))
+        return _shared(
+            SpreadConstraint(
+                spec.topology_key,
+                spec.max_skew,
+                spec.when_unsatisfiable,
+                owner.namespace,
+                1 if spec.min_domains is None else spec.min_domains,
+                selector,
+                (spec.node_affinity_policy or HONOR) == HONOR,
+                spec.node_taints_policy == HONOR,
+            )
+        )
+
+    @property
+    def selects_everything(self) -> bool:
+        """Tell whether the selector has no conditions: kube-scheduler then counts no pods at all."""
+        return self.selector is not None and self.selector.selects_everything
+
+    def selects(self, pod: PodInfo) -> bool:
+        """Tell whether `pod` is one of those to spread: in the namespace, selected, not on its way out."""
+        if self.selector is None or pod.namespace != self.namespace or pod.is_terminating:
+            return False
+        return self.selector.matches(pod.labels)
+
+    def counts_node(self, pod: PodInfo, node: NodeInfo) -> bool:
+        """Tell whether the pods on `node` count for the spread of `pod`, by the inclusion policies."""
+        if self.honors_affinity and not pod.can_be_on(node):
+            return False
+        return not self.honors_taints or all(
+            pod.tolerates(taint) for taint in node.taints if taint.effect in _REPELLING
+        )
+
+    def counts_node_keys(self, pod: PodInfo) -> frozenset[str] | None:
+        """Return the labels that tell whether a node counts; None where they do not tell it all."""
+        if self.honors_taints:
+            return None
+        return pod.affine_label_keys if self.honors_affinity else frozenset()
+
+    def with_min_domains(self, min_domains: int) -> SpreadConstraint:
+        """Return this constraint with another minDomains."""
+        return replace(self, min_domains=min_domains)
+
+    def with_node_affinity_policy(self, policy: str) -> SpreadConstraint:
+        """Return this constraint with another nodeAffinityPolicy, `Honor` or `Ignore`."""
+        return replace(self, honors_affinity=policy == HONOR)
+
+    def with_node_taints_policy(self, policy: str) -> SpreadConstraint:
+        """Return this constraint with another nodeTaintsPolicy, `Honor` or `Ignore`."""
+        return replace(self, honors_taints=policy == HONOR)
+
+    def selecting(self, namespace: str, selector: LabelSelector) -> SpreadConstraint:
+        """Return this constraint for the pods of `namespace` that `selector` selects."""
+        return replace(self, namespace=namespace, selector=selector)
+
+
+# Pods of one template have one object.
+_shared: Final = sharing(SpreadConstraint)

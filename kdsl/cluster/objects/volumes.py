@@ -1,0 +1,89 @@
+"""A persistent volume as the scheduler reads it: what matching looks at, computed once.
+
+`StorageIndex` makes one for each object of the API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kdsl.base.frozen_map import FrozenMap, freeze
+from kdsl.base.quantity import Quantity
+from kdsl.cluster.api.objects import ResourceList, quantity
+from kdsl.cluster.api.storage_objects import PersistentVolume, PersistentVolumeClaim
+from kdsl.cluster.objects.pod_volumes import PodVolume, read_disk
+from kdsl.cluster.objects.selectors import NodeSelector
+
+STORAGE: Final = "storage"
+BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+"""The annotation that named the storage class before there was a field; where it is there, it counts."""
+FILESYSTEM: Final = "Filesystem"
+AVAILABLE: Final = "Available"
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeInfo:
+    """A persistent volume. `disk` is what it stands for, None where that is no disk of the network.
+
+    Without `node_affinity` it can be reached from everywhere.
+    """
+
+    thing: PersistentVolume
+    labels: FrozenMap[str, str]
+    capacity: Quantity
+    storage_class_name: str
+    node_affinity: NodeSelector | None
+    disk: PodVolume | None
+
+    @staticmethod
+    def of(thing: PersistentVolume) -> VolumeInfo:
+        """Read an API object, which was found valid."""
+        meta, spec = thing.metadata, thing.spec
+        required = spec.node_affinity.required
+        return VolumeInfo(
+            thing=thing,
+            labels=freeze(meta.labels),
+            capacity=storage_in(spec.capacity),
+            storage_class_name=meta.annotations.get(BETA_CLASS, spec.storage_class_name),
+            node_affinity=None if required is None else NodeSelector.of(required),
+            disk=read_disk(meta.name, spec),
+        )
+
+    @property
+    def name(self) -> str:
+        return self.thing.metadata.name
+
+    @property
+    def is_free(self) -> bool:
+        """Tell whether the volume may be given to a claim that fits."""
+        return self.thing.status.phase == AVAILABLE and self.thing.spec.claim_ref is None
+
+    def is_set_aside_for(self, claim: PersistentVolumeClaim) -> bool:
+        """Tell whether the volume names `claim` as its own, by uid where it has one."""
+        reference, meta = self.thing.spec.claim_ref, claim.metadata
+        if reference is None or (reference.namespace, reference.name) != (meta.namespace, meta.name):
+            return False
+        return reference.uid in ("", meta.uid)
+
+    def can_be_used_on(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether a node with `labels` can reach the volume. Affinity does not name nodes by field."""
+        return self.node_affinity is None or self.node_affinity.matches(_Labelled(labels))
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    """A node of which only labels are known."""
+
+    labels: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return ""
+
+
+def storage_in(amounts: ResourceList) -> Quantity:
+    """Return the amount of storage among `amounts`; zero where it is not there."""
+    written = amounts.get(STORAGE)
+    return Quantity(0) if written is None else quantity(written)

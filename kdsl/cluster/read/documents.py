@@ -1,0 +1,107 @@
+"""Bytes of one input to plain documents, whatever the format: YAML, JSON or JSON lines.
+
+`reader` uses it for every file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final
+
+import msgspec
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.yaml_text import MistakeKind, yaml_documents
+
+_CODES: Final = {
+    MistakeKind.SYNTAX: InputCode.SYNTAX,
+    MistakeKind.DUPLICATE_KEY: InputCode.DUPLICATE_KEY,
+    MistakeKind.TOO_LARGE: InputCode.TOO_LARGE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A value read from `where`, a file and the number of the document or line in it: `nodes.yaml#3`."""
+
+    where: str
+    value: object
+
+
+def read_documents(name: str, data: bytes, found: list[Diagnostic]) -> Iterator[Document]:
+    """Yield the documents of an input; what cannot be read is added to `found` and passed over.
+
+    The ending of `name` says what it is: `.json` and `.jsonl` are JSON, anything else is YAML unless it is
+    JSON.
+    """
+    suffixes = PurePath(name).suffixes
+    suffix = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else (suffixes or [""])[-1]
+    if suffix == ".jsonl":
+        yield from _json_lines(name, data, found)
+    elif suffix == ".json" or data.lstrip()[:1] in (b"{", b"["):
+        yield from _json(name, data, found, is_certain=suffix == ".json")
+    else:
+        yield from _yaml(name, data, found)
+
+
+def _json(name: str, data: bytes, found: list[Diagnostic], *, is_certain: bool) -> Iterator[Document]:
+    try:
+        value = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"))
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        if _is_json_lines(data):
+            yield from _json_lines(name, data, found)
+        elif is_certain:
+            Problems(found, f"{name}#1").add(InputCode.SYNTAX, (), f"this is not JSON: {_reason(error)}")
+        else:
+            yield from _yaml(name, data, found)
+    else:
+        yield Document(f"{name}#1", value)
+
+
+def _json_lines(name: str, data: bytes, found: list[Diagnostic]) -> Iterator[Document]:
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
+        if not line.strip():
+            continue
+        where = f"{name}#{number}"
+        try:
+            yield Document(where, msgspec.json.decode(line))
+        except (msgspec.DecodeError, RecursionError, ValueError) as error:
+            Problems(found, where).add(InputCode.SYNTAX, (), f"this is not JSON: {_reason(error)}")
+
+
+def _is_json_lines(data: bytes) -> bool:
+    """Tell JSON lines, some of which may be broken, from YAML whose documents happen to be JSON."""
+    lines = [line for line in data.splitlines() if line.strip()]
+    if len(lines) < 2 or any(line.startswith(b"---") for line in lines):
+        return False
+    try:
+        msgspec.json.decode(lines[0])
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return False
+    return True
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    text = str(error).removeprefix("JSON is malformed: ")
+    return text[:1].lower() + text[1:]
+
+
+def _yaml(name: str, data: bytes, found: list[Diagnostic]) -> Iterator[Document]:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        Problems(found, name).add(
+            InputCode.SYNTAX, (), f"this is not UTF-8 text: byte {error.start} cannot be decoded"
+        )
+        return
+    for document in yaml_documents(text):
+        where = f"{name}#{document.number}"
+        for mistake in document.mistakes:
+            Problems(found, f"{where}: line {mistake.line}").add(_CODES[mistake.kind], (), mistake.text)
+        if not document.is_broken and document.value is not None:
+            yield Document(where, document.value)

@@ -1,0 +1,245 @@
+"""Files of Kubernetes objects to checked and completed API structs.
+
+The commands, the simulator and the tests read clusters here.
+
+Every mistake becomes a diagnostic and costs the object it is in, never the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import Any, BinaryIO, Final, TypeAlias
+
+from kdsl.base.diagnostic import Diagnostic, Severity, did_you_mean, has_errors
+from kdsl.base.paths import Path, path_text
+from kdsl.cluster.api.kinds import KINDS, KNOWN_KINDS, CatalogObject, KubeObject
+from kdsl.cluster.api.objects import Node, Pod
+from kdsl.cluster.read.decode import decode
+from kdsl.cluster.read.defaults import with_defaults
+from kdsl.cluster.read.documents import Document, read_documents
+from kdsl.cluster.read.files import read_files
+from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.unknown_fields import UnknownField, unknown_fields
+from kdsl.cluster.read.validate import validate
+
+Manifest: TypeAlias = dict[str, Any]
+"""An object as plain JSON values, as it is written."""
+
+_LIST: Final = "List"
+
+# What a pod may ask for that rules cannot see yet: a decision without it may be wrong, so it is said.
+_UNREAD_POD_FIELDS: Final[tuple[Path, ...]] = (
+    ("spec", "resourceClaims"),
+    ("spec", "schedulingGroup"),
+)
+
+
+MAX_UNKNOWN_FIELDS: Final = 50
+"""The most unknown fields that are shown one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """The usable objects in input order, how many of which kinds were passed over, and what is wrong.
+
+    `sources` are the objects as they were written, where the reader was asked to keep them.
+    """
+
+    objects: tuple[KubeObject, ...]
+    unread: tuple[tuple[str, int], ...]
+    diagnostics: tuple[Diagnostic, ...]
+    sources: tuple[Manifest, ...] = ()
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(one for one in self.objects if isinstance(one, Node))
+
+    @property
+    def pods(self) -> tuple[Pod, ...]:
+        return tuple(one for one in self.objects if isinstance(one, Pod))
+
+    @property
+    def catalog(self) -> tuple[CatalogObject, ...]:
+        """What there is besides nodes and pods."""
+        return tuple(one for one in self.objects if not isinstance(one, Node | Pod))
+
+
+def read_objects(
+    paths: Sequence[str | FilePath], stdin: BinaryIO | None = None, *, keeps_sources: bool = False
+) -> ReadResult:
+    """Read YAML, JSON and JSON lines from files, folders and `-` (`stdin`), packed with gzip or not.
+
+    Lists as `kubectl get -o json` writes them count as their items. Raises nothing, whatever the bytes.
+    """
+    reader = _Reader(keeps_sources)
+    for file in read_files(paths, stdin, reader.found):
+        for document in read_documents(file.name, file.data, reader.found):
+            reader.take(document)
+    return reader.result()
+
+
+def read_values(values: Iterable[object], name: str = "<values>") -> ReadResult:
+    """Read objects given as plain JSON values, as `read_objects` reads those of a file."""
+    reader = _Reader()
+    for number, value in enumerate(values, start=1):
+        reader.take(Document(f"{name}#{number}", value))
+    return reader.result()
+
+
+@dataclass(slots=True)
+class _Seen:
+    """An unknown field, the collector for its object, and how often it was seen."""
+
+    field: UnknownField
+    problems: Problems
+    count: int = 0
+
+
+@dataclass(slots=True)
+class _Reader:
+    keeps_sources: bool = False
+    sources: list[Manifest] = field(default_factory=list)
+    found: list[Diagnostic] = field(default_factory=list)
+    objects: list[KubeObject] = field(default_factory=list)
+    unread: Counter[str] = field(default_factory=Counter)
+    unread_fields: Counter[Path] = field(default_factory=Counter)
+    unknown_fields: dict[tuple[str, Path], _Seen] = field(default_factory=dict)
+    more_unknown_fields: int = 0
+    places: dict[tuple[str, str, str], str] = field(default_factory=dict)
+
+    def take(self, document: Document) -> None:
+        problems = Problems(self.found, document.where)
+        for raw, path, kind in _items(document.value, problems):
+            self._take_object(raw, kind, problems.inside(path))
+
+    def _take_object(self, raw: dict[str, object], kind: tuple[str, str], problems: Problems) -> None:
+        into = KINDS.get(kind)
+        if into is None:
+            self._pass_over(kind, problems)
+            return
+        before = len(self.found)
+        decoded = decode(raw, into, problems)
+        if decoded is None:
+            return
+        for unknown in unknown_fields(raw, into):
+            self._note(kind[1], unknown, problems)
+        validate(decoded, problems)
+        if has_errors(self.found[before:]):
+            return
+        thing = with_defaults(decoded)
+        meta = thing.metadata
+        key = (kind[1], meta.namespace, meta.name)
+        if key in self.places:
+            title = f"a second {kind[1]} is named `{'/'.join(filter(None, key[1:]))}`"
+            problems.add(InputCode.DUPLICATE_OBJECT, (), title, f"the first one is {self.places[key]}")
+            return
+        self.places[key] = problems.where
+        self.objects.append(thing)
+        if self.keeps_sources:
+            # Items of typed lists may leave out what they are.
+            self.sources.append({"apiVersion": kind[0], "kind": kind[1], **raw})
+        if isinstance(thing, Pod):
+            self.unread_fields.update(path for path in _UNREAD_POD_FIELDS if _has(raw, path))
+
+    def _note(self, kind: str, unknown: UnknownField, problems: Problems) -> None:
+        """Count an unknown field; of those at like places of several objects the first one is shown."""
+        place = tuple(step for step in unknown.path if isinstance(step, str))
+        if (kind, place) in self.unknown_fields or len(self.unknown_fields) < MAX_UNKNOWN_FIELDS:
+            self.unknown_fields.setdefault((kind, place), _Seen(unknown, problems)).count += 1
+        else:
+            self.more_unknown_fields += 1
+
+    def _pass_over(self, kind: tuple[str, str], problems: Problems) -> None:
+        if kind in KNOWN_KINDS:
+            self.unread[kind[1]] += 1
+            return
+        if _is_custom(kind[0]):
+            self.unread[f"{kind[1]} ({kind[0]})"] += 1
+            return
+        known = (*KINDS, *KNOWN_KINDS)
+        versions = sorted(version for version, name in known if name == kind[1])
+        help = (
+            (f"its apiVersion is {' or '.join(versions)}",)
+            if versions
+            else did_you_mean(kind[1], (name for version, name in known if version == kind[0]))
+        )
+        title = f"objects of kind `{kind[1]}` in `{kind[0]}` are not known and are passed over"
+        problems.add(InputCode.UNKNOWN_KIND, (), title, *help, severity=Severity.WARNING)
+
+    def result(self) -> ReadResult:
+        for path, count in self.unread_fields.items():
+            pods = "1 pod has" if count == 1 else f"{count} pods have"
+            title = f"{pods} `{path_text(path)}`, which no rule can read yet"
+            self.found.append(Diagnostic(InputCode.NOT_READ_YET, title, severity=Severity.WARNING))
+        for (kind_name, _), seen in self.unknown_fields.items():
+            more = "" if seen.count == 1 else f" (seen {seen.count:,} times)"
+            title = f"no {kind_name} has a field `{seen.field.name}` here: it is passed over{more}"
+            help = did_you_mean(seen.field.name, seen.field.known)
+            seen.problems.add(
+                InputCode.UNKNOWN_FIELD, seen.field.path, title, *help, severity=Severity.WARNING
+            )
+        if self.more_unknown_fields:
+            title = f"there are {self.more_unknown_fields:,} more fields that no object has"
+            self.found.append(Diagnostic(InputCode.UNKNOWN_FIELD, title, severity=Severity.WARNING))
+        unread = tuple(sorted(self.unread.items()))
+        return ReadResult(tuple(self.objects), unread, tuple(self.found), tuple(self.sources))
+
+
+def _items(value: object, problems: Problems) -> Iterator[tuple[dict[str, object], Path, tuple[str, str]]]:
+    """Yield the objects in a document, lists unfolded, each with its place and its (apiVersion, kind)."""
+    todo: list[tuple[object, Path, tuple[str, str] | None]] = [(value, (), None)]
+    while todo:
+        raw, path, implied = todo.pop()
+        place = problems.inside(path)
+        if not isinstance(raw, dict):
+            place.add(InputCode.NOT_AN_OBJECT, (), "this is not an object: it must be a mapping")
+            continue
+        kind = _kind(raw, implied, place)
+        if kind is None:
+            continue
+        if not kind[1].endswith(_LIST) or "items" not in raw:
+            yield raw, path, kind
+            continue
+        items = raw["items"]
+        if not isinstance(items, list):
+            if items is not None:
+                place.add(InputCode.WRONG_TYPE, ("items",), "expected a list")
+            continue
+        # Items of typed lists may leave out their kind: those of a PodList are Pods.
+        inner = (kind[0], kind[1].removesuffix(_LIST)) if kind[1] != _LIST else None
+        todo.extend((items[i], (*path, "items", i), inner) for i in reversed(range(len(items))))
+
+
+def _is_custom(version: str) -> bool:
+    """Tell whether an apiVersion is that of a custom resource: built-in groups have no dot, or end in
+    `k8s.io`.
+    """
+    group = version.rpartition("/")[0]
+    return "." in group and not group.endswith("k8s.io")
+
+
+def _kind(
+    raw: dict[str, object], implied: tuple[str, str] | None, problems: Problems
+) -> tuple[str, str] | None:
+    words: list[str] = []
+    for i, name in enumerate(("apiVersion", "kind")):
+        word = raw.get(name) or (implied[i] if implied else None)
+        if isinstance(word, str):
+            words.append(word)
+        elif word is None:
+            problems.add(InputCode.NOT_AN_OBJECT, (name,), f"this is not an object: it has no `{name}`")
+        else:
+            problems.add(InputCode.WRONG_TYPE, (name,), "expected a string")
+    return (words[0], words[1]) if len(words) == 2 else None
+
+
+def _has(raw: object, path: Path) -> bool:
+    """Tell whether there is something at `path`, which leads through every item of a list."""
+    if not path:
+        return bool(raw)
+    if isinstance(raw, list):
+        return any(_has(item, path) for item in raw if isinstance(item, dict))
+    return isinstance(raw, dict) and _has(raw.get(str(path[0])), path[1:])

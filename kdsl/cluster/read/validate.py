@@ -1,0 +1,246 @@
+"""What the API server would refuse, checked for files that never went through one.
+
+`reader` runs this on every object.
+
+Checked is what would make a decision wrong or ambiguous: amounts, names, ports, operators, effects. Rules
+that only protect other components (image names, probes) are left to the API server.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from kdsl.base.diagnostic import Severity, did_you_mean
+from kdsl.base.paths import Path
+from kdsl.cluster.api.kinds import KubeObject
+from kdsl.cluster.api.names import is_dns_label, is_dns_subdomain, is_label_key, is_label_value
+from kdsl.cluster.api.objects import (
+    Container,
+    ContainerPort,
+    Namespace,
+    Node,
+    ObjectMeta,
+    Pod,
+    TaintSpec,
+    TolerationSpec,
+    Volume,
+)
+from kdsl.cluster.api.workload_objects import Service
+from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.validate_affinity import check_pod_affinity, check_spread
+from kdsl.cluster.read.validate_amounts import check_container_amounts, check_node_amounts, check_pod_amounts
+from kdsl.cluster.read.validate_catalog import check_catalog_object
+from kdsl.cluster.read.validate_selectors import check_node_affinity
+
+TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+TOLERATION_OPERATORS: Final = ("Exists", "Equal")
+PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
+PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
+
+_INT32: Final = range(-(2**31), 2**31)
+
+
+def validate(thing: KubeObject, problems: Problems) -> None:
+    """Report everything in `thing` that the API server would refuse and that a decision depends on."""
+    _check_metadata(thing, thing.metadata, problems)
+    if isinstance(thing, Pod):
+        _check_pod(thing, problems)
+    elif isinstance(thing, Node):
+        _check_node(thing, problems)
+    else:
+        check_catalog_object(thing, problems)
+
+
+def _check_metadata(thing: KubeObject, meta: ObjectMeta, problems: Problems) -> None:
+    named = is_dns_label if isinstance(thing, Namespace | Service) else is_dns_subdomain
+    if not meta.name:
+        problems.add(InputCode.MISSING, ("metadata", "name"), "an object needs a name")
+    elif not named(meta.name):
+        problems.add(
+            InputCode.VALUE,
+            ("metadata", "name"),
+            f"`{meta.name}` is not a name",
+            "names hold lower case letters, digits, `-` and `.`, and begin and end with a letter or digit",
+        )
+    if meta.namespace and not is_dns_label(meta.namespace):
+        problems.add(
+            InputCode.VALUE, ("metadata", "namespace"), f"`{meta.namespace}` is not a name of a namespace"
+        )
+    for key, value in meta.labels.items():
+        if not is_label_key(key):
+            _warn(InputCode.VALUE, ("metadata", "labels", key), f"`{key}` is not a label key", problems)
+        elif not is_label_value(value):
+            _warn(InputCode.VALUE, ("metadata", "labels", key), f"`{value}` is not a label value", problems)
+
+
+def _check_pod(pod: Pod, problems: Problems) -> None:
+    spec = pod.spec
+    if not spec.containers:
+        problems.add(InputCode.MISSING, ("spec", "containers"), "a pod needs at least one container")
+    names: set[str] = set()
+    for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+        for i, container in enumerate(containers):
+            _check_container(container, ("spec", field, i), names, spec.host_network, problems)
+    _check_host_ports(spec.containers, problems)
+    check_pod_amounts(pod, problems)
+    for i, toleration in enumerate(spec.tolerations):
+        _check_toleration(toleration, ("spec", "tolerations", i), problems)
+    check_node_affinity(spec.affinity.node_affinity, problems)
+    check_pod_affinity(spec.affinity, problems)
+    check_spread(spec.topology_spread_constraints, problems)
+    _check_volumes(spec.volumes, problems)
+    if spec.preemption_policy:
+        _check_known(spec.preemption_policy, PREEMPTION_POLICIES, ("spec", "preemptionPolicy"), problems)
+    gates = [gate.name for gate in spec.scheduling_gates]
+    _check_unique(gates, ("spec", "schedulingGates"), "scheduling gate", problems)
+    if spec.priority is not None and spec.priority not in _INT32:
+        problems.add(
+            InputCode.VALUE, ("spec", "priority"), f"priority {spec.priority} is not a 32-bit integer"
+        )
+
+
+def _check_volumes(volumes: Sequence[Volume], problems: Problems) -> None:
+    path: Path = ("spec", "volumes")
+    _check_unique([volume.name for volume in volumes], path, "volume", problems)
+    for i, volume in enumerate(volumes):
+        claim = volume.persistent_volume_claim
+        if claim is not None and not claim.claim_name:
+            place = (*path, i, "persistentVolumeClaim", "claimName")
+            problems.add(InputCode.MISSING, place, "the name of a claim is needed")
+
+
+def _check_container(
+    container: Container, path: Path, names: set[str], host_network: bool, problems: Problems
+) -> None:
+    name = (*path, "name")
+    if not container.name:
+        problems.add(InputCode.MISSING, name, "a container needs a name")
+    elif not is_dns_label(container.name):
+        problems.add(InputCode.VALUE, name, f"`{container.name}` is not a name of a container")
+    elif container.name in names:
+        problems.add(InputCode.DUPLICATE_VALUE, name, f"a second container is named `{container.name}`")
+    names.add(container.name)
+    check_container_amounts(container, path, problems)
+    if container.restart_policy:
+        _check_known(
+            container.restart_policy, ("Always", "OnFailure", "Never"), (*path, "restartPolicy"), problems
+        )
+    for i, port in enumerate(container.ports):
+        _check_port(port, (*path, "ports", i), host_network, problems)
+
+
+def _check_port(port: ContainerPort, path: Path, host_network: bool, problems: Problems) -> None:
+    if not 1 <= port.container_port <= 65535:
+        title = f"port {port.container_port} is not between 1 and 65535"
+        problems.add(InputCode.VALUE, (*path, "containerPort"), title)
+    if not 0 <= port.host_port <= 65535:
+        title = f"host port {port.host_port} is not between 1 and 65535"
+        problems.add(InputCode.VALUE, (*path, "hostPort"), title)
+    elif host_network and port.host_port not in (0, port.container_port):
+        title = (
+            f"host port {port.host_port} is not the container port, though the pod is on the host's network"
+        )
+        problems.add(InputCode.VALUE, (*path, "hostPort"), title, "leave hostPort out")
+    if port.protocol:
+        _check_known(port.protocol, PROTOCOLS, (*path, "protocol"), problems)
+    if port.host_ip and not _is_ip(port.host_ip):
+        problems.add(InputCode.VALUE, (*path, "hostIP"), f"`{port.host_ip}` is not an IP address")
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_host_ports(containers: Iterable[Container], problems: Problems) -> None:
+    taken: set[tuple[str, str, int]] = set()
+    for i, container in enumerate(containers):
+        for j, port in enumerate(container.ports):
+            key = (port.host_ip, port.protocol or "TCP", port.host_port)
+            if port.host_port and key in taken:
+                path = ("spec", "containers", i, "ports", j, "hostPort")
+                _warn(
+                    InputCode.DUPLICATE_VALUE,
+                    path,
+                    f"a second port wants host port {port.host_port}",
+                    problems,
+                )
+            taken.add(key)
+
+
+def _check_toleration(toleration: TolerationSpec, path: Path, problems: Problems) -> None:
+    operator = (*path, "operator")
+    if toleration.operator in ("Lt", "Gt"):
+        problems.add(
+            InputCode.VALUE,
+            operator,
+            f"the toleration operator `{toleration.operator}` is alpha in Kubernetes and not supported",
+        )
+    elif toleration.operator:
+        _check_known(toleration.operator, TOLERATION_OPERATORS, operator, problems)
+    if not toleration.key and toleration.operator != "Exists":
+        problems.add(InputCode.VALUE, operator, "a toleration without a key needs the operator `Exists`")
+    if toleration.operator == "Exists" and toleration.value:
+        problems.add(
+            InputCode.VALUE, (*path, "value"), "a toleration with the operator `Exists` has no value"
+        )
+    if toleration.key and not is_label_key(toleration.key):
+        problems.add(InputCode.VALUE, (*path, "key"), f"`{toleration.key}` is not a taint key")
+    if toleration.effect:
+        _check_known(toleration.effect, TAINT_EFFECTS, (*path, "effect"), problems)
+
+
+def _check_node(node: Node, problems: Problems) -> None:
+    taints: set[tuple[str, str]] = set()
+    for i, taint in enumerate(node.spec.taints):
+        _check_taint(taint, ("spec", "taints", i), taints, problems)
+    check_node_amounts(node, problems)
+    for i, image in enumerate(node.status.images):
+        if not 0 <= image.size_bytes < 2**63:
+            path = ("status", "images", i, "sizeBytes")
+            problems.add(InputCode.VALUE, path, f"{image.size_bytes} is not the size of an image")
+
+
+def _check_taint(taint: TaintSpec, path: Path, taken: set[tuple[str, str]], problems: Problems) -> None:
+    if not taint.key:
+        problems.add(InputCode.MISSING, (*path, "key"), "a taint needs a key")
+    elif not is_label_key(taint.key):
+        problems.add(InputCode.VALUE, (*path, "key"), f"`{taint.key}` is not a taint key")
+    if not is_label_value(taint.value):
+        problems.add(InputCode.VALUE, (*path, "value"), f"`{taint.value}` is not a taint value")
+    if not taint.effect:
+        problems.add(InputCode.MISSING, (*path, "effect"), "a taint needs an effect", _one_of(TAINT_EFFECTS))
+    else:
+        _check_known(taint.effect, TAINT_EFFECTS, (*path, "effect"), problems)
+    if (taint.key, taint.effect) in taken:
+        title = f"a second taint has key `{taint.key}` and effect `{taint.effect}`"
+        _warn(InputCode.DUPLICATE_VALUE, path, title, problems)
+    taken.add((taint.key, taint.effect))
+
+
+def _warn(code: InputCode, path: Path, title: str, problems: Problems) -> None:
+    """Report what the API server would refuse though its meaning is clear: the object is used."""
+    problems.add(code, path, title, "the API server would refuse this", severity=Severity.WARNING)
+
+
+def _check_known(word: str, known: Sequence[str], path: Path, problems: Problems) -> None:
+    if word not in known:
+        help = did_you_mean(word, known) or (_one_of(known),)
+        problems.add(InputCode.VALUE, path, f"unknown {path[-1]} `{word}`", *help)
+
+
+def _one_of(known: Iterable[str]) -> str:
+    return f"known are {', '.join(f'`{word}`' for word in known)}"
+
+
+def _check_unique(names: Sequence[str], path: Path, what: str, problems: Problems) -> None:
+    for i, name in enumerate(names):
+        if not name:
+            problems.add(InputCode.MISSING, (*path, i, "name"), f"a {what} needs a name")
+        elif name in names[:i]:
+            problems.add(InputCode.DUPLICATE_VALUE, (*path, i, "name"), f"a second {what} is named `{name}`")

@@ -1,0 +1,134 @@
+"""Checks of resource names and quantities; part of `validate`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kdsl.base.diagnostic import did_you_mean
+from kdsl.base.paths import Path
+from kdsl.base.quantity import Quantity
+from kdsl.base.resources import CPU, EPHEMERAL_STORAGE, MEMORY, canonical
+from kdsl.cluster.api.objects import (
+    Container,
+    Node,
+    Pod,
+    ResourceList,
+    ResourceRequirements,
+    WrittenQuantity,
+    quantity,
+)
+from kdsl.cluster.read.problems import InputCode, Problems
+
+# Requests add up, and doubles see them: 2^53 bytes are 8 PiB, and a thousand such pods still fit into int64.
+MAX_REQUEST: Final = 2**53
+HUGE_PAGES: Final = "hugepages-"
+
+_CONTAINER_RESOURCES: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
+_POD_LEVEL_RESOURCES: Final = (CPU, MEMORY)
+
+
+def check_container_amounts(container: Container, path: Path, problems: Problems) -> None:
+    """Check names and amounts of a container's requests and limits."""
+    place = (*path, "resources")
+    _check_pair(container.resources, _CONTAINER_RESOURCES, place, problems)
+
+
+def check_pod_amounts(pod: Pod, problems: Problems) -> None:
+    """Check overhead, pod-level resources and the amounts that status reports for a resize."""
+    spec, status = pod.spec, pod.status
+    _check_requests(spec.overhead, _CONTAINER_RESOURCES, ("spec", "overhead"), problems)
+    _check_pair(spec.resources, _POD_LEVEL_RESOURCES, ("spec", "resources"), problems)
+    for field, statuses in (
+        ("containerStatuses", status.container_statuses),
+        ("initContainerStatuses", status.init_container_statuses),
+    ):
+        for i, one in enumerate(statuses):
+            _check_status(one.resources, one.allocated_resources, ("status", field, i), problems)
+    _check_status(status.resources, status.allocated_resources, ("status",), problems)
+
+
+def check_node_amounts(node: Node, problems: Problems) -> None:
+    """Check what a node says it has. Its amounts may be as large as int64, since they are never added up."""
+    status = node.status
+    for field, amounts in (("allocatable", status.allocatable or {}), ("capacity", status.capacity)):
+        for name, written in amounts.items():
+            path = ("status", field, name)
+            amount = _read(name, written, path, problems)
+            if amount is not None:
+                try:
+                    canonical(name, amount)
+                except OverflowError as error:
+                    problems.add(InputCode.QUANTITY, path, str(error))
+
+
+def _check_pair(
+    resources: ResourceRequirements, known: tuple[str, ...], path: Path, problems: Problems
+) -> None:
+    requests = _check_requests(resources.requests, known, (*path, "requests"), problems)
+    limits = _check_requests(resources.limits, known, (*path, "limits"), problems)
+    for name, request in requests.items():
+        if name in limits and request > limits[name]:
+            title = f"request `{request}` is above the limit `{limits[name]}`"
+            problems.add(InputCode.QUANTITY, (*path, "requests", name), title)
+
+
+def _check_status(
+    resources: ResourceRequirements | None, allocated: ResourceList, path: Path, problems: Problems
+) -> None:
+    if resources is not None:
+        _check_requests(resources.requests, None, (*path, "resources", "requests"), problems)
+    _check_requests(allocated, None, (*path, "allocatedResources"), problems)
+
+
+def _check_requests(
+    amounts: ResourceList, known: tuple[str, ...] | None, path: Path, problems: Problems
+) -> dict[str, Quantity]:
+    """Check what a pod asks for and return what can be read; `known` are the names without a domain."""
+    readable: dict[str, Quantity] = {}
+    for name, written in amounts.items():
+        place = (*path, name)
+        if known is not None:
+            _check_name(name, known, place, problems)
+        amount = _read(name, written, place, problems)
+        if amount is not None:
+            readable[name] = amount
+            _check_request(name, amount, place, problems)
+    return readable
+
+
+def _read(name: str, written: WrittenQuantity, path: Path, problems: Problems) -> Quantity | None:
+    try:
+        amount = quantity(written)
+    except ValueError as error:
+        problems.add(InputCode.QUANTITY, path, str(error))
+        return None
+    if amount.nanos < 0:
+        problems.add(InputCode.QUANTITY, path, f"`{amount}` of `{name}` is negative")
+    return amount
+
+
+def _check_request(name: str, amount: Quantity, path: Path, problems: Problems) -> None:
+    if _is_counted(name) and not amount.is_integer:
+        problems.add(InputCode.QUANTITY, path, f"`{amount}` of `{name}` is not a whole number")
+    limit = MAX_REQUEST // 1000 if name == CPU else MAX_REQUEST
+    if amount.value() > limit:
+        title = f"a request for `{amount}` of `{name}` is too large to be added up"
+        problems.add(InputCode.QUANTITY, path, title, f"the largest request is {limit}")
+
+
+def _is_counted(name: str) -> bool:
+    """Tell whether a resource comes in whole units only: extended resources and huge pages."""
+    return name.startswith(HUGE_PAGES) or ("/" in name and "kubernetes.io/" not in name)
+
+
+def _check_name(name: str, known: tuple[str, ...], path: Path, problems: Problems) -> None:
+    if name in known or name.startswith(HUGE_PAGES):
+        return
+    if known is _POD_LEVEL_RESOURCES:
+        title = f"`{name}` cannot be asked for at pod level"
+        problems.add(
+            InputCode.VALUE, path, title, "pod-level resources are `cpu`, `memory` and `hugepages-…`"
+        )
+    elif "/" not in name:
+        help = did_you_mean(name, known) or ("resources of vendors have a domain, as in `nvidia.com/gpu`",)
+        problems.add(InputCode.VALUE, path, f"unknown resource `{name}`", *help)

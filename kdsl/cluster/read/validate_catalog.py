@@ -1,0 +1,129 @@
+"""Checks of workloads, budgets and storage; part of `validate`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kdsl.base.diagnostic import did_you_mean
+from kdsl.base.paths import Path
+from kdsl.cluster.api.kinds import CatalogObject
+from kdsl.cluster.api.objects import ResourceList, WrittenQuantity, quantity
+from kdsl.cluster.api.storage_objects import (
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from kdsl.cluster.api.workload_objects import (
+    PodDisruptionBudget,
+    ReplicaSet,
+    ReplicationController,
+    ResourceQuota,
+    Service,
+    StatefulSet,
+)
+from kdsl.cluster.read.problems import InputCode, Problems
+from kdsl.cluster.read.validate_affinity import check_equal_labels, check_label_selector
+from kdsl.cluster.read.validate_selectors import check_node_selector
+
+ACCESS_MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
+VOLUME_MODES: Final = ("Filesystem", "Block")
+BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")
+STORAGE: Final = "storage"
+
+
+def check_catalog_object(thing: CatalogObject, problems: Problems) -> None:
+    """Check what decisions depend on of an object that is neither pod nor node."""
+    match thing:
+        case Service() | ReplicationController():
+            check_equal_labels(thing.spec.selector or {}, ("spec", "selector"), problems)
+        case ReplicaSet() | StatefulSet():
+            if thing.spec.selector is None:
+                problems.add(InputCode.MISSING, ("spec", "selector"), "a selector is needed")
+            check_label_selector(thing.spec.selector, ("spec", "selector"), problems)
+        case PodDisruptionBudget():
+            check_label_selector(thing.spec.selector, ("spec", "selector"), problems)
+        case ResourceQuota():
+            for name, amount in thing.spec.hard.items():
+                _check_amount(amount, ("spec", "hard", name), problems)
+        case PersistentVolumeClaim():
+            _check_claim(thing, problems)
+        case PersistentVolume():
+            _check_volume(thing, problems)
+        case StorageClass():
+            _check_class(thing, problems)
+        case CSINode():
+            _check_csi_node(thing, problems)
+        case CSIStorageCapacity():
+            check_label_selector(thing.node_topology, ("nodeTopology",), problems)
+            _check_amount(thing.capacity, ("capacity",), problems)
+            _check_amount(thing.maximum_volume_size, ("maximumVolumeSize",), problems)
+        case _:
+            pass  # nothing of namespaces, drivers and attachments can be wrong but their names
+
+
+def _check_claim(claim: PersistentVolumeClaim, problems: Problems) -> None:
+    spec = claim.spec
+    _check_stored(spec.access_modes, spec.volume_mode, problems)
+    check_label_selector(spec.selector, ("spec", "selector"), problems)
+    _check_storage(spec.resources.requests, ("spec", "resources", "requests"), problems)
+
+
+def _check_volume(volume: PersistentVolume, problems: Problems) -> None:
+    spec = volume.spec
+    _check_stored(spec.access_modes, spec.volume_mode, problems)
+    _check_storage(spec.capacity, ("spec", "capacity"), problems)
+    if spec.node_affinity.required is not None:
+        check_node_selector(spec.node_affinity.required, ("spec", "nodeAffinity", "required"), problems)
+
+
+def _check_stored(access_modes: list[str], volume_mode: str, problems: Problems) -> None:
+    for i, mode in enumerate(access_modes):
+        _check_known(mode, ACCESS_MODES, ("spec", "accessModes", i), "access mode", problems)
+    if volume_mode:
+        _check_known(volume_mode, VOLUME_MODES, ("spec", "volumeMode"), "volumeMode", problems)
+
+
+def _check_class(storage_class: StorageClass, problems: Problems) -> None:
+    if not storage_class.provisioner:
+        problems.add(InputCode.MISSING, ("provisioner",), "a storage class needs a provisioner")
+    if mode := storage_class.volume_binding_mode:
+        _check_known(mode, BINDING_MODES, ("volumeBindingMode",), "volumeBindingMode", problems)
+
+
+def _check_csi_node(node: CSINode, problems: Problems) -> None:
+    names: set[str] = set()
+    for i, driver in enumerate(node.spec.drivers):
+        path: Path = ("spec", "drivers", i)
+        if not driver.name:
+            problems.add(InputCode.MISSING, (*path, "name"), "a driver needs a name")
+        elif driver.name in names:
+            title = f"a second driver is named `{driver.name}`"
+            problems.add(InputCode.DUPLICATE_VALUE, (*path, "name"), title)
+        names.add(driver.name)
+        if driver.allocatable.count is not None and driver.allocatable.count < 0:
+            title = f"{driver.allocatable.count} is not a number of volumes"
+            problems.add(InputCode.VALUE, (*path, "allocatable", "count"), title)
+
+
+def _check_storage(amounts: ResourceList, path: Path, problems: Problems) -> None:
+    _check_amount(amounts.get(STORAGE), (*path, STORAGE), problems)
+
+
+def _check_amount(written: WrittenQuantity | None, path: Path, problems: Problems) -> None:
+    if written is None:
+        return
+    try:
+        amount = quantity(written)
+    except ValueError as error:
+        problems.add(InputCode.QUANTITY, path, str(error))
+        return
+    if amount.nanos < 0:
+        problems.add(InputCode.QUANTITY, path, f"`{amount}` is negative")
+
+
+def _check_known(word: str, known: tuple[str, ...], path: Path, what: str, problems: Problems) -> None:
+    if word not in known:
+        help = did_you_mean(word, known) or (f"known are {', '.join(f'`{one}`' for one in known)}",)
+        problems.add(InputCode.VALUE, path, f"unknown {what} `{word}`", *help)

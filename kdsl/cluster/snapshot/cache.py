@@ -1,0 +1,317 @@
+"""Events to snapshots: what the cluster looks like, kept up to date as nodes and pods come, change and go.
+
+The cycle assumes a pod on its node before the binding is known to have worked; the pod that comes back from
+the API server then confirms it. One thread uses a cache: events and cycles take turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from kdsl.base.events import Resource
+from kdsl.base.frozen_map import freeze
+from kdsl.cluster.api.kinds import CatalogObject, KubeObject
+from kdsl.cluster.api.objects import Namespace, Node, Pod
+from kdsl.cluster.objects.images import NO_SIZES, ImageSpread
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.catalog import Catalog, key_of
+from kdsl.cluster.snapshot.events import ClusterEvent, assigned_pod_events, node_event, object_event
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Snapshot
+from kdsl.cluster.snapshot.zones import ZoneOrder
+
+Listens = Callable[[str], bool]
+"""Tells whether what happens to the placed pod `namespace/name` would make a difference to somebody."""
+
+
+class ClusterCache:
+    """The nodes, the pods on them and the catalog. Pods that are not placed or have finished are no part.
+
+    `snapshot` returns the current state; it costs what changed since the last call, and the result holds
+    until the next one.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, NodeInfo] = {}
+        self._pods: dict[str, PodInfo] = {}
+        self._assumed: set[str] = set()
+        # Pods whose node is not known (yet, or any more), by node and key.
+        self._waiting: dict[str, dict[str, PodInfo]] = {}
+        self._zones = ZoneOrder()
+        self._spread = ImageSpread()
+        self._catalog = Catalog()
+        self._snapshot = LiveSnapshot(self._catalog, self._spread)
+        self._has_new_catalog = False
+        self._has_new_nodes = False
+        # Ordered sets: rows and versions are given out in the order of events, the same in every run.
+        self._dirty_facts: dict[str, None] = {}
+        self._dirty_usage: dict[str, None] = {}
+        self._observers: list[tuple[Callable[[ClusterEvent], None], Listens]] = []
+
+    def observe(self, observer: Callable[[ClusterEvent], None], listens: Listens = lambda pod: True) -> None:
+        """Tell `observer` of every change from now on, as soon as it is made.
+
+        `listens` tells whether what happens to the placed pod `namespace/name` would make a difference to it
+        now: where it would not, the observer may not be told.
+        """
+        self._observers.append((observer, listens))
+
+    @staticmethod
+    def of(objects: Iterable[KubeObject]) -> ClusterCache:
+        """Return a cache that holds `objects`, added in their order, but for pods that are not placed."""
+        cache = ClusterCache()
+        for thing in objects:
+            if isinstance(thing, Node):
+                cache.add_node(NodeFacts.of(thing))
+            elif isinstance(thing, Pod):
+                cache.add_pod(PodInfo.of(thing))
+            else:
+                cache.put(thing)
+        return cache
+
+    def copy(self) -> ClusterCache:
+        """Return a cache of the same cluster, which goes its own way from here; nobody observes it.
+
+        It costs references alone: a snapshot is made anew when the copy is asked for one.
+        """
+        other = ClusterCache()
+        other._nodes, other._pods = dict(self._nodes), dict(self._pods)
+        other._assumed = set(self._assumed)
+        other._waiting = {node: dict(pods) for node, pods in self._waiting.items()}
+        other._zones, other._catalog = self._zones.copy(), self._catalog.copy()
+        other._snapshot = LiveSnapshot(other._catalog, other._spread)
+        for name, info in other._nodes.items():
+            other._spread.update(name, NO_SIZES, info.facts.image_sizes)
+        other._has_new_nodes = other._has_new_catalog = True
+        other._dirty_facts, other._dirty_usage = dict.fromkeys(other._nodes), dict.fromkeys(other._nodes)
+        return other
+
+    def complete(self, pod: PodInfo) -> PodInfo:
+        """Return the pod with what the catalog knows of its namespace."""
+        return self._catalog.complete(pod)
+
+    def put(self, thing: CatalogObject) -> None:
+        """Take in an object of the catalog, or what it has become."""
+        key = key_of(thing)
+        before = self._catalog.find(thing.KIND, key)
+        if self._catalog.put(thing):
+            self._follow_catalog(thing.KIND, thing.metadata.name)
+            self._tell(object_event(Resource(thing.KIND), before, thing))
+
+    def remove(self, kind: str, key: str) -> None:
+        """Drop an object of the catalog, known by its `key_of`."""
+        before = self._catalog.find(kind, key)
+        if self._catalog.remove(kind, key):
+            self._follow_catalog(kind, key)
+            self._tell(object_event(Resource(kind), before, None))
+
+    def assume_object(self, thing: CatalogObject) -> None:
+        """Show an object of the catalog as it is going to be, until it is put, removed or forgotten."""
+        self._catalog.assume(thing)
+        self._follow_catalog(thing.KIND, thing.metadata.name)
+
+    def forget_object(self, thing: CatalogObject) -> None:
+        """Show an object as it was before it was assumed, unless it has been put or removed since."""
+        if self._catalog.forget(thing.KIND, key_of(thing)):
+            self._follow_catalog(thing.KIND, thing.metadata.name)
+
+    def add_node(self, facts: NodeFacts) -> None:
+        """Take in a node, or what it has become; nothing is touched where its facts are the same."""
+        name = facts.name
+        before = self._nodes.get(name)
+        if before is None:
+            pods = self._waiting.pop(name, {})
+            self._nodes[name] = NodeInfo.of(facts, pods.values())
+            self._has_new_nodes = True
+            self._dirty_usage[name] = None
+        elif before.facts == facts:
+            return
+        else:
+            self._nodes[name] = before.with_facts(facts)
+        self._dirty_facts[name] = None
+        self._zones.put(name, facts.labels)
+        self._spread.update(name, NO_SIZES if before is None else before.facts.image_sizes, facts.image_sizes)
+        self._tell(node_event(before, self._nodes[name]))
+
+    update_node = add_node
+
+    def remove_node(self, name: str) -> None:
+        """Drop a node. Its pods are kept until they are removed, in case it comes back."""
+        info = self._nodes.pop(name, None)
+        if info is None:
+            return
+        if info.pods:
+            self._waiting[name] = {pod.key: pod for pod in info.pods}
+        self._has_new_nodes = True
+        self._dirty_facts.pop(name, None)
+        self._dirty_usage.pop(name, None)
+        self._zones.remove(name)
+        self._spread.update(name, info.facts.image_sizes, NO_SIZES)
+        self._tell(node_event(info, None))
+
+    def add_pod(self, pod: PodInfo) -> None:
+        """Take in a pod, or what it has become. A pod that was assumed is confirmed by coming back placed."""
+        key = pod.key
+        before = self._pods.get(key)
+        if not pod.node_name and key in self._assumed and not pod.is_finished:
+            # News of before the binding: the assumption stands.
+            return
+        self._assumed.discard(key)
+        # INVARIANT: the pods that are known are complete.
+        if before is pod:
+            return
+        pod = self._catalog.complete(pod)
+        if before == pod:
+            return
+        self._change(key, before, pod if pod.node_name and not pod.is_finished else None)
+
+    update_pod = add_pod
+
+    def remove_pod(self, key: str) -> None:
+        """Drop the pod `namespace/name`."""
+        self._assumed.discard(key)
+        pod = self._pods.get(key)
+        if pod is not None:
+            self._change(key, pod, None)
+
+    def assume(self, pod: PodInfo, node_name: str) -> PodInfo:
+        """Count `pod` on a node ahead of its binding and return it as placed there.
+
+        Raises KeyError where there is no such node, ValueError where the pod is already on one.
+        """
+        if node_name not in self._nodes:
+            raise KeyError(f"there is no node {node_name}")
+        key = pod.key
+        if key in self._pods:
+            raise ValueError(f"pod {key} is already on node {self._pods[key].node_name}")
+        placed = self._catalog.complete(pod).on(node_name)
+        self._assumed.add(key)
+        self._change(key, None, placed)
+        return placed
+
+    def forget(self, key: str) -> bool:
+        """Undo the assumption of the pod `namespace/name`; False where it is not assumed (any more)."""
+        if key not in self._assumed:
+            return False
+        self.remove_pod(key)
+        return True
+
+    def annotate(self, key: str, annotations: Mapping[str, str]) -> bool:
+        """Show an assumed pod with exactly these annotations; False where it is not assumed (any more)."""
+        if key not in self._assumed:
+            return False
+        self._relabel(self._pods[key].with_fields(annotations=freeze(annotations)))
+        return True
+
+    def is_assumed(self, key: str) -> bool:
+        """Tell whether the pod `namespace/name` is assumed and not yet confirmed."""
+        return key in self._assumed
+
+    @property
+    def pod_count(self) -> int:
+        """How many pods are placed or assumed."""
+        return len(self._pods)
+
+    @property
+    def assumed_count(self) -> int:
+        """How many of them are assumed and not yet confirmed."""
+        return len(self._assumed)
+
+    def nodes(self) -> Iterable[NodeInfo]:
+        """Return the nodes with the pods on them, in the order in which they came."""
+        return self._nodes.values()
+
+    def has_node(self, name: str) -> bool:
+        """Tell whether there is such a node."""
+        return name in self._nodes
+
+    def pod(self, key: str) -> PodInfo | None:
+        """Return the placed or assumed pod `namespace/name`."""
+        return self._pods.get(key)
+
+    def snapshot(self) -> Snapshot:
+        """Bring the snapshot up to date and return it. It is good for reading until the next call."""
+        snapshot = self._snapshot
+        if self._has_new_nodes:
+            snapshot.set_nodes(self._zones.names())
+            self._has_new_nodes = False
+        stale = self._spread.take_changed()
+        if self._dirty_facts or stale:
+            for name in self._dirty_facts.keys() | (stale or ()):
+                info = self._nodes[name]
+                self._nodes[name] = info.with_images(self._spread.images(info.facts.image_sizes))
+            for name in self._dirty_facts:
+                snapshot.set_facts(self._nodes[name])
+            self._dirty_facts.clear()
+        for name in self._dirty_usage:
+            snapshot.set_usage(self._nodes[name])
+        self._dirty_usage.clear()
+        if stale is not None:
+            snapshot.set_images(self._nodes[name] for name in stale)
+        if self._has_new_catalog:
+            snapshot.set_catalog()
+            self._has_new_catalog = False
+        return snapshot
+
+    def _follow_catalog(self, kind: str, key: str) -> None:
+        """Note a change of the catalog; pods know the labels of their namespace."""
+        self._has_new_catalog = True
+        if kind != Namespace.KIND:
+            return
+        for pod in [pod for pod in self._pods.values() if pod.namespace == key]:
+            self._relabel(self._catalog.complete(pod))
+
+    def _relabel(self, pod: PodInfo) -> None:
+        """Replace a pod where it is; it takes of its node what it took."""
+        name = pod.node_name
+        self._pods[pod.key] = pod
+        info = self._nodes.get(name)
+        if info is None:
+            self._waiting[name][pod.key] = pod
+            return
+        self._nodes[name] = info.with_changed(pod)
+        self._dirty_usage[name] = None
+
+    def _change(self, key: str, before: PodInfo | None, after: PodInfo | None) -> None:
+        """Let the pod `namespace/name` on a node come, become another, or go."""
+        # The hot path: most pods are placed while nobody waits for anything, and events cost more than that.
+        heard = [observer for observer, listens in self._observers if listens(key)]
+        nodes = self._nodes_of(before, after) if heard else {}
+        if before is not None:
+            self._take_away(key, before)
+        if after is not None:
+            self._put(key, after)
+        if heard:
+            for event in assigned_pod_events(before, after, nodes, self._nodes_of(before, after)):
+                self._tell(event)
+
+    def _nodes_of(self, *pods: PodInfo | None) -> dict[str, NodeInfo | None]:
+        """Return what is known of the nodes that pods are on."""
+        return {pod.node_name: self._nodes.get(pod.node_name) for pod in pods if pod is not None}
+
+    def _tell(self, event: ClusterEvent | None) -> None:
+        if event is not None:
+            for observer, _ in self._observers:
+                observer(event)
+
+    def _put(self, key: str, pod: PodInfo) -> None:
+        name = pod.node_name
+        self._pods[key] = pod
+        info = self._nodes.get(name)
+        if info is None:
+            self._waiting.setdefault(name, {})[key] = pod
+            return
+        self._nodes[name] = info.with_pod(pod)
+        self._dirty_usage[name] = None
+
+    def _take_away(self, key: str, pod: PodInfo) -> None:
+        name = pod.node_name
+        del self._pods[key]
+        info = self._nodes.get(name)
+        if info is not None:
+            self._nodes[name] = info.without_pod(pod)
+            self._dirty_usage[name] = None
+            return
+        del self._waiting[name][key]
+        if not self._waiting[name]:
+            del self._waiting[name]

@@ -1,0 +1,43 @@
+"""A choice of nodes of a snapshot, in an order: the candidates that hooks take and return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
+
+
+class NodeSet(Struct, frozen=True, eq=False):
+    """Nodes of `snapshot`, by row, in the order they are looked at.
+
+    Results for a node set line up with `rows`.
+    """
+
+    snapshot: Snapshot
+    rows: Rows
+
+    @staticmethod
+    def all(snapshot: Snapshot) -> NodeSet:
+        """Return every node in visiting order."""
+        return NodeSet(snapshot, snapshot.order)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def nodes(self) -> Iterator[NodeInfo]:
+        """Yield the nodes."""
+        return map(self.snapshot.info, self.rows.tolist())
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the nodes."""
+        names = self.snapshot.names
+        return tuple(names[row] for row in self.rows.tolist())
+
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.integer]) -> NodeSet:
+        """Return the nodes for which a mask is true, or those at the given positions, in that order."""
+        return NodeSet(self.snapshot, self.rows[chosen])

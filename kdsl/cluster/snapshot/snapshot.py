@@ -1,0 +1,395 @@
+"""The cluster at one moment, in rows and columns: what a scheduling cycle reads.
+
+`ClusterCache.snapshot` makes it.
+
+Each node has a row, which stays the same while the node exists; the row of a node that went is given to a
+later one. Columns have a cell for every row, free ones included, so `order`, which lists the rows in use, is
+the way to walk over nodes. What a reader computed of a row is good as long as the version it was computed
+from is: `static_version[row]` for the node's own facts, `usage_version[row]` for the pods on it,
+`images_version` for how images are spread, `nodes_version` for which nodes there are. Versions never come
+twice, so equal versions mean equal facts. Those of the live snapshot count up; those of overlays are
+negative, so that how many what-ifs were looked at does not show in the version that a decision records.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
+from typing import TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.base.frozen_map import NO_STRINGS
+from kdsl.base.resources import resource_order
+from kdsl.cluster.objects.images import ImageSpread
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.snapshot.catalog import Catalog
+from kdsl.cluster.snapshot.changed_rows import Changes
+from kdsl.cluster.snapshot.columns import Bounds, Columns, Int64Column, grown, readable
+from kdsl.cluster.snapshot.looks import Looks, look_of, look_of_facts
+
+Rows: TypeAlias = NDArray[np.int32]
+
+
+class Snapshot(ABC):
+    """What readers see of the cluster.
+
+    Arrays are read only and in canonical units; a row is an index into them.
+    """
+
+    is_overlay: bool
+    version: int
+    images_version: int
+    nodes_version: int
+    order: Rows
+    """The rows of the nodes in visiting order: zones take turns."""
+    names: Sequence[str]
+    """The name of each row's node; empty for a free row."""
+    catalog: Catalog
+    """What there is besides nodes and pods; the same for overlays."""
+
+    @property
+    @abstractmethod
+    def static_version(self) -> Int64Column: ...
+
+    @property
+    @abstractmethod
+    def usage_version(self) -> Int64Column: ...
+
+    @property
+    @abstractmethod
+    def pod_counts(self) -> Int64Column: ...
+
+    @property
+    @abstractmethod
+    def resource_names(self) -> tuple[str, ...]:
+        """The resources that nodes have or pods ask for, in `resource_order`."""
+
+    @abstractmethod
+    def info(self, row: int) -> NodeInfo:
+        """Return the node of a row; KeyError where the row is free."""
+
+    @abstractmethod
+    def row_of(self, name: str) -> int | None:
+        """Return the row of node `name`, None where there is no such node."""
+
+    @abstractmethod
+    def allocatable(self, resource: str) -> Int64Column:
+        """Return what each node has of `resource`."""
+
+    @abstractmethod
+    def requested(self, resource: str) -> Int64Column:
+        """Return what the pods on each node ask for of `resource`."""
+
+    @abstractmethod
+    def scored_requests(self, resource: str) -> Int64Column:
+        """Return what the pods on each node count for in scores: `NodeInfo.scored_requests`."""
+
+    @property
+    @abstractmethod
+    def live(self) -> LiveSnapshot:
+        """The snapshot that all overlays are laid over; a live one is its own."""
+
+    @property
+    @abstractmethod
+    def changed_rows(self) -> frozenset[int]:
+        """The rows that are other than in the live snapshot."""
+
+    @abstractmethod
+    def what_if_version(self) -> int:
+        """Draw a version for an overlay: negative, and never used before."""
+
+    def __len__(self) -> int:
+        """Return the number of nodes."""
+        return len(self.order)
+
+    def node(self, name: str) -> NodeInfo | None:
+        """Return the node `name`, None where there is no such node."""
+        row = self.row_of(name)
+        return None if row is None else self.info(row)
+
+    def overlay(self, row: int, info: NodeInfo) -> Snapshot:
+        """Return this snapshot as it would be with `info` in place of the node of `row`.
+
+        This one does not change. `info` is the same node with other pods or facts; its images must stay,
+        since other nodes know of them.
+        """
+        return _Overlay(self, row, info)
+
+
+class LiveSnapshot(Snapshot):
+    """The snapshot that a cache keeps up to date, row by row.
+
+    Only the cache writes to it, between two cycles. `fact_changes` and `usage_changes` log the rows that were
+    written, `looks` tells which rows look alike, `fact_looks` which do with no pods on them.
+    """
+
+    is_overlay = False
+
+    def __init__(self, catalog: Catalog | None = None, spread: ImageSpread | None = None) -> None:
+        self.catalog = Catalog() if catalog is None else catalog
+        self._spread = ImageSpread() if spread is None else spread
+        self.version = 0
+        self.images_version = 0
+        self.nodes_version = 0
+        self.order = np.zeros(0, np.int32)
+        self._names: list[str] = []
+        self.names = self._names
+        self._infos: list[NodeInfo | None] = []
+        self.labels: list[Mapping[str, str]] = []
+        """The labels of the node of each row: whoever reads one key of all nodes reads nothing else."""
+        self._rows: dict[str, int] = {}
+        self._free: list[int] = []
+        self._static_version = self._usage_version = self._pod_counts = np.zeros(0, np.int64)
+        self._static_view = self._usage_view = self._counts_view = readable(np.zeros(0, np.int64))
+        # Who has no pods yet may have no usage written.
+        self._allocatable, self._requested, self._scored = Columns(False), Columns(True), Columns(True)
+        self._families = {
+            "allocatable": self._allocatable,
+            "requested": self._requested,
+            "scored_requests": self._scored,
+        }
+        self._resource_names: tuple[str, ...] | None = ()
+        self._versions = count(1)
+        self._what_if_versions = count(-1, -1)
+        self.fact_changes, self.usage_changes = Changes(), Changes()
+        self.looks, self.fact_looks = Looks(look_of), Looks(look_of_facts)
+        self.kept: dict[object, object] = {}
+        """What readers keep with the snapshot, each under its own key; it goes when the snapshot does."""
+
+    @property
+    def live(self) -> LiveSnapshot:
+        return self
+
+    @property
+    def changed_rows(self) -> frozenset[int]:
+        return frozenset()
+
+    @property
+    def static_version(self) -> Int64Column:
+        return self._static_view
+
+    @property
+    def usage_version(self) -> Int64Column:
+        return self._usage_view
+
+    @property
+    def pod_counts(self) -> Int64Column:
+        return self._counts_view
+
+    @property
+    def resource_names(self) -> tuple[str, ...]:
+        if self._resource_names is None:
+            names = {*self._allocatable.names, *self._requested.names}
+            self._resource_names = tuple(sorted(names, key=resource_order))
+        return self._resource_names
+
+    def info(self, row: int) -> NodeInfo:
+        info = self._infos[row]
+        if info is None:
+            raise KeyError(f"row {row} is free")
+        return info
+
+    def infos(self, rows: Rows) -> list[NodeInfo]:
+        """Return the nodes of some rows, none of which is free."""
+        return cast("list[NodeInfo]", list(map(self._infos.__getitem__, rows.tolist())))
+
+    def rows_with_image(self, name: str) -> Rows:
+        """Return the rows of the nodes that have an image under a name, in ascending order."""
+        return np.array(sorted([self._rows[node] for node in self._spread.homes(name)]), np.int32)
+
+    def row_of(self, name: str) -> int | None:
+        return self._rows.get(name)
+
+    def allocatable(self, resource: str) -> Int64Column:
+        return self._allocatable.column(resource)
+
+    def requested(self, resource: str) -> Int64Column:
+        return self._requested.column(resource)
+
+    def scored_requests(self, resource: str) -> Int64Column:
+        return self._scored.column(resource)
+
+    def bounds(self, family: str, resource: str) -> Bounds:
+        """Return what no amount of a resource in a family (`allocatable`, `requested`, `scored_requests`) is
+        beyond, whichever node in use it is of. They are the same object as long as they are equal.
+        """
+        return self._families[family].bounds(resource)
+
+    def what_if_version(self) -> int:
+        return next(self._what_if_versions)
+
+    def set_nodes(self, names: Iterable[str]) -> None:
+        """Give each node of `names`, which are in visiting order, a row; free the rows of all others."""
+        wanted = tuple(names)
+        kept = set(wanted)
+        for name in [name for name in self._rows if name not in kept]:
+            self._clear(self._rows.pop(name))
+        missing = [name for name in wanted if name not in self._rows]
+        self._grow(len(missing) - len(self._free))
+        for name in missing:
+            row = self._free.pop()
+            self._rows[name] = row
+            self._names[row] = name
+        self.order = np.fromiter((self._rows[name] for name in wanted), np.int32, len(wanted))
+        self.order.flags.writeable = False
+        self.version = self.nodes_version = self.images_version = next(self._versions)
+
+    def set_facts(self, info: NodeInfo) -> None:
+        """Take over the facts of a node."""
+        row = self._rows[info.name]
+        self._infos[row] = info
+        self.labels[row] = info.facts.labels.entries
+        self._allocatable.write(row, info.allocatable.amounts())
+        self._resource_names = None
+        self.fact_changes.note(row, len(self._infos))
+        self._look(self.looks, row, info)
+        self._look(self.fact_looks, row, info)
+        self.version = self._static_version[row] = next(self._versions)
+
+    def set_usage(self, info: NodeInfo) -> None:
+        """Take over the pods of a node."""
+        row = self._rows[info.facts.name]
+        self._infos[row] = info
+        self._requested.write(row, info.requested.amounts())
+        self._scored.write(row, info.scored_requests.amounts())
+        self._resource_names = None
+        self._pod_counts[row] = len(info.pods)
+        self.usage_changes.note(row, len(self._infos))
+        self._look(self.looks, row, info)
+        self.version = self._usage_version[row] = next(self._versions)
+
+    def set_images(self, infos: Iterable[NodeInfo]) -> None:
+        """Take over what nodes know of their images."""
+        for info in infos:
+            self._infos[self._rows[info.name]] = info
+        self.version = self.images_version = next(self._versions)
+
+    def set_catalog(self) -> None:
+        """Note that the catalog changed."""
+        self.version = next(self._versions)
+
+    def _look(self, looks: Looks, row: int, info: NodeInfo) -> None:
+        if looks.is_full:
+            looks.renew()
+            for other in self.order.tolist():
+                known = self._infos[other]
+                if known is not None:
+                    looks.put(other, known)
+        looks.put(row, info)
+
+    def _clear(self, row: int) -> None:
+        self._names[row] = ""
+        self._infos[row] = None
+        self.labels[row] = NO_STRINGS.entries
+        for columns in (self._allocatable, self._requested, self._scored):
+            columns.clear(row)
+        self._pod_counts[row] = 0
+        self.looks.clear(row)
+        self.fact_looks.clear(row)
+        self.fact_changes.note(row, len(self._infos))
+        self.usage_changes.note(row, len(self._infos))
+        self._static_version[row] = self._usage_version[row] = next(self._versions)
+        self._free.append(row)
+
+    def _grow(self, by: int) -> None:
+        if by <= 0:
+            return
+        old, rows = len(self._names), len(self._names) + by
+        self._names.extend([""] * by)
+        self._infos.extend([None] * by)
+        self.labels.extend([NO_STRINGS.entries] * by)
+        self._free.extend(reversed(range(old, rows)))
+        for columns in (self._allocatable, self._requested, self._scored):
+            columns.resize(rows)
+        self._static_version = grown(self._static_version, rows)
+        self._usage_version = grown(self._usage_version, rows)
+        self._pod_counts = grown(self._pod_counts, rows)
+        self.looks.grow(rows)
+        self.fact_looks.grow(rows)
+        self._static_view = readable(self._static_version)
+        self._usage_view = readable(self._usage_version)
+        self._counts_view = readable(self._pod_counts)
+
+
+class _Overlay(Snapshot):
+    """A snapshot with another node in one row. Columns are copied when they are asked for, and only those."""
+
+    is_overlay = True
+
+    def __init__(self, base: Snapshot, row: int, info: NodeInfo) -> None:
+        before = base.info(row)
+        if before.name != info.name:
+            raise ValueError(f"row {row} is node {before.name}, not {info.name}")
+        self._base = base
+        self._row = row
+        self._info = info
+        self._copies: dict[tuple[str, str], Int64Column] = {}
+        self._has_new_facts = before.facts != info.facts
+        self.version = base.what_if_version()
+        self.images_version = base.images_version
+        self.nodes_version = base.nodes_version
+        self.order = base.order
+        self.names = base.names
+        self.catalog = base.catalog
+
+    @property
+    def live(self) -> LiveSnapshot:
+        return self._base.live
+
+    @property
+    def changed_rows(self) -> frozenset[int]:
+        return self._base.changed_rows | {self._row}
+
+    @property
+    def static_version(self) -> Int64Column:
+        if not self._has_new_facts:
+            return self._base.static_version
+        return self._patched("static", "", lambda: self._base.static_version, self.version)
+
+    @property
+    def usage_version(self) -> Int64Column:
+        return self._patched("usage", "", lambda: self._base.usage_version, self.version)
+
+    @property
+    def pod_counts(self) -> Int64Column:
+        return self._patched("pods", "", lambda: self._base.pod_counts, self._info.pod_count)
+
+    @property
+    def resource_names(self) -> tuple[str, ...]:
+        names = {*self._base.resource_names, *self._info.allocatable, *self._info.requested}
+        return tuple(sorted(names, key=resource_order))
+
+    def info(self, row: int) -> NodeInfo:
+        return self._info if row == self._row else self._base.info(row)
+
+    def row_of(self, name: str) -> int | None:
+        return self._base.row_of(name)
+
+    def allocatable(self, resource: str) -> Int64Column:
+        if not self._has_new_facts:
+            return self._base.allocatable(resource)
+        amount = self._info.allocatable.amount(resource)
+        return self._patched("allocatable", resource, lambda: self._base.allocatable(resource), amount)
+
+    def requested(self, resource: str) -> Int64Column:
+        amount = self._info.requested.amount(resource)
+        return self._patched("requested", resource, lambda: self._base.requested(resource), amount)
+
+    def scored_requests(self, resource: str) -> Int64Column:
+        amount = self._info.scored_requests.amount(resource)
+        return self._patched("scored", resource, lambda: self._base.scored_requests(resource), amount)
+
+    def what_if_version(self) -> int:
+        return self._base.what_if_version()
+
+    def _patched(self, family: str, name: str, column: Callable[[], Int64Column], cell: int) -> Int64Column:
+        copy = self._copies.get((family, name))
+        if copy is None:
+            copy = column().copy()
+            copy[self._row] = cell
+            copy.flags.writeable = False
+            self._copies[family, name] = copy
+        return copy

@@ -1,0 +1,63 @@
+"""Volumes and attachments of the catalog in the forms in which they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from kdsl.cluster.api.kinds import CatalogObject
+from kdsl.cluster.api.storage_objects import PersistentVolume, VolumeAttachment
+from kdsl.cluster.objects.volumes import VolumeInfo
+
+_NO_VOLUMES: Final[Mapping[str, VolumeInfo]] = MappingProxyType({})
+_NO_ATTACHMENTS: Final[Mapping[str, VolumeAttachment]] = MappingProxyType({})
+
+
+class StorageIndex:
+    """Follows the catalog, which is the only one to write to it."""
+
+    def __init__(self) -> None:
+        self._volumes: dict[str, VolumeInfo] = {}
+        self._classes: dict[str, dict[str, VolumeInfo]] = {}
+        self._attachments: dict[str, VolumeAttachment] = {}
+        self._attached: dict[str, dict[str, VolumeAttachment]] = {}
+
+    def copy(self) -> StorageIndex:
+        """Return the same index, which goes its own way from here."""
+        other = StorageIndex()
+        other._volumes, other._attachments = dict(self._volumes), dict(self._attachments)
+        other._classes = {name: dict(volumes) for name, volumes in self._classes.items()}
+        other._attached = {node: dict(attached) for node, attached in self._attached.items()}
+        return other
+
+    @property
+    def volumes(self) -> Mapping[str, VolumeInfo]:
+        """The volumes by name."""
+        return self._volumes
+
+    def of_class(self, storage_class: str) -> Collection[VolumeInfo]:
+        """Return the volumes of a storage class; those without one are of the class with the empty name."""
+        return self._classes.get(storage_class, _NO_VOLUMES).values()
+
+    def attached_to(self, node: str) -> Collection[VolumeAttachment]:
+        """Return what is, or is about to be, attached to a node."""
+        return self._attached.get(node, _NO_ATTACHMENTS).values()
+
+    def put(self, thing: CatalogObject) -> None:
+        """Take in a volume or an attachment, or what it has become; other things are passed over."""
+        name = thing.metadata.name
+        self.remove(thing.KIND, name)
+        if isinstance(thing, PersistentVolume):
+            volume = self._volumes[name] = VolumeInfo.of(thing)
+            self._classes.setdefault(volume.storage_class_name, {})[name] = volume
+        elif isinstance(thing, VolumeAttachment):
+            self._attachments[name] = thing
+            self._attached.setdefault(thing.spec.node_name, {})[name] = thing
+
+    def remove(self, kind: str, name: str) -> None:
+        """Drop a volume or an attachment, if there is one of that name."""
+        if kind == PersistentVolume.KIND and name in self._volumes:
+            del self._classes[self._volumes.pop(name).storage_class_name][name]
+        elif kind == VolumeAttachment.KIND and name in self._attachments:
+            del self._attached[self._attachments.pop(name).spec.node_name][name]

@@ -1,0 +1,1 @@
+"""One expression, evaluated exactly: values, functions, the scalar back end and its meter."""

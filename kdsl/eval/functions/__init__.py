@@ -1,0 +1,40 @@
+"""What the declared functions do: one implementation per overload id of `kdsl.check.library`.
+
+A test holds the two lists equal. Implementations take and return values of `kdsl.eval.values`, raise nothing
+but `EvalError`, and trust the types their overload declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kdsl.eval.functions import (
+    amounts,
+    collections,
+    conversions,
+    encoders,
+    formats,
+    networks,
+    numbers,
+    operators,
+    quantities,
+    sets,
+    strings,
+    times,
+    urls,
+    versions,
+)
+from kdsl.eval.values import Value
+
+__all__ = ["IMPLEMENTATIONS"]
+
+_MODULES = (
+    *(operators, conversions, times, collections, sets, strings, encoders, numbers),
+    *(quantities, amounts, versions, networks, urls, formats),
+)
+
+IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
+    overload: implementation
+    for module in _MODULES
+    for overload, implementation in module.IMPLEMENTATIONS.items()
+}

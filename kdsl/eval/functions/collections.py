@@ -1,0 +1,158 @@
+"""Lists, maps and optionals, by overload id."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from itertools import chain
+
+from kdsl.base.quantity import ZERO
+from kdsl.base.resources import NOTHING
+from kdsl.eval.functions import amounts, quantities
+from kdsl.eval.nodelist import StringList
+from kdsl.eval.values import (
+    NONE,
+    Duration,
+    EvalError,
+    Optional,
+    UInt,
+    Value,
+    checked_duration,
+    checked_int,
+    checked_list,
+    checked_uint,
+    equals,
+    kind_of,
+)
+
+_ORDERED = ("int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration", "quantity", "semver")
+
+
+def _first(items: Value, wanted: Value, places: Iterable[int]) -> int:
+    return next((place for place in places if equals(items[place], wanted)), -1)
+
+
+def _extreme(better: Callable[[Value, Value], Value], name: str) -> Callable[[Value], Value]:
+    """Return a function for the first item that no other is better than."""
+
+    def pick(items: Value) -> Value:
+        if not items:
+            raise EvalError(f"{name} of an empty list")
+        return reduce(lambda best, item: item if better(item, best) else best, items)
+
+    return pick
+
+
+def _is_sorted(items: Value) -> bool:
+    return all(map(operator.le, items, items[1:]))
+
+
+def _distinct(items: Value) -> Value:
+    if items.__class__ is StringList:
+        return items.distinct()
+    return tuple(dict.fromkeys(items))
+
+
+def _slice(items: Value, start: int, end: int) -> tuple[Value, ...]:
+    if not 0 <= start <= end <= len(items):
+        raise EvalError(f"no slice {start} to {end} of a list of {len(items)}")
+    return tuple(items[start:end])
+
+
+def _sort_by(items: Value, keys: Value) -> tuple[Value, ...]:
+    """Return the items in the order of their keys; items of equal keys stay in order."""
+    return tuple([items[place] for place in sorted(range(len(keys)), key=keys.__getitem__)])
+
+
+def _flatten(items: Value, depth: int = 1) -> Value:
+    """Take the lists in a list apart, `depth` times; what is no list stays."""
+    if depth < 0:
+        raise EvalError(f"flatten to a depth of {depth}")
+    for _ in range(depth):
+        if not any(kind_of(item) == "list" for item in items):
+            break
+        runs = [item if kind_of(item) == "list" else (item,) for item in items]
+        items = checked_list(chain.from_iterable(runs), sum(map(len, runs)))
+    return items
+
+
+def _sum_double(items: Value) -> float:
+    # `sum` of Python 3.12 compensates rounding errors; adding one by one gives the same on every version.
+    return reduce(operator.add, items, 0.0)
+
+
+def _sum_int(items: Value) -> int:
+    # Every partial sum is checked, as if the items were added with `+`.
+    return reduce(lambda total, item: checked_int(total + item), items, 0)
+
+
+def is_zero(value: Value) -> bool:
+    """Tell whether `value` is null, false, zero or empty."""
+    kind = kind_of(value)
+    if kind in ("timestamp", "duration"):
+        return bool(value.ns == 0)
+    if kind == "quantity":
+        return bool(value.is_zero)
+    if kind == "optional":
+        return not value.present
+    if kind in ("null_type", "bool", "int", "uint", "double", "string", "bytes", "list", "map", "resources"):
+        return not value
+    return False
+
+
+def value_of(optional: Optional) -> Value:
+    if optional.present:
+        return optional.value
+    raise EvalError("optional.none() has no value")
+
+
+LONGEST_RANGE = 10_000
+
+
+def number_range(end: int) -> tuple[int, ...]:
+    """Return 0 up to `end`, without it."""
+    if end > LONGEST_RANGE:
+        raise EvalError(f"a range has at most {LONGEST_RANGE} numbers")
+    return tuple(range(end))
+
+
+IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
+    "lists_range": number_range,
+    **{
+        overload: len
+        for kind in ("string", "bytes", "list", "map", "resources")
+        for overload in (f"size_{kind}", f"{kind}_size")
+    },
+    "list_sum_int": _sum_int,
+    "list_sum_uint": lambda items: reduce(
+        lambda total, item: checked_uint(int(total) + int(item)), items, UInt(0)
+    ),
+    "list_sum_double": _sum_double,
+    "list_sum_duration": lambda items: reduce(
+        lambda total, item: checked_duration(total.ns + item.ns), items, Duration(0)
+    ),
+    "list_sum_quantity": lambda items: reduce(quantities.add, items, ZERO),
+    "list_sum_resources": lambda items: reduce(amounts.add, items, NOTHING),
+    **{f"list_min_{kind}": _extreme(operator.lt, "min") for kind in _ORDERED},
+    **{f"list_max_{kind}": _extreme(operator.gt, "max") for kind in _ORDERED},
+    **{f"list_is_sorted_{kind}": _is_sorted for kind in _ORDERED},
+    **{f"list_sort_{kind}": lambda items: tuple(sorted(items)) for kind in _ORDERED},
+    **{f"list_sort_by_{kind}": _sort_by for kind in _ORDERED},
+    "list_slice": _slice,
+    "list_first": lambda items: Optional(items[0]) if items else NONE,
+    "list_last": lambda items: Optional(items[-1]) if items else NONE,
+    "list_reverse": lambda items: tuple(reversed(items)),
+    "list_flatten": _flatten,
+    "list_flatten_int": _flatten,
+    **{f"list_distinct_{kind}": _distinct for kind in ("int", "uint", "bool", "string", "bytes")},
+    "list_index_of": lambda items, wanted: _first(items, wanted, range(len(items))),
+    "list_last_index_of": lambda items, wanted: _first(items, wanted, reversed(range(len(items)))),
+    "optional_of": Optional,
+    "optional_ofNonZeroValue": lambda value: NONE if is_zero(value) else Optional(value),
+    "optional_none": lambda: NONE,
+    "optional_hasValue": lambda optional: optional.present,
+    "optional_value": value_of,
+    "optional_or_optional": lambda first, second: first if first.present else second,
+    "optional_orValue_value": lambda optional, default: optional.value if optional.present else default,
+}

@@ -1,0 +1,168 @@
+"""Conversions between types, by overload id. Texts of numbers are Go's, as in the reference implementation of
+CEL.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+
+from kdsl.check.model.types import Type
+from kdsl.eval.functions.times import duration_text, parse_duration, parse_timestamp, timestamp_text
+from kdsl.eval.values import (
+    INT_MAX,
+    INT_MIN,
+    SECOND,
+    UINT_MAX,
+    EvalError,
+    UInt,
+    Value,
+    checked_int,
+    checked_timestamp,
+    checked_uint,
+    kind_of,
+)
+
+_BOOLS = {
+    **dict.fromkeys(("1", "t", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "false", "FALSE", "False"), False),
+}
+_INT = re.compile(r"[+-]?[0-9]+")
+_UINT = re.compile(r"[0-9]+")
+_DOUBLE = re.compile(
+    r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
+)
+_LONGEST_NUMBER = 400
+
+
+def _number(text: str, pattern: re.Pattern[str], kind: str) -> str:
+    if len(text) > _LONGEST_NUMBER or pattern.fullmatch(text) is None:
+        raise EvalError(f"cannot convert {text[:40]!r} to {kind}")
+    return text
+
+
+def string_to_bool(text: str) -> bool:
+    if text in _BOOLS:
+        return _BOOLS[text]
+    raise EvalError(f"cannot convert {text[:40]!r} to bool")
+
+
+def double_to_int(value: float) -> int:
+    """Truncate toward zero. The ends of the range are refused: a double may stand for what is beyond."""
+    if not INT_MIN < value < INT_MAX + 1:
+        raise EvalError("integer overflow: double out of range")
+    return int(value)
+
+
+def double_to_uint(value: float) -> UInt:
+    if not -1.0 < value < UINT_MAX + 1:
+        raise EvalError("unsigned integer overflow: double out of range")
+    return UInt(int(value))
+
+
+def double_text(value: float) -> str:
+    """Return the shortest text that reads back as `value`, with an exponent below 1e-4 and from 1e6 on, as
+    Go.
+    """
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    if value == 0:
+        return "-0" if math.copysign(1, value) < 0 else "0"
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    assert isinstance(exponent, int)
+    text = "".join(map(str, digits)).rstrip("0") or "0"
+    exponent += len(digits) - 1
+    prefix = "-" if sign else ""
+    if not -4 <= exponent < 6:
+        mantissa = text[0] + ("." + text[1:] if len(text) > 1 else "")
+        return f"{prefix}{mantissa}e{exponent:+03d}"
+    if exponent < 0:
+        return f"{prefix}0.{'0' * (-exponent - 1)}{text}"
+    whole, fraction = text[: exponent + 1].ljust(exponent + 1, "0"), text[exponent + 1 :]
+    return f"{prefix}{whole}.{fraction}" if fraction else f"{prefix}{whole}"
+
+
+def bytes_text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise EvalError("invalid UTF-8 in bytes, cannot convert to string") from None
+
+
+def string_to_bytes(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise EvalError("the string holds a surrogate, cannot convert to bytes") from None
+
+
+def type_of(value: Value) -> Type:
+    return Type(kind_of(value))
+
+
+def _same(value: Value) -> Value:
+    return value
+
+
+_TEXTS: Mapping[str, Callable[[Value], str]] = {
+    "string": _same,
+    "bool": lambda value: "true" if value else "false",
+    "int": lambda value: str(int(value)),
+    "uint": lambda value: str(int(value)),
+    "double": double_text,
+    "bytes": bytes_text,
+    "timestamp": timestamp_text,
+    "duration": duration_text,
+    "quantity": str,
+    "semver": str,
+    "ip": str,
+    "cidr": str,
+}
+
+
+def text_of(value: Value) -> str:
+    """Return what `string(value)` gives; types without a text are an error."""
+    kind = kind_of(value)
+    if kind not in _TEXTS:
+        raise EvalError("no such overload: string")
+    return _TEXTS[kind](value)
+
+
+IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
+    **{
+        f"{kind}_to_{kind}": _same
+        for kind in ("bool", "bytes", "double", "duration", "int64", "string", "timestamp", "uint64")
+    },
+    "string_to_bool": string_to_bool,
+    "string_to_bytes": string_to_bytes,
+    "int64_to_double": float,
+    "uint64_to_double": float,
+    "string_to_double": lambda text: float(_number(text, _DOUBLE, "double")),
+    "string_to_duration": parse_duration,
+    "to_dyn": _same,
+    "uint64_to_int64": lambda value: checked_int(int(value)),
+    "double_to_int64": double_to_int,
+    "string_to_int64": lambda text: checked_int(int(_number(text, _INT, "int"))),
+    "timestamp_to_int64": lambda value: value.ns // SECOND,
+    "bool_to_string": _TEXTS["bool"],
+    "int64_to_string": _TEXTS["int"],
+    "uint64_to_string": _TEXTS["uint"],
+    "double_to_string": double_text,
+    "bytes_to_string": bytes_text,
+    "timestamp_to_string": timestamp_text,
+    "duration_to_string": duration_text,
+    "quantity_to_string": str,
+    "semver_to_string": str,
+    "ip_to_string": str,
+    "cidr_to_string": str,
+    "string_to_timestamp": parse_timestamp,
+    "int64_to_timestamp": lambda seconds: checked_timestamp(seconds * SECOND),
+    "type": type_of,
+    "int64_to_uint64": checked_uint,
+    "double_to_uint64": double_to_uint,
+    "string_to_uint64": lambda text: checked_uint(int(_number(text, _UINT, "uint"))),
+}

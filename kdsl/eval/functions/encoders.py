@@ -1,0 +1,87 @@
+"""CEL's encoder extension and JSON, by overload id."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from kdsl.eval.functions.conversions import text_of
+from kdsl.eval.nodelist import LISTS
+from kdsl.eval.values import INT_MAX, INT_MIN, EvalError, Value, checked_text, from_key, kind_of
+
+_LINE_BREAKS = str.maketrans("", "", "\r\n")
+
+
+def decode(text: str) -> bytes:
+    """Return the bytes of standard base64; padding may be left out, line breaks are passed over as in Go."""
+    packed = text.translate(_LINE_BREAKS)
+    padded = packed if "=" in packed else packed + "=" * (-len(packed) % 4)
+    try:
+        return base64.b64decode(padded, validate=True)
+    except (binascii.Error, ValueError):
+        raise EvalError("invalid base64") from None
+
+
+def decode_json(text: str) -> Value:
+    """Return the value of a JSON text; whole numbers beyond int64 are doubles."""
+    try:
+        return _from_json(_DECODER.decode(text))
+    except (ValueError, RecursionError):
+        raise EvalError("invalid JSON") from None
+
+
+def _refuse(constant: str) -> Value:
+    """Refuse `NaN` and `Infinity`, which Python reads and JSON does not have."""
+    raise ValueError(constant)
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
+
+
+DEEPEST_JSON: Final = 100
+"""So many levels a decoded value may have: what compares and prints it goes down level by level."""
+
+
+def _from_json(value: Value, depth: int = 1) -> Value:
+    if isinstance(value, (dict, list)) and depth > DEEPEST_JSON:
+        raise EvalError(f"JSON of more than {DEEPEST_JSON} levels")
+    if isinstance(value, dict):
+        # The keys of JSON are texts, and of equal ones the decoder keeps the last.
+        return {
+            key: item if item.__class__ is str else _from_json(item, depth + 1) for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return tuple([_from_json(item, depth + 1) for item in value])
+    if isinstance(value, int) and not isinstance(value, bool) and not INT_MIN <= value <= INT_MAX:
+        return float(value)
+    return value
+
+
+def encode_json(value: Value) -> str:
+    """Return a value as JSON; EvalError for what JSON does not have."""
+    return checked_text(json.dumps(_to_json(value), separators=(",", ":"), ensure_ascii=False))
+
+
+def _to_json(value: Value) -> Value:
+    if isinstance(value, Mapping):
+        return {text_of(from_key(key)): _to_json(item) for key, item in value.items()}
+    if isinstance(value, LISTS):
+        return [_to_json(item) for item in value]
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return int(value) if value.is_integer() else value
+    raise EvalError(f"no JSON for a {kind_of(value)}")
+
+
+IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
+    "base64_encode_bytes": lambda value: checked_text(base64.b64encode(value).decode("ascii")),
+    "base64_decode_string": decode,
+    "json_decode_string": decode_json,
+    "json_encode": encode_json,
+    "json_value": lambda value: value,
+}

@@ -1,0 +1,121 @@
+"""IP addresses and CIDR ranges, by overload id: what Go's `netip` does, through Python's `ipaddress`.
+
+Texts are read strictly: no zones, no leading zeros, no IPv4 address in the dotted tail of an IPv6 one. The
+conformance suite wants the hexadecimal form `::ffff:c0a8:1` to be the IPv4 address it stands for; Kubernetes
+refuses that form, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from ipaddress import (
+    AddressValueError,
+    IPv4Address,
+    IPv4Interface,
+    IPv6Address,
+    IPv6Interface,
+    ip_address,
+)
+
+from kdsl.eval.values import EvalError, Value
+
+Address = IPv4Address | IPv6Address
+Range = IPv4Interface | IPv6Interface
+
+_LONGEST = 64
+_BROADCAST = IPv4Address("255.255.255.255")
+
+
+def parse_ip(text: str) -> Address:
+    """Read an address."""
+    address = _address(text)
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return address if mapped is None else mapped
+
+
+def _address(text: str) -> Address:
+    if "%" in text:
+        raise EvalError(f"IP address with a zone is not allowed: {text[:_LONGEST]!r}")
+    try:
+        address = ip_address(text) if len(text) <= _LONGEST else None
+    except (AddressValueError, ValueError):
+        address = None
+    if address is None:
+        raise EvalError(f"not an IP address: {text[:_LONGEST]!r}")
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None and "." in text:
+        raise EvalError(f"IPv4-mapped IPv6 address is not allowed: {text!r}")
+    return address
+
+
+def parse_cidr(text: str) -> Range:
+    """Read an address and the length of its prefix; bits behind the prefix may be set."""
+    written, slash, bits = text.rpartition("/")
+    address = _address(written) if slash else None
+    is_number = bits.isascii() and bits.isdigit() and len(bits) <= 3 and str(int(bits)) == bits
+    if address is None or not is_number or int(bits) > address.max_prefixlen:
+        raise EvalError(f"not a CIDR range: {text[:_LONGEST]!r}")
+    if isinstance(address, IPv4Address):
+        return IPv4Interface((address, int(bits)))
+    if address.ipv4_mapped is not None:
+        raise EvalError(f"IPv4-mapped IPv6 address is not allowed: {text!r}")
+    return IPv6Interface((address, int(bits)))
+
+
+def _succeeds(parse: Callable[[str], Value]) -> Callable[[str], bool]:
+    def succeeds(text: str) -> bool:
+        try:
+            parse(text)
+        except EvalError:
+            return False
+        return True
+
+    return succeeds
+
+
+def contains_cidr(outer: Range, inner: Range) -> bool:
+    """Tell whether every address of `inner` is in `outer`."""
+    return outer.network.prefixlen <= inner.network.prefixlen and inner.ip in outer.network
+
+
+def is_link_local_multicast(address: Address) -> bool:
+    """Tell whether packets to the address stay on the link: by the scope of an IPv6 multicast address."""
+    if isinstance(address, IPv4Address):
+        return int(address) >> 8 == 0xE00000
+    return int(address) >> 112 & 0xFF0F == 0xFF02
+
+
+def is_global_unicast(address: Address) -> bool:
+    """Tell what Go's `IsGlobalUnicast` tells: private addresses are global here."""
+    return not (
+        address.is_unspecified
+        or address.is_loopback
+        or address.is_multicast
+        or address.is_link_local
+        or address == _BROADCAST
+    )
+
+
+def _masked(cidr: Range) -> Range:
+    return parse_cidr(str(cidr.network))
+
+
+IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
+    "string_to_ip": parse_ip,
+    "cidr_ip": lambda cidr: cidr.ip,
+    "is_ip": _succeeds(parse_ip),
+    "ip_is_canonical": lambda text: str(parse_ip(text)) == text,
+    "ip_family": lambda address: address.version,
+    "ip_is_unspecified": lambda address: address.is_unspecified,
+    "ip_is_loopback": lambda address: address.is_loopback,
+    "ip_is_link_local_multicast": is_link_local_multicast,
+    "ip_is_link_local_unicast": lambda address: address.is_link_local,
+    "ip_is_global_unicast": is_global_unicast,
+    "string_to_cidr": parse_cidr,
+    "is_cidr": _succeeds(parse_cidr),
+    "cidr_contains_ip_ip": lambda cidr, address: address in cidr.network,
+    "cidr_contains_ip_string": lambda cidr, text: parse_ip(text) in cidr.network,
+    "cidr_contains_cidr": contains_cidr,
+    "cidr_contains_cidr_string": lambda cidr, text: contains_cidr(cidr, parse_cidr(text)),
+    "cidr_masked": _masked,
+    "cidr_prefix_length": lambda cidr: cidr.network.prefixlen,
+}

@@ -1,0 +1,116 @@
+"""CEL's math extension and `math.log`, by overload id."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from functools import reduce
+
+from kdsl.eval.values import INT_MAX, UINT_MAX, EvalError, UInt, Value, checked_int, kind_of
+
+_KINDS = ("int", "uint", "double", "dyn")
+_NUMBERS = ("int", "uint", "double")
+
+
+def _extreme(better: Callable[[Value, Value], Value], name: str) -> dict[str, Callable[..., Value]]:
+    """Return the overloads of `math.greatest` or `math.least`: the first argument that no other is better
+    than.
+    """
+
+    def of_list(items: Value) -> Value:
+        if not items:
+            raise EvalError(f"{name} of an empty list")
+        if any(kind_of(item) not in _NUMBERS for item in items):
+            raise EvalError(f"no such overload: {name}")
+        return reduce(lambda best, item: item if better(item, best) else best, items)
+
+    word = name.replace(".", "_")
+    of_arguments: dict[str, Callable[..., Value]] = {
+        f"{word}_{kind}": lambda *items: of_list(items) for kind in _KINDS
+    }
+    return of_arguments | {f"{word}_list_{kind}": of_list for kind in _KINDS}
+
+
+def _whole(round_to: Callable[[float], int]) -> Callable[[float], float]:
+    """Return `round_to` for doubles: NaN and the infinities stay as they are, as does the sign of zero."""
+
+    def rounded(value: float) -> float:
+        return math.copysign(float(round_to(value)), value) if math.isfinite(value) else value
+
+    return rounded
+
+
+def _round(value: float) -> int:
+    """Round half away from zero, without the error of adding 0.5."""
+    whole = math.trunc(value)
+    return whole + int(math.copysign(1, value)) if abs(value - whole) >= 0.5 else whole
+
+
+def _sign_double(value: float) -> float:
+    return math.copysign(1.0, value) if value else value
+
+
+def square_root(value: float) -> float:
+    return math.sqrt(value) if value >= 0 else math.nan
+
+
+def _logarithm(value: float) -> float:
+    if value > 0:
+        return math.log(value)
+    return -math.inf if value == 0 else math.nan
+
+
+def _signed(bits: int) -> int:
+    """Return the int that 64 bits stand for."""
+    return bits if bits <= INT_MAX else bits - UINT_MAX - 1
+
+
+def _shift(move: Callable[[int, int], int], result: Callable[[int], int]) -> Callable[[int, int], int]:
+    """Return a shift of 64 bits; from 64 places on nothing is left."""
+
+    def shift(value: int, places: int) -> int:
+        if places < 0:
+            raise EvalError(f"negative offset: {places}")
+        return result(move(value & UINT_MAX, places) & UINT_MAX if places < 64 else 0)
+
+    return shift
+
+
+def _of_bits(word: str, combine: Callable[[int, int], int]) -> dict[str, Callable[..., Value]]:
+    return {
+        f"math_{word}_int": combine,
+        f"math_{word}_uint": lambda left, right: UInt(combine(int(left), int(right))),
+    }
+
+
+IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
+    **_extreme(operator.gt, "math.greatest"),
+    **_extreme(operator.lt, "math.least"),
+    "math_abs_int": lambda value: checked_int(abs(value)),
+    "math_abs_uint": lambda value: value,
+    "math_abs_double": abs,
+    "math_sign_int": lambda value: (value > 0) - (value < 0),
+    "math_sign_uint": lambda value: UInt(value > 0),
+    "math_sign_double": _sign_double,
+    "math_sqrt_int": square_root,
+    "math_sqrt_uint": square_root,
+    "math_sqrt_double": square_root,
+    "math_log_double": _logarithm,
+    "math_ceil_double": _whole(math.ceil),
+    "math_floor_double": _whole(math.floor),
+    "math_round_double": _whole(_round),
+    "math_trunc_double": _whole(math.trunc),
+    "math_isNaN_double": math.isnan,
+    "math_isInf_double": math.isinf,
+    "math_isFinite_double": math.isfinite,
+    **_of_bits("bitAnd", operator.and_),
+    **_of_bits("bitOr", operator.or_),
+    **_of_bits("bitXor", operator.xor),
+    "math_bitNot_int": operator.invert,
+    "math_bitNot_uint": lambda value: UInt(int(value) ^ UINT_MAX),
+    "math_bitShiftLeft_int": _shift(operator.lshift, _signed),
+    "math_bitShiftLeft_uint": _shift(operator.lshift, UInt),
+    "math_bitShiftRight_int": _shift(operator.rshift, _signed),
+    "math_bitShiftRight_uint": _shift(operator.rshift, UInt),
+}

@@ -1,0 +1,102 @@
+"""Quantities, by overload id: exact, in thousand-millionths of a unit, bounded like `kdsl.base.quantity`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from kdsl.base.quantity import Quantity, parse_quantity
+from kdsl.eval.values import EvalError, Value, checked_int
+
+QUANTITY_OVERFLOW = "quantity overflow"
+
+
+T = TypeVar("T")
+
+
+def bounded(compute: Callable[[Value, Value], T]) -> Callable[[Value, Value], T]:
+    """Make an overflow of exact arithmetic an error of the expression."""
+
+    def checked(left: Value, right: Value) -> T:
+        try:
+            return compute(left, right)
+        except OverflowError:
+            raise EvalError(QUANTITY_OVERFLOW) from None
+
+    return checked
+
+
+add = bounded(operator.add)
+subtract = bounded(operator.sub)
+multiply = bounded(operator.mul)
+
+
+def divide_by_int(quantity: Quantity, divisor: int) -> Quantity:
+    if divisor == 0:
+        raise EvalError("division by zero")
+    return quantity / divisor
+
+
+def divide(left: Quantity, right: Quantity) -> int:
+    """Return how often `right` goes into `left`, truncated toward zero."""
+    if right.is_zero:
+        raise EvalError("division by zero")
+    return checked_int(left.quotient(right))
+
+
+def ratio(left: Quantity, right: Quantity) -> float:
+    if right.is_zero:
+        raise EvalError("division by zero")
+    return left.ratio(right)
+
+
+def from_text(text: str) -> Quantity:
+    try:
+        return parse_quantity(text)
+    except ValueError as error:
+        raise EvalError(str(error)) from None
+
+
+def is_quantity(text: str) -> bool:
+    try:
+        parse_quantity(text)
+    except ValueError:
+        return False
+    return True
+
+
+def as_integer(quantity: Quantity) -> int:
+    if not quantity.is_integer:
+        raise EvalError(f"quantity `{quantity}` is not a whole number")
+    return quantity.as_integer()
+
+
+def _sign(quantity: Quantity) -> int:
+    return (quantity.nanos > 0) - (quantity.nanos < 0)
+
+
+IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
+    "string_to_quantity": from_text,
+    "is_quantity_string": is_quantity,
+    "ratio_quantity": ratio,
+    "quantity_as_integer": as_integer,
+    "quantity_is_integer": lambda quantity: quantity.is_integer,
+    "quantity_as_float": lambda quantity: quantity.ratio(Quantity.of(1)),
+    "quantity_sign": _sign,
+    "sign_quantity": _sign,
+    "quantity_add": add,
+    "quantity_add_int": lambda quantity, units: add(quantity, _units(units)),
+    "quantity_sub": subtract,
+    "quantity_sub_int": lambda quantity, units: subtract(quantity, _units(units)),
+    "quantity_is_greater_than": operator.gt,
+    "quantity_is_less_than": operator.lt,
+    "quantity_compare_to": lambda left, right: (left > right) - (left < right),
+}
+
+
+def _units(units: int) -> Quantity:
+    try:
+        return Quantity.of(units)
+    except OverflowError:
+        raise EvalError(QUANTITY_OVERFLOW) from None

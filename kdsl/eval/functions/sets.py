@@ -1,0 +1,33 @@
+"""CEL's set extension, by overload id. Items need an equality only, so every pair may have to be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kdsl.eval.functions.operators import in_list
+from kdsl.eval.values import EvalError, Value
+
+MAX_COMPARISONS = 1 << 20
+"""The most pairs of items that one call may compare."""
+
+
+def _bounded(compare: Callable[[Value, Value], bool]) -> Callable[[Value, Value], bool]:
+    def checked(left: Value, right: Value) -> bool:
+        if len(left) * len(right) > MAX_COMPARISONS:
+            raise EvalError("the lists are too long to be compared as sets")
+        return compare(left, right)
+
+    return checked
+
+
+def contains(items: Value, wanted: Value) -> bool:
+    return all(in_list(item, items) for item in wanted)
+
+
+IMPLEMENTATIONS: Mapping[str, Callable[..., Value]] = {
+    "list_sets_contains_list": _bounded(contains),
+    "list_sets_equivalent_list": _bounded(
+        lambda left, right: contains(left, right) and contains(right, left)
+    ),
+    "list_sets_intersects_list": _bounded(lambda left, right: any(in_list(item, right) for item in left)),
+}

@@ -1,0 +1,189 @@
+"""What the passes add to checked expressions, and the walks they share.
+
+A plan has no second tree: the passes rewrite `kdsl.check.model.typed` into itself. `Known` is the only
+new node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
+from operator import is_
+from typing import Any, Final, TypeVar
+
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import (
+    Aggregate,
+    Bind,
+    CallFn,
+    CallOf,
+    Comprehension,
+    Const,
+    FieldOf,
+    HasField,
+    KeyOf,
+    ListOf,
+    MapOf,
+    TypedEntry,
+    TypedExpr,
+    TypedItem,
+    Var,
+)
+from kdsl.check.model.types import BindingTime, Type
+from kdsl.eval.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Known(Const):
+    """A constant that was computed: of any type, quantities, lists and maps included."""
+
+    value: Value
+
+    @staticmethod
+    def of(expr: TypedExpr, value: Value, type_: Type | None = None) -> Known:
+        """Return a value where `expr` stands, of its type if no other is given."""
+        return Known(
+            type=type_ or expr.type,
+            time=BindingTime.STATIC,
+            reads=frozenset(),
+            span=expr.span,
+            value=value,
+        )
+
+
+C = TypeVar("C", bound=CallOf | CallFn)
+
+EAGER: Final = "call"
+"""The macro of a `Bind` whose value is computed before its body is asked, as the argument of a call is."""
+
+_ELSEWHERE: Final = frozenset(("span", "time", "reads"))
+"""What is known of an expression by where it stands."""
+
+
+def map_children(expr: TypedExpr, change: Callable[[TypedExpr], TypedExpr]) -> TypedExpr:
+    """Return the expression with `change` applied to each of its direct parts; itself where none changes."""
+    match expr:
+        case Const() | Var():
+            return expr
+        case FieldOf(operand=operand) | HasField(operand=operand) | KeyOf(operand=operand):
+            changed = change(operand)
+            return expr if changed is operand else replace(expr, operand=changed)
+        case CallOf(args=args) | CallFn(args=args):
+            return with_args(expr, tuple(map(change, args)))
+        case ListOf(items=items):
+            return replace(expr, items=tuple(TypedItem(change(item.value), item.optional) for item in items))
+        case MapOf(entries=entries):
+            pairs = (TypedEntry(change(each.key), change(each.value), each.optional) for each in entries)
+            return replace(expr, entries=tuple(pairs))
+        case Comprehension(iterable=iterable, where=where, body=body):
+            condition = None if where is None else change(where)
+            ranged, result = change(iterable), change(body)
+            if ranged is iterable and condition is where and result is body:
+                return expr
+            return replace(expr, iterable=ranged, where=condition, body=result)
+        case Aggregate(target=target, body=body):
+            counted, result = change(target), change(body)
+            if counted is target and result is body:
+                return expr
+            return replace(expr, target=counted, body=result)
+        case Bind(value=value, body=body):
+            bound, result = change(value), change(body)
+            return expr if bound is value and result is body else replace(expr, value=bound, body=result)
+
+
+def with_args(expr: C, args: tuple[TypedExpr, ...]) -> C:
+    """Return a call with other arguments; itself where they are the same."""
+    return expr if all(map(is_, args, expr.args)) else replace(expr, args=args)
+
+
+def operands(expr: CallOf) -> list[TypedExpr]:
+    """List the operands of `a && b && …`, however they are grouped."""
+    found: list[TypedExpr] = []
+    pending = list(reversed(expr.args))
+    while pending:
+        operand = pending.pop()
+        if isinstance(operand, CallOf) and operand.function == expr.function:
+            pending += reversed(operand.args)
+        else:
+            found.append(operand)
+    return found
+
+
+def shape(expr: object, places: dict[int, int]) -> Hashable:
+    """Return what is equal for expressions that differ in nothing but where they stand and in the slots of
+    their variables; `places` numbers those in the order in which they come.
+    """
+    if isinstance(expr, Var):
+        return ("Var", expr.type, places.setdefault(expr.slot, len(places)))
+    if isinstance(expr, tuple):
+        return tuple([shape(each, places) for each in expr])
+    if isinstance(expr, Const):
+        return ("Const", expr.type, _told_apart(expr.value))
+    kind: Any = expr.__class__
+    names = _part_names(kind)
+    if names is None:
+        found: Hashable = expr
+        return found
+    return (kind.__name__, *[shape(getattr(expr, name), places) for name in names])
+
+
+@cache
+def _part_names(kind: type) -> tuple[str, ...] | None:
+    """Return the fields by which expressions of a class differ in shape; None for a class of values."""
+    if not is_dataclass(kind) or issubclass(kind, Type):
+        return None
+    return tuple([each.name for each in fields(kind) if each.name not in _ELSEWHERE])
+
+
+class _Itself:
+    """A value that is equal to nothing else."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Value) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+
+_PLAIN: Final = frozenset({bool, int, float, str, bytes, type(None)})
+
+
+def _told_apart(value: Value) -> Hashable:
+    """Return what is equal for constants that are one value, if that is known."""
+    if value.__class__ in _PLAIN:
+        # Values that are equal in Python may be of several types.
+        return repr(value)
+    if value.__class__ in (tuple, list):
+        return tuple(map(_told_apart, value))
+    found: Hashable = value if isinstance(value, Type) else _Itself(value)
+    return found
+
+
+def free_slots(*exprs: TypedExpr | None) -> frozenset[int]:
+    """Return the slots that expressions read and do not bind themselves."""
+    read: set[int] = set()
+    bound: set[int] = set()
+    pending = [expr for expr in exprs if expr is not None]
+    while pending:
+        part = pending.pop()
+        match part:
+            case Const():
+                continue
+            case Var(slot=slot):
+                read.add(slot)
+                continue
+            case Comprehension(variables=variables):
+                bound.update([variable.slot for variable in variables])
+            case Bind(variable=variable) | Aggregate(variable=variable):
+                bound.add(variable.slot)
+            case _:
+                pass
+        pending += children(part)
+    # INVARIANT: no two variables of a rule share a slot, so a bound slot is read nowhere outside its binder.
+    return frozenset(read - bound)

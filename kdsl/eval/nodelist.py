@@ -1,0 +1,82 @@
+"""Lists of the language that are columns: the nodes of a set, and the strings that a macro makes of them.
+
+To whatever goes through them they are lists. What knows them looks at all of their items at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.codes import FEW, first_places, first_rows, text_of
+
+
+class NodeList(Sequence[NodeInfo]):
+    """The nodes of a set."""
+
+    def __init__(self, nodes: NodeSet) -> None:
+        self.nodes = nodes
+
+    @cached_property
+    def _items(self) -> tuple[NodeInfo, ...]:
+        return tuple(self.nodes.nodes())
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[NodeInfo]:
+        return iter(self._items)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._items[place]
+
+
+class StringList(Sequence[str]):
+    """Strings of which few are distinct: item `i` is `values[codes[i]]`."""
+
+    def __init__(self, values: Sequence[str], codes: NDArray[np.integer[Any]]) -> None:
+        self._values = values
+        self._codes = codes
+
+    @cached_property
+    def _items(self) -> tuple[str, ...]:
+        values = self._values
+        return tuple([values[code] for code in self._codes.tolist()])
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._items[place]
+
+    def distinct(self) -> tuple[str, ...]:
+        """Return the distinct items, in the order in which they first come."""
+        codes, values = self._codes, self._values
+        found: Iterable[int]
+        if len(values) <= FEW:
+            found = first_places(text_of(codes), len(values))
+        else:
+            found = codes[first_rows(codes, len(values))].tolist()
+        # Values may be equal though their codes are not.
+        return tuple(dict.fromkeys([values[code] for code in found]))
+
+    def total(self, weight: Callable[[str], int]) -> int:
+        """Add up what the items weigh; `weight` takes any of the values."""
+        values = self._values
+        if len(values) <= FEW and not any(map(weight, values)):
+            return 0
+        counts = np.bincount(self._codes).tolist()
+        return sum([weight(values[code]) * count for code, count in enumerate(counts) if count])
+
+
+LISTS: Final = (tuple, list, NodeList, StringList)
+"""The classes of the lists of the language."""

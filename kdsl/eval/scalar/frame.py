@@ -1,0 +1,168 @@
+"""Frames and closures: what compiled expressions are and what they run on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kdsl.eval.values import EvalError, Value
+
+Frame = list[Value]
+"""One slot per variable of a rule or function, and the meter of `meter.py` at the end. A slot of a lazy
+variable holds `UNSET` until it is first read.
+"""
+
+Closure = Callable[[Frame], Value]
+"""A compiled expression; raises EvalError where it has no value."""
+
+Compile = Callable[..., Closure]
+"""The compiler as its parts see it: a `TypedExpr` to a closure."""
+
+
+class _Unset:
+    """The mark of a lazy variable that was not read yet."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = _Unset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """What a lazy variable holds that has no value: why, and the lines of a plugin that raised."""
+
+    kind: type[EvalError]
+    message: str
+    code: tuple[tuple[str, int, str], ...]
+
+    @property
+    def error(self) -> EvalError:
+        return self.kind(self.message, self.code)
+
+
+_MOST_ITEMS: Final = 1024
+"""For so many combinations of loop items values are kept."""
+
+
+def constant(value: Value) -> Closure:
+    return lambda frame: value
+
+
+def slot_reader(slot: int) -> Closure:
+    return lambda frame: frame[slot]
+
+
+def value_or_failure(compute: Closure, frame: Frame) -> Value:
+    """Return what the slot of a lazy variable holds: a value, or what tells that there is none."""
+    try:
+        return compute(frame)
+    except EvalError as error:
+        return _Failed(error.__class__, error.message, error.code)
+
+
+def lazy_reader(slot: int, compute: Closure) -> Closure:
+    """Read a slot, filling it first where it is `UNSET`; what fails once fails at every reading."""
+
+    def read(frame: Frame) -> Value:
+        value = frame[slot]
+        if value is UNSET:
+            value = frame[slot] = value_or_failure(compute, frame)
+        if value.__class__ is _Failed:
+            raise value.error
+        return value
+
+    return read
+
+
+def failing(message: str) -> Closure:
+    def fail(frame: Frame) -> Value:
+        raise EvalError(message)
+
+    return fail
+
+
+def apply(implementation: Callable[..., Value], args: list[Closure]) -> Closure:
+    """Call `implementation` with the values of `args`, from left to right."""
+    match args:
+        case []:
+            return lambda frame: implementation()
+        case [only]:
+            return lambda frame: implementation(only(frame))
+        case [first, second]:
+            return lambda frame: implementation(first(frame), second(frame))
+        case [first, second, third]:
+            return lambda frame: implementation(first(frame), second(frame), third(frame))
+    return lambda frame: implementation(*[arg(frame) for arg in args])
+
+
+def renewing(slot: int, items: list[Closure], compute: Closure) -> Closure:
+    """Compute counts once for each combination of loop items; later attempts bring them up to date.
+
+    The slot holds them from one attempt to the next: the count itself where there are no items, else all of
+    them with their items, as `item_reader` does.
+    """
+
+    def read(frame: Frame) -> Value:
+        count = frame[slot]
+        if count is not UNSET:
+            count = renewed(count, frame[-1])
+        if count is UNSET or count is None:
+            count = compute(frame)
+        frame[slot] = count
+        return count
+
+    def read_by_item(frame: Frame) -> Value:
+        known = frame[slot]
+        if known is UNSET:
+            known = frame[slot] = {}
+        values = [value_or_failure(item, frame) for item in items]
+        key = tuple(map(id, values))
+        entry = known.get(key)
+        count = None if entry is None else renewed(entry[0], frame[-1])
+        if count is None:
+            count = compute(frame)
+        if len(known) >= _MOST_ITEMS:
+            known.clear()
+        known[key] = (count, values)
+        return count
+
+    return read_by_item if items else read
+
+
+def renewed(count: Value, meter: Value) -> Value:
+    """Bring a count up to date, or a list of counts; None where it has to be computed again."""
+    if count.__class__ is not tuple:
+        return count.renewed(meter)
+    meter.spend(len(count))
+    counts = tuple([each.renewed(meter) for each in count])
+    return None if None in counts else counts
+
+
+def item_reader(slot: int, items: list[Closure], compute: Closure) -> Closure:
+    """Read what depends on loop items: computed once for each combination of them, known by identity.
+
+    The slot holds what is known in the attempt. The items are kept with it: no other object can be taken for
+    one of them.
+    """
+
+    def read(frame: Frame) -> Value:
+        known = frame[slot]
+        if known is UNSET:
+            known = frame[slot] = {}
+        values = [item(frame) for item in items]
+        key = tuple(map(id, values))
+        entry = known.get(key)
+        if entry is None:
+            if len(known) >= _MOST_ITEMS:
+                known.clear()
+            entry = known[key] = (value_or_failure(compute, frame), values)
+        if entry[0].__class__ is _Failed:
+            raise entry[0].error
+        return entry[0]
+
+    return read

@@ -1,0 +1,63 @@
+"""`filter` and `map` over nodes: all of them at once where that has a form, else one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from kdsl.check.model.typed import Aggregate, Comprehension, Macro, TypedExpr
+from kdsl.eval.nodelist import NodeList
+from kdsl.eval.scalar.frame import Closure, Compile, Frame
+from kdsl.eval.scalar.logic import truth
+from kdsl.eval.scalar.meter import spend
+from kdsl.eval.values import Value
+
+AtOnce = Callable[[Frame, NodeList], Value]
+"""Returns what a macro gives for some nodes; None where that has to be found out node by node."""
+
+
+Needs = Callable[[TypedExpr], frozenset[int]]
+
+
+class Lower(Protocol):
+    """Makes what evaluates a macro for all nodes at once; what the nodes share is compiled with `compile`.
+    `needs` tells which variables an expression reads. A macro of a view becomes that of a `filter`.
+    """
+
+    def __call__(self, expr: Comprehension | Aggregate, compile: Compile, needs: Needs, /) -> AtOnce: ...
+
+
+def is_over_nodes(expr: Comprehension) -> bool:
+    """Tell whether a macro is one of those that may be evaluated for all nodes at once."""
+    is_plain = expr.macro is Macro.FILTER or (expr.macro is Macro.MAP and expr.where is None)
+    item = expr.iterable.type.args[:1]
+    return is_plain and bool(item) and item[0].name in ("Node", "AnyNode") and len(expr.variables) == 1
+
+
+def compile_over_nodes(expr: Comprehension, compile: Compile, needs: Needs, lower: Lower) -> Closure:
+    """Compile a macro over nodes."""
+    iterable, slot = compile(expr.iterable), expr.variables[0].slot
+    is_filter = expr.macro is Macro.FILTER
+    body = truth(expr.body, compile) if is_filter else compile(expr.body)
+    at_once: AtOnce | None = None
+
+    def evaluate(frame: Frame) -> Value:
+        nonlocal at_once
+        nodes = iterable(frame)
+        if nodes.__class__ is NodeList:
+            if at_once is None:
+                at_once = lower(expr, compile, needs)
+            found = at_once(frame, nodes)
+            if found is not None:
+                return found
+        spend(frame, len(nodes))
+        results: list[Value] = []
+        for node in nodes:
+            frame[slot] = node
+            if not is_filter:
+                results.append(body(frame))
+            elif body(frame):
+                results.append(node)
+        return tuple(results)
+
+    return evaluate

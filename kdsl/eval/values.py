@@ -1,0 +1,286 @@
+"""Run-time values of expressions, and what every back end must agree on about them.
+
+| CEL type | Python value |
+|---|---|
+| `null_type`, `bool`, `double`, `string`, `bytes` | None, bool, float, str, bytes |
+| `int`, `uint` | int within 64 bits; `UInt`, an int of its own class |
+| `list` | tuple (or list) |
+| `map` | a mapping whose keys went through `to_key` |
+| `timestamp`, `duration` | `Timestamp`, `Duration` |
+| `optional` | `Optional` |
+| `type` | `kdsl.check.model.types.Type` without arguments |
+| `quantity`, `resources`, `semver`, views | the classes of `kdsl.base` and `kdsl.cluster` |
+| `ip`, `cidr` | the addresses and interfaces of `ipaddress`; no IPv4 address is held as IPv6 |
+| `url`, `format` | `Url`, `Format` |
+
+An error is an exception, `EvalError`: raising costs only where it happens, and `&&`, `||`, `all` and `exists`
+absorb it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
+from typing import Any, TypeVar
+
+from kdsl.base.quantity import Quantity
+from kdsl.base.reasons import shortened
+from kdsl.base.resources import Resources
+from kdsl.base.semver import Semver
+from kdsl.check.model.types import Type
+
+Text = TypeVar("Text", str, bytes)
+Value = Any
+"""A run-time value. The checker has proved its type, or the function that takes it looks at its class."""
+
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+UINT_MAX = 2**64 - 1
+SECOND = 1_000_000_000
+TIMESTAMP_MIN, TIMESTAMP_MAX = -62_135_596_800 * SECOND, 253_402_300_800 * SECOND - 1
+"""Years 1 to 9999, in nanoseconds."""
+
+MAX_TEXT = 1 << 20
+"""The most characters or bytes that one value may have; a longer result is an error."""
+MAX_ITEMS = 1 << 20
+"""The most items that one list may have; a longer result is an error."""
+
+
+class EvalError(Exception):
+    """An expression has no value. The message is lower case and names the cause; it is no longer
+    than a reason, whatever texts it quotes.
+
+    `code` are the lines of Python that were running in a plugin's function which raised.
+    """
+
+    def __init__(self, message: str, code: tuple[tuple[str, int, str], ...] = ()) -> None:
+        super().__init__(message)
+        self.code = code
+
+    @property
+    def message(self) -> str:
+        return shortened(str(self))
+
+
+class BudgetError(EvalError):
+    """A rule took more than its share of what all rules may take for a pod: the attempt ends."""
+
+
+class UInt(int):
+    """An unsigned integer: 0 to 2**64 - 1."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Timestamp:
+    """A point in time; `ns` counts nanoseconds since the Unix epoch, within the years 1 to 9999."""
+
+    ns: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """A length of time in nanoseconds, within 64 bits."""
+
+    ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A value that may be missing. `value` is None where `present` is false."""
+
+    value: Value
+    present: bool = True
+
+
+NONE = Optional(None, present=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """A parsed URL. `path` is percent-encoded, `query` as it was written, `host` may have a port."""
+
+    scheme: str = ""
+    user: str = ""
+    host: str = ""
+    path: str = ""
+    query: str = ""
+    fragment: str = ""
+    opaque: str = ""
+
+    def __str__(self) -> str:
+        user = f"{self.user}@" if self.user else ""
+        parts = (
+            f"{self.scheme}:" if self.scheme else "",
+            f"//{user}{self.host}" if user or self.host else "",
+            self.opaque or self.path,
+            f"?{self.query}" if self.query else "",
+            f"#{self.fragment}" if self.fragment else "",
+        )
+        return "".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A named format of strings; `problems` says what keeps a string from having it."""
+
+    name: str
+    problems: Callable[[str], list[str]] = field(compare=False, repr=False)
+
+
+class BoolKey(Enum):
+    """What stands for a bool among the keys of a map, because Python takes True and 1 for the same key."""
+
+    FALSE = False
+    TRUE = True
+
+
+_KEYS = frozenset((int, UInt, str))
+_LOOKUPS = frozenset((int, UInt, str, float))
+
+
+def to_key(value: Value) -> Value:
+    """Return what stands for `value` among the keys of a map; a double looks up the integer it equals."""
+    if value.__class__ in _LOOKUPS:
+        return value
+    if value is True:
+        return BoolKey.TRUE
+    if value is False:
+        return BoolKey.FALSE
+    raise EvalError(f"unsupported key type: {kind_of(value)}")
+
+
+def from_key(key: Value) -> Value:
+    """Return the value that `key` stands for."""
+    return key.value if key.__class__ is BoolKey else key
+
+
+def keys_of(mapping: Mapping[Value, Value]) -> list[Value]:
+    """Return the keys of a map as values."""
+    return [from_key(key) for key in mapping]
+
+
+_KINDS: dict[type, str] = {
+    type(None): "null_type",
+    bool: "bool",
+    int: "int",
+    UInt: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    tuple: "list",
+    list: "list",
+    dict: "map",
+    Timestamp: "timestamp",
+    Duration: "duration",
+    Optional: "optional",
+    Type: "type",
+    Quantity: "quantity",
+    Resources: "resources",
+    Semver: "semver",
+    IPv4Address: "ip",
+    IPv6Address: "ip",
+    IPv4Interface: "cidr",
+    IPv6Interface: "cidr",
+    Url: "url",
+    Format: "format",
+}
+
+
+def kind_of(value: Value) -> str:
+    """Return the name of the value's type without arguments. A class not met before is looked at once."""
+    cls = value.__class__
+    kind = _KINDS.get(cls)
+    if kind is None:
+        if isinstance(value, Mapping):
+            kind = "map"
+        elif isinstance(value, Sequence):
+            kind = "list"
+        else:
+            kind = next((_KINDS[base] for base in cls.__mro__ if base in _KINDS), cls.__name__)
+        _KINDS[cls] = kind
+    return kind
+
+
+def checked_int(value: int) -> int:
+    """Return `value` if it fits an int."""
+    if INT_MIN <= value <= INT_MAX:
+        return value
+    raise EvalError("integer overflow")
+
+
+def checked_uint(value: int) -> UInt:
+    """Return `value` as an uint if it fits."""
+    if 0 <= value <= UINT_MAX:
+        return UInt(value)
+    raise EvalError("unsigned integer overflow")
+
+
+def checked_duration(ns: int) -> Duration:
+    if INT_MIN <= ns <= INT_MAX:
+        return Duration(ns)
+    raise EvalError("duration out of range")
+
+
+def checked_timestamp(ns: int) -> Timestamp:
+    if TIMESTAMP_MIN <= ns <= TIMESTAMP_MAX:
+        return Timestamp(ns)
+    raise EvalError("timestamp out of range")
+
+
+def checked_text(value: Text) -> Text:
+    """Return a string or bytes if it is not longer than `MAX_TEXT`."""
+    if len(value) <= MAX_TEXT:
+        return value
+    raise EvalError(f"a text would be longer than {MAX_TEXT}")
+
+
+def checked_list(items: Iterable[Value], count: int) -> tuple[Value, ...]:
+    """Return the items as a list if `count` of them are not too many."""
+    if count > MAX_ITEMS:
+        raise EvalError(f"a list would have more than {MAX_ITEMS} items")
+    return tuple(items)
+
+
+def to_map(entries: Iterable[tuple[Value, Value]]) -> dict[Value, Value]:
+    """Build a map; a repeated key is an error."""
+    result: dict[Value, Value] = {}
+    for key, value in entries:
+        if key.__class__ not in _KEYS:
+            if key.__class__ is not bool:
+                raise EvalError(f"unsupported key type: {kind_of(key)}")
+            key = to_key(key)
+        if key in result:
+            raise EvalError(f"repeated key: {from_key(key)!r}")
+        result[key] = value
+    return result
+
+
+_PLAIN = frozenset((type(None), bool, int, UInt, float, str, bytes, Timestamp, Duration, Type, Quantity))
+_NUMBERS = frozenset((int, UInt, float))
+
+
+def equals(left: Value, right: Value) -> bool:
+    """Tell whether two values are equal in CEL: numbers by value across types, exactly; others of one type
+    only.
+    """
+    left_class, right_class = left.__class__, right.__class__
+    if left_class is right_class and left_class in _PLAIN:
+        return bool(left == right)
+    if left_class in _NUMBERS or right_class in _NUMBERS:
+        # Python compares int with float exactly, also beyond 2**53.
+        return left_class in _NUMBERS and right_class in _NUMBERS and bool(left == right)
+    kind = kind_of(left)
+    if kind != kind_of(right):
+        return False
+    if kind == "list":
+        return len(left) == len(right) and all(map(equals, left, right))
+    if kind == "map":
+        return len(left) == len(right) and all(
+            key in right and equals(value, right[key]) for key, value in left.items()
+        )
+    if kind == "optional":
+        return left.present == right.present and equals(left.value, right.value)
+    return bool(left == right)

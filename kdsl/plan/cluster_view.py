@@ -1,0 +1,102 @@
+"""The view `Cluster`: what rules read of the cluster as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.spread import SpreadConstraint
+from kdsl.cluster.snapshot.default_spread import spread_constraints
+from kdsl.cluster.snapshot.groups import PodGroup, service_groups, workload_groups
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.cluster.storage.claims import PodClaim, claims_of, users_of
+from kdsl.cluster.storage.csi_volumes import (
+    CsiVolumes,
+    attached_to,
+    csi_volumes_of,
+    mounted_on,
+    volume_limits,
+)
+from kdsl.cluster.storage.disks import disks_of
+from kdsl.eval.nodelist import NodeList
+from kdsl.plan.counts.terms import TermKind
+from kdsl.plan.counts.topology import PodTerms, Topology
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterView:
+    """A snapshot as one rule reads it in one attempt."""
+
+    snapshot: Snapshot
+
+    @property
+    def node_count(self) -> int:
+        return len(self.snapshot)
+
+    def spread_constraints(
+        self, pod: PodInfo, defaults: Sequence[SpreadConstraint]
+    ) -> tuple[SpreadConstraint, ...]:
+        """Return the constraints of `pod`, those for pods like it where it has none of its own."""
+        return spread_constraints(pod, defaults, self.snapshot.catalog)
+
+    def services(self, pod: PodInfo) -> tuple[PodGroup, ...]:
+        return service_groups(pod, self.snapshot.catalog)
+
+    def workloads(self, pod: PodInfo) -> tuple[PodGroup, ...]:
+        return workload_groups(pod, self.snapshot.catalog)
+
+    def disks(self, pod: PodInfo, kind: str) -> tuple[str, ...]:
+        return disks_of(pod, kind, self.snapshot.catalog)
+
+    def claims(self, pod: PodInfo) -> tuple[PodClaim, ...]:
+        return claims_of(pod, self.snapshot.catalog)
+
+    def users(self, claim: PodClaim) -> int:
+        return users_of(claim, self.pods)
+
+    def csi_volumes(self, pod: PodInfo, node: NodeInfo) -> CsiVolumes:
+        return csi_volumes_of(pod, node.name, self.snapshot.catalog)
+
+    def mounted_volumes(self, node: NodeInfo) -> CsiVolumes:
+        return mounted_on(node, self.snapshot.catalog)
+
+    def attached_volumes(self, node: NodeInfo) -> CsiVolumes:
+        return attached_to(node.name, self.snapshot.catalog)
+
+    def volume_limits(self, node: NodeInfo) -> dict[str, int]:
+        return volume_limits(node.name, self.snapshot.catalog)
+
+    @cached_property
+    def nodes(self) -> Sequence[NodeInfo]:
+        return NodeList(NodeSet.all(self.snapshot))
+
+    @cached_property
+    def pods(self) -> tuple[PodInfo, ...]:
+        return tuple(pod for node in self.nodes for pod in node.pods)
+
+    def topology(self, key: str) -> Topology:
+        return Topology(self.snapshot, key)
+
+    def terms(self, kind: TermKind) -> PodTerms:
+        """Return the affinity terms of one kind that the pods on nodes have."""
+        return PodTerms(self.snapshot, kind)
+
+    @property
+    def required_affinity_terms(self) -> PodTerms:
+        return self.terms(TermKind.REQUIRED_AFFINITY)
+
+    @property
+    def required_anti_affinity_terms(self) -> PodTerms:
+        return self.terms(TermKind.REQUIRED_ANTI_AFFINITY)
+
+    @property
+    def preferred_affinity_terms(self) -> PodTerms:
+        return self.terms(TermKind.PREFERRED_AFFINITY)
+
+    @property
+    def preferred_anti_affinity_terms(self) -> PodTerms:
+        return self.terms(TermKind.PREFERRED_ANTI_AFFINITY)

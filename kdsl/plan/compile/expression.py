@@ -1,0 +1,34 @@
+"""Loose expressions, outside any rule: for `kdsl eval`, rule tests and the conformance suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from kdsl.check.model.rule_set import ExternalFn
+from kdsl.check.model.traversal import frame_size
+from kdsl.check.model.typed import TypedExpr
+from kdsl.eval.scalar.meter import POD_STEPS, Meter
+from kdsl.eval.values import Value
+from kdsl.plan.compile.scope import Functions, RuleScope
+
+Expression = Callable[[Sequence[Value]], Value]
+
+
+def compile_expression(expr: TypedExpr, fns: Mapping[str, ExternalFn] = {}) -> Expression:
+    """Compile an expression that was checked in an `Environment`, through the passes that rules go through.
+
+    `fns` are the functions of plugins that it may call, and those of the fields that plugins bring.
+    The result takes the values of the environment's variables in their order; EvalError where it has no
+    value.
+    """
+    size = frame_size(expr)
+    scope = RuleScope({}, (), size, Functions.of(fns))
+    closure = scope.compile(expr)
+    blank = scope.new_frame()
+
+    def evaluate(values: Sequence[Value]) -> Value:
+        # What stands behind the last variable that is read is the compiler's own.
+        read = values[:size]
+        return closure([*read, *blank[len(read) : -1], Meter(POD_STEPS)])
+
+    return evaluate

@@ -1,0 +1,24 @@
+"""The way from a checked expression to the one that is compiled, as one tuple."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kdsl.check.model.typed import TypedExpr
+from kdsl.plan.compile.passes.capture import capture
+from kdsl.plan.compile.passes.fold import fold_constants
+from kdsl.plan.compile.passes.hoist import hoist_lasting
+
+if TYPE_CHECKING:
+    from kdsl.plan.compile.scope import RuleScope
+
+Pass = Callable[[TypedExpr, "RuleScope"], TypedExpr]
+
+PASSES: tuple[Pass, ...] = (fold_constants, capture, hoist_lasting)
+"""What happens to every expression of a rule, in order."""
+
+LATE_PASSES: tuple[Pass, ...] = (hoist_lasting,)
+"""What is left to do of that for a rule that was rewritten for a kind of pod: it is made of expressions that
+were folded and captured, and none of its variables is a constant.
+"""

@@ -1,0 +1,63 @@
+"""Captures: what a macro of a view asks is made to depend on its variable and on named values only.
+
+`topology(k).count(p, p.namespace == pod.namespace)` becomes a `cel.bind` of `pod.namespace` around the
+macro. The named values are what two questions of one text may differ in, and so what a count is kept under.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kdsl.check.model.typed import Aggregate, Bind, Comprehension, Const, TypedExpr, Var
+from kdsl.eval.ir import free_slots, map_children
+
+if TYPE_CHECKING:
+    from kdsl.plan.compile.scope import RuleScope
+
+
+def capture(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
+    """Bind, around every macro of a view, the largest parts of its body that do not depend on its variable.
+
+    The pod itself stays: a method that it is given to reads some of its fields, and a count is kept under
+    those.
+    """
+    expr = map_children(expr, partial(capture, scope=scope))
+    if not isinstance(expr, Aggregate):
+        return expr
+    captured: list[Bind] = []
+    body = _captured(expr.body, frozenset({expr.variable.slot}), scope, captured)
+    result: TypedExpr = replace(expr, body=body)
+    for bind in captured:
+        result = replace(bind, type=expr.type, time=expr.time, reads=expr.reads, body=result)
+    return result
+
+
+def _captured(expr: TypedExpr, inner: frozenset[int], scope: RuleScope, captured: list[Bind]) -> TypedExpr:
+    """Replace what depends on no `inner` slot by new variables, whose bindings are added to `captured`."""
+    if isinstance(expr, Const) or (isinstance(expr, Var) and expr.type.name == "Pod"):
+        return expr
+    slots = free_slots(expr)
+    if slots and not slots & inner:
+        variable = scope.variable(expr)
+        captured.append(
+            Bind(
+                type=expr.type,
+                time=expr.time,
+                reads=expr.reads,
+                span=expr.span,
+                variable=variable,
+                value=expr,
+                body=variable,
+            )
+        )
+        return variable
+    match expr:
+        case Comprehension(variables=variables):
+            inner |= {variable.slot for variable in variables}
+        case Aggregate(variable=variable) | Bind(variable=variable):
+            inner |= {variable.slot}
+        case _:
+            pass
+    return map_children(expr, partial(_captured, inner=inner, scope=scope, captured=captured))

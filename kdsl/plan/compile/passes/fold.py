@@ -1,0 +1,29 @@
+"""Constant folding: parameters become their values, what depends on nothing is computed once and for all."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kdsl.check.model.typed import Const, TypedExpr, Var
+from kdsl.check.model.types import BindingTime
+from kdsl.eval.ir import Known, free_slots, map_children
+from kdsl.eval.values import EvalError
+
+if TYPE_CHECKING:
+    from kdsl.plan.compile.scope import RuleScope
+
+
+def fold_constants(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
+    """Replace what is known before any pod comes by its value; what would be an error stays as it is."""
+    if isinstance(expr, Var) and expr.slot in scope.known:
+        return Known.of(expr, scope.known[expr.slot])
+    if isinstance(expr, (Const, Var)):
+        return expr
+    expr = map_children(expr, partial(fold_constants, scope=scope))
+    if expr.time is BindingTime.STATIC and not free_slots(expr):
+        try:
+            return Known.of(expr, scope.evaluate(expr))
+        except EvalError:
+            return expr
+    return expr

@@ -1,0 +1,36 @@
+"""Hoisting: what is the same for all nodes is computed once for the pod, on first use."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kdsl.check.model.typed import Comprehension, Const, FieldOf, TypedExpr, Var
+from kdsl.check.model.types import BindingTime
+from kdsl.eval.ir import map_children
+
+if TYPE_CHECKING:
+    from kdsl.plan.compile.scope import RuleScope
+
+
+def hoist_lasting(expr: TypedExpr, scope: RuleScope) -> TypedExpr:
+    """Replace the largest parts that do not depend on the node by lazy variables that last as long as the
+    pod.
+
+    Lazy, because a part behind `&&` or `?:` that is never reached must not be computed, let alone fail.
+    """
+    if is_cheap(expr):
+        return expr
+    if scope.is_lasting(expr):
+        return scope.hoist(expr)
+    if expr.time is BindingTime.CLUSTER and scope.is_of_items(expr):
+        # Each loop item has an answer of its own, but not each node: looking at all of the cluster is dear.
+        return scope.hoist_by_item(expr)
+    if isinstance(expr, Comprehension):
+        scope.ranges(expr.iterable, expr.variables)
+    return map_children(expr, partial(hoist_lasting, scope=scope))
+
+
+def is_cheap(expr: TypedExpr) -> bool:
+    """Tell whether computing the expression takes no longer than reading a lazy variable."""
+    return isinstance(expr, (Const, Var)) or (isinstance(expr, FieldOf) and isinstance(expr.operand, Var))

@@ -1,0 +1,95 @@
+"""Inlining: a call of a function of a rule file becomes its body, so that hoisting sees what is inside.
+
+No pass of every rule: devices, whose functions take `pod.annotations` as a whole, ask for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+
+from kdsl.check.model.rule_set import CheckedFn, ExternalFn
+from kdsl.check.model.typed import Aggregate, Bind, CallFn, Comprehension, Const, FieldOf, TypedExpr, Var
+from kdsl.eval.ir import map_children
+
+DEPTH = 3
+"""So many calls deep: what is inside of those stays a call, so that no text grows out of hand."""
+
+Substitutes = Mapping[int, TypedExpr]
+"""What stands for the variables of these slots."""
+
+
+def inline_calls(
+    expr: TypedExpr,
+    fns: Mapping[str, CheckedFn | ExternalFn],
+    names: Collection[int],
+    variable: Callable[[TypedExpr], Var],
+    depth: int = DEPTH,
+) -> TypedExpr:
+    """Replace calls whose arguments are constants, `names` (slots that are always filled) or fields of those.
+
+    Such arguments have a value in any case, so it makes no difference when they are read. `variable` makes
+    new variables.
+    """
+    expr = map_children(expr, lambda part: inline_calls(part, fns, names, variable, depth))
+    if not isinstance(expr, CallFn) or not depth:
+        return expr
+    fn = fns[expr.fn]
+    if isinstance(fn, ExternalFn) or not all(is_plain(arg, names) for arg in expr.args):
+        return expr
+    args = {param.slot: arg for param, arg in zip(fn.params, expr.args, strict=True)}
+    return inline_calls(substitute(fn.body, args, variable), fns, names, variable, depth - 1)
+
+
+def substitute(expr: TypedExpr, by: Substitutes, variable: Callable[[TypedExpr], Var]) -> TypedExpr:
+    """Return the expression with other expressions for some variables, and new variables for those it binds;
+    itself where it has neither.
+
+    When it is known and what it reads follow from its parts.
+    """
+    own: TypedExpr = expr
+    match expr:
+        case Var(slot=slot):
+            return by.get(slot, expr)
+        case Const():
+            return expr
+        case Comprehension(variables=variables):
+            new = {each.slot: _renamed(each, variable) for each in variables}
+            own = replace(expr, variables=tuple(new.values()))
+            by = {**by, **new}
+        case Bind(variable=bound) | Aggregate(variable=bound):
+            renamed = _renamed(bound, variable)
+            own = replace(expr, variable=renamed)
+            by = {**by, bound.slot: renamed}
+        case _:
+            pass
+    parts: list[TypedExpr] = []
+
+    def change(part: TypedExpr) -> TypedExpr:
+        parts.append(substitute(part, by, variable))
+        return parts[-1]
+
+    changed = map_children(own, change)
+    if changed is expr:
+        return expr
+    time = max([part.time for part in parts], default=expr.time)
+    if isinstance(expr, CallFn):
+        time = max(time, expr.time)
+    reads = expr.reads.union(*[part.reads for part in parts])
+    if time is changed.time and reads == changed.reads:
+        return changed
+    return replace(changed, time=time, reads=reads)
+
+
+def _renamed(bound: Var, variable: Callable[[TypedExpr], Var]) -> Var:
+    return replace(bound, slot=variable(bound).slot)
+
+
+def is_plain(arg: TypedExpr, names: Collection[int]) -> bool:
+    """Tell whether an argument has a value in any case, wherever it is read: see `inline_calls`."""
+    match arg:
+        case Const():
+            return True
+        case Var(slot=slot) | FieldOf(operand=Var(slot=slot)):
+            return slot in names
+    return False

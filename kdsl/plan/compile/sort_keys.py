@@ -1,0 +1,80 @@
+"""Sort keys as closures: what queues and preemptions put things into order by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from kdsl.check.model.rule_set import CheckedSortKey
+from kdsl.check.model.types import DURATION, INT, TIMESTAMP, Type
+from kdsl.eval.scalar import Closure, Frame
+from kdsl.eval.values import EvalError, Value
+from kdsl.plan.compile.scope import Note, RuleScope
+
+_TIMES: Final = (TIMESTAMP, DURATION)
+
+
+@dataclass(frozen=True, slots=True)
+class Descending:
+    """A sort key in reverse order, for keys that have no negative."""
+
+    value: Value
+
+    def __lt__(self, other: object) -> bool:
+        return bool(other.value < self.value) if isinstance(other, Descending) else NotImplemented
+
+
+class _Last:
+    """The sort key behind all others."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __gt__(self, other: object) -> bool:
+        return self is not other
+
+
+LAST: Final = _Last()
+
+
+class SortKeys:
+    """The compiled keys of one `order by` or `choose by`."""
+
+    def __init__(self, keys: Iterable[CheckedSortKey], scope: RuleScope) -> None:
+        self._keys = [
+            (
+                _sortable(scope.compile(key.value), key.value.type),
+                _reverse(key) if key.descending else None,
+                key.value.span,
+            )
+            for key in keys
+        ]
+
+    def values(self, frame: Frame, note: Note) -> tuple[Value, ...]:
+        """Return what to sort by; a key that fails is `LAST`, and `note` is told why."""
+        found: list[Value] = []
+        for key, reverse, span in self._keys:
+            try:
+                value = key(frame)
+            except EvalError as error:
+                note(error, span)
+                value = LAST
+            else:
+                value = value if reverse is None else reverse(value)
+            found.append(value)
+        return tuple(found)
+
+
+def _sortable(compute: Closure, type_: Type) -> Closure:
+    """Return what computes a key: times as numbers, which are compared faster."""
+    if type_ not in _TIMES:
+        return compute
+    return lambda frame: compute(frame).ns
+
+
+def _reverse(key: CheckedSortKey) -> Callable[[Value], Value]:
+    is_number = key.value.type == INT or key.value.type in _TIMES
+    return (lambda value: -value) if is_number else Descending

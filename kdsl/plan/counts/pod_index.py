@@ -1,0 +1,104 @@
+"""The pods on nodes by label: a selector finds its pods at a cost that grows with their number.
+
+A key is indexed when a selector first asks for it, by one look at all pods, and followed from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias
+
+from kdsl.cluster.objects.label_selectors import LabelSelector
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.selectors import LabelRequirement, Operator
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.plan.counts.arrivals import Arrival, Pods
+
+MAX_KEYS: Final = 64
+"""The most label keys that are indexed; beyond that the index is begun anew."""
+
+Posting: TypeAlias = dict[int, tuple[int, PodInfo]]
+"""The pods that have a label, with their rows, by id: an id is good as long as its pod is held."""
+
+
+class PodIndex:
+    """The pods of a live snapshot by key and value of their labels."""
+
+    def __init__(self, live: LiveSnapshot) -> None:
+        self._live = live
+        self._keys: dict[str, dict[str, Posting]] = {}
+        # The pods of each row as they were last looked at.
+        self._pods: dict[int, Pods] = {}
+
+    def refresh(self, came: Sequence[Arrival] | None) -> None:
+        """Take in what has come to rows, None for all of them."""
+        if came is None:
+            self._keys.clear()
+            self._pods.clear()
+            return
+        if not self._keys:
+            return
+        live = self._live
+        for row, pods in came:
+            now = live.info(row).pods if live.names[row] else ()
+            if pods is None:
+                self._drop(self._pods.get(row, ()))
+                pods = now
+            self._pods[row] = now
+            for key, values in self._keys.items():
+                _put(values, key, row, pods)
+
+    def matching(self, selector: LabelSelector) -> list[tuple[int, PodInfo]] | None:
+        """Return pods with their rows, all that a selector matches among them; None where that would be
+        most.
+        """
+        best: list[Posting] | None = None
+        for requirement in selector.requirements:
+            found = self._postings(requirement)
+            if found is not None and (best is None or _size(found) < _size(best)):
+                best = found
+        if best is None:
+            return None
+        return [each for posting in best for each in posting.values()]
+
+    def _postings(self, requirement: LabelRequirement) -> list[Posting] | None:
+        if requirement.operator is Operator.IN:
+            values = self._values(requirement.key)
+            return [values[value] for value in requirement.values if value in values]
+        if requirement.operator is Operator.EXISTS:
+            return list(self._values(requirement.key).values())
+        return None
+
+    def _values(self, key: str) -> dict[str, Posting]:
+        values = self._keys.get(key)
+        if values is None:
+            if len(self._keys) >= MAX_KEYS:
+                self._keys.clear()
+                self._pods.clear()
+            live = self._live
+            values = self._keys[key] = {}
+            for row in live.pod_counts.nonzero()[0].tolist():
+                pods = self._pods[row] = live.info(row).pods
+                _put(values, key, row, pods)
+        return values
+
+    def _drop(self, pods: Pods) -> None:
+        for key, values in self._keys.items():
+            for pod in pods:
+                value = pod.labels.get(key)
+                posting = None if value is None else values.get(value)
+                if value is not None and posting is not None:
+                    posting.pop(id(pod), None)
+                    if not posting:
+                        del values[value]
+
+
+def _put(values: dict[str, Posting], key: str, row: int, pods: Iterable[PodInfo]) -> None:
+    for pod in pods:
+        value = pod.labels.get(key)
+        if value is not None:
+            values.setdefault(value, {})[id(pod)] = row, pod
+
+
+def _size(postings: Iterable[Posting]) -> int:
+    return sum(map(len, postings))

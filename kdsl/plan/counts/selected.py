@@ -1,0 +1,97 @@
+"""Sums for a question that is asked for the first time, and may never be asked again.
+
+Only the pods are looked at that the question's selector may match. Nothing is kept by row, so that what
+comes to nodes later cannot be followed: a question that comes again gets a tally.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.eval.values import INT_MAX
+from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
+from kdsl.plan.counts.measures import Measure
+from kdsl.plan.counts.pod_index import PodIndex
+from kdsl.plan.counts.sums import Sums
+from kdsl.plan.facts import FactColumn
+
+
+def sums_of_selected(live: LiveSnapshot, index: PodIndex, measure: Measure) -> Sums | None:
+    """Return the sums over a snapshot; None where no selector decides, or where a node could not be
+    counted.
+    """
+    found = measure.selected(index) if measure.on_facts else None
+    if found is None:
+        return None
+    column = domains_of(live, measure.key)
+    screened = _domains(live, column, measure)
+    if screened is None:
+        return None
+    domains, asked, steps = screened
+    selected: dict[int, list[PodInfo]] = {}
+    for row, pod in found:
+        if domains.item(row) != NO_DOMAIN:
+            selected.setdefault(row, []).append(pod)
+    counts = live.pod_counts
+    pods = int(counts[domains != NO_DOMAIN].sum()) if len(domains) else 0
+    others = pods - sum(map(len, selected.values()))
+    other = _steps_of_other(live, domains, selected, measure) if others else 0
+    # Whoever has steps enough finds the same, however many are left.
+    if other is None or steps + other * int(counts.max(initial=0)) > measure.limit:
+        return None
+    sums = Sums.of_nodes(column, None if domains is column.codes else domains)
+    total, largest = 0, 0
+    sums.steps = steps * asked + other * others
+    for row, each in selected.items():
+        answer = measure.ask(each, steps + other * (int(counts.item(row)) - len(each)))
+        if answer is None:
+            return None
+        amount, taken = answer
+        sums.steps += taken - steps - other * (int(counts.item(row)) - len(each))
+        if amount:
+            sums.cells[domains.item(row)] += amount
+            total += amount
+            largest = max(largest, abs(amount))
+    sums.total = total
+    return sums if largest * len(domains) <= INT_MAX else None
+
+
+def _domains(
+    live: LiveSnapshot, column: FactColumn, measure: Measure
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.int32]], int, int] | None:
+    """Return the domain of each row that takes part, how many nodes were asked, and the steps each took."""
+    codes = column.codes
+    if not measure.filters:
+        return codes, 0, 0
+    order = live.order
+    asked = NodeSet(live, order if column.is_everywhere else order[codes.take(order) != NO_DOMAIN])
+    found = measure.screen(asked)
+    if found is None:
+        return None
+    nodes, steps = found
+    if len(nodes) == len(asked):
+        return codes, len(asked), steps
+    domains = np.full(len(codes), NO_DOMAIN, np.int32)
+    domains[nodes.rows] = codes.take(nodes.rows)
+    return domains, len(asked), steps
+
+
+def _steps_of_other(
+    live: LiveSnapshot,
+    domains: np.ndarray[tuple[int], np.dtype[np.int32]],
+    selected: dict[int, list[PodInfo]],
+    measure: Measure,
+) -> int | None:
+    """Return the steps that a pod takes which is not selected; None where those say nothing."""
+    # The first row will do most often.
+    for row in map(int, np.flatnonzero(live.pod_counts)):
+        pods = live.info(row).pods
+        chosen = selected.get(row, ())
+        if domains.item(row) != NO_DOMAIN and len(pods) > len(chosen):
+            names = {id(pod) for pod in chosen}
+            answer = measure.ask([pod for pod in pods if id(pod) not in names][:1], 0)
+            return answer[1] if answer is not None and not answer[0] else None
+    return 0

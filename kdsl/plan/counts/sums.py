@@ -1,0 +1,220 @@
+"""Numbers by topology domain, kept up to date as nodes and pods come to a domain and go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.snapshot.snapshot import Rows
+from kdsl.plan.counts.domains import NO_DOMAIN
+from kdsl.plan.facts import FactColumn
+
+_FEW: Final = 4096
+"""Of so few different amounts each is counted in a cell."""
+
+
+class Amounts:
+    """One int64 per domain of a topology key; `ids` are the numbers of the domains by row, None over an
+    overlay.
+
+    INVARIANT: the cell of `NO_DOMAIN` stays 0.
+    """
+
+    def __init__(self, column: FactColumn) -> None:
+        self.numbers: Mapping[str, int] = column.numbers
+        self.ids: NDArray[np.int32] | None = column.codes
+        self.cells: NDArray[np.int64] = np.zeros(len(column.numbers), dtype=np.int64)
+        # No number was ever beyond these.
+        self.least_ever = self.largest_ever = 0
+
+    @property
+    def nbytes(self) -> int:
+        return self.cells.nbytes
+
+    @property
+    def named(self) -> int:
+        """How many domains have a number."""
+        return len(self.numbers) - 1
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """Two numbers that none is beyond, that of no domain included."""
+        return self.least_ever, self.largest_ever
+
+    def refresh(self, column: FactColumn) -> None:
+        """Take in the rows and domains that came to the column."""
+        self.ids = column.codes
+        self.make_room(len(column.numbers))
+
+    def make_room(self, numbers: int) -> None:
+        """Have a cell for so many numbers."""
+        self.cells = roomy(self.cells, numbers)
+
+    def add(self, number: int, amount: int) -> None:
+        """Add to the number of a domain."""
+        self.cells[number] = after = self.cells.item(number) + amount
+        self.note_range(after, after)
+
+    def note_range(self, least: int, largest: int) -> None:
+        """Take in that numbers go so far."""
+        self.least_ever, self.largest_ever = min(self.least_ever, least), max(self.largest_ever, largest)
+
+    def of(self, domain: str) -> int:
+        """Return the number of a domain; 0 where there is none of the name."""
+        return self.cells.item(self.numbers.get(domain, NO_DOMAIN))
+
+    def at(self, rows: Rows) -> NDArray[np.int64]:
+        """Return the number of the domain of each row of the live snapshot; 0 where a row is in none."""
+        assert self.ids is not None
+        return self.cells.take(self.ids.take(rows))
+
+    def number_of(self, domain: str) -> int:
+        """Return the number of a domain, new or not; for overlays, which may have domains of their own."""
+        number = self.numbers.get(domain)
+        if number is None:
+            number = len(self.numbers)
+            self.numbers = {**self.numbers, domain: number}
+            self.make_room(number + 1)
+        return number
+
+    def of_overlay(self) -> Self:
+        """Return a copy that may be changed into that of an overlay."""
+        other = copy(self)
+        other.ids, other.cells = None, self.cells.copy()
+        return other
+
+
+class Sums(Amounts):
+    """Sums over the nodes of each domain. A domain in which no node takes part is none.
+
+    `total` is over all domains, `steps` what counting all of it took. `mark` is another object after each
+    change.
+    """
+
+    def __init__(self, column: FactColumn) -> None:
+        super().__init__(column)
+        self.total = 0
+        self.steps = 0
+        self.mark = object()
+        self._nodes: NDArray[np.int64] = np.zeros_like(self.cells)
+        # How many domains have each sum, once somebody has asked.
+        self._spread: dict[int, int] | None = None
+
+    @staticmethod
+    def of_nodes(column: FactColumn, domains: NDArray[np.int32] | None) -> Sums:
+        """Return sums that are all 0, with the nodes that take part: `domains` are theirs by row,
+        `NO_DOMAIN` for others, None where those are all nodes that are in one.
+        """
+        sums = Sums(column)
+        nodes = column.nodes_by_code() if domains is None else _nodes_by_domain(domains, len(column.numbers))
+        sums._nodes[: len(nodes)] = nodes
+        return sums
+
+    @staticmethod
+    def counted(column: FactColumn, domains: NDArray[np.int32], amounts: NDArray[np.int64]) -> Sums:
+        """Return the sums of the amounts of rows in their domains, `NO_DOMAIN` for those in none."""
+        sums = Sums.of_nodes(column, domains)
+        # Most nodes have nothing.
+        rows = amounts.nonzero()[0]
+        if len(rows):
+            np.add.at(sums.cells, domains.take(rows), amounts.take(rows))
+            sums.cells[NO_DOMAIN] = 0
+        sums.total = int(sums.cells.sum())
+        return sums
+
+    @property
+    def _domains(self) -> dict[int, int]:
+        if self._spread is None:
+            self._spread = _counted(self.cells[self._nodes > 0])
+        return self._spread
+
+    @property
+    def nbytes(self) -> int:
+        return self.cells.nbytes + self._nodes.nbytes
+
+    @property
+    def range(self) -> tuple[int, int]:
+        return min((0, *self._domains)), max((0, *self._domains))
+
+    @property
+    def least(self) -> int | None:
+        """The least sum of a domain; None where there is no domain."""
+        return min(self._domains, default=None)
+
+    @property
+    def domains(self) -> int:
+        """How many domains there are."""
+        return sum(self._domains.values())
+
+    def make_room(self, numbers: int) -> None:
+        super().make_room(numbers)
+        self._nodes = roomy(self._nodes, numbers)
+
+    def move(self, number: int, amount: int, nodes: int) -> None:
+        """Let a node with an amount come to a domain (`nodes` is 1) or go from it (-1)."""
+        before, there = self.cells.item(number), self._nodes.item(number)
+        spread = self._domains
+        after = before + nodes * amount
+        if there:
+            self._leave(before)
+        if there + nodes:
+            spread[after] = spread.get(after, 0) + 1
+        self.cells[number], self._nodes[number] = after, there + nodes
+        self.total += nodes * amount
+        self.mark = object()
+
+    def change(self, number: int, amount: int) -> None:
+        """Let a node of a domain have so much more."""
+        before = self.cells.item(number)
+        after = before + amount
+        spread = self._domains
+        self._leave(before)
+        spread[after] = spread.get(after, 0) + 1
+        self.cells[number] = after
+        self.total += amount
+        self.mark = object()
+
+    def _leave(self, amount: int) -> None:
+        domains = self._domains[amount]
+        if domains == 1:
+            del self._domains[amount]
+        else:
+            self._domains[amount] = domains - 1
+
+    def of_overlay(self) -> Self:
+        other = super().of_overlay()
+        other._nodes, other._spread = self._nodes.copy(), self._domains.copy()
+        return other
+
+
+def _nodes_by_domain(domains: NDArray[np.int32], size: int) -> NDArray[np.int64]:
+    """Return how many rows are in each domain."""
+    nodes: NDArray[np.int64] = np.bincount(domains, minlength=size)
+    nodes[NO_DOMAIN] = 0
+    return nodes
+
+
+def _counted(amounts: NDArray[np.int64]) -> dict[int, int]:
+    """Return how often each amount is there."""
+    if not len(amounts):
+        return {}
+    least, largest = int(amounts.min()), int(amounts.max())
+    if largest - least < _FEW:
+        counts = np.bincount(amounts - least)
+        there = counts.nonzero()[0]
+        return dict(zip((there + least).tolist(), counts.take(there).tolist(), strict=True))
+    present, times = np.unique(amounts, return_counts=True)
+    return dict(zip(present.tolist(), times.tolist(), strict=True))
+
+
+def roomy(cells: NDArray[Any], numbers: int) -> NDArray[Any]:
+    """Return the cells, at least one for each of so many numbers."""
+    if len(cells) >= numbers:
+        return cells
+    larger = np.zeros(2 * numbers, dtype=cells.dtype)
+    larger[: len(cells)] = cells
+    return larger

@@ -1,0 +1,62 @@
+"""Affinity terms by the labels that they ask for: the labels of a pod find the terms that may match it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from kdsl.cluster.objects.label_selectors import LabelSelector
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.selectors import Operator
+
+_Terms: TypeAlias = dict[PodAffinityTerm, None]
+
+
+class TermLabels:
+    """Distinct terms, each under one label that every pod it matches has."""
+
+    def __init__(self) -> None:
+        self._by_label: dict[tuple[str, str], _Terms] = {}
+        # Terms that name no value of a label.
+        self._others: _Terms = {}
+
+    def put(self, term: PodAffinityTerm) -> None:
+        """Take in a term. One without a selector matches no pod."""
+        if term.selector is not None:
+            for label in _labels(term.selector):
+                self._terms(label)[term] = None
+
+    def drop(self, term: PodAffinityTerm) -> None:
+        """Forget a term."""
+        if term.selector is not None:
+            for label in _labels(term.selector):
+                terms = self._terms(label)
+                terms.pop(term, None)
+                if not terms and label is not None:
+                    del self._by_label[label]
+
+    def clear(self) -> None:
+        """Forget all terms."""
+        self._by_label.clear()
+        self._others.clear()
+
+    def matching(self, labels: Mapping[str, str]) -> Iterator[PodAffinityTerm]:
+        """Yield terms, each once: all that match a pod with such labels are among them."""
+        yield from self._others
+        for label in labels.items():
+            yield from self._by_label.get(label, ())
+
+    def _terms(self, label: tuple[str, str] | None) -> _Terms:
+        return self._others if label is None else self._by_label.setdefault(label, {})
+
+
+def _labels(selector: LabelSelector) -> Iterable[tuple[str, str] | None]:
+    """Return labels of which a selected pod has exactly one; None among them where any pod may be
+    selected.
+    """
+    equal = [each for each in selector.requirements if each.operator is Operator.IN]
+    if not equal:
+        return (None,)
+    # Of equally short ones the same is found again.
+    narrowest = min(equal, key=lambda each: (len(each.values), each.key, sorted(each.values)))
+    return [(narrowest.key, value) for value in narrowest.values]

@@ -1,0 +1,193 @@
+"""The affinity terms of the pods that run: which distinct ones there are, and in which domains.
+
+Terms that mean the same are one, however many pods have it, so that a question asks each of them once. A node
+whose pods have no terms costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from kdsl.cluster.objects.node import NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot
+from kdsl.plan.counts.arrivals import Arrival
+from kdsl.plan.counts.domains import NO_DOMAIN, domains_of
+from kdsl.plan.counts.term_labels import TermLabels
+from kdsl.plan.facts import FactColumn
+
+_SPARE: Final = 1024
+"""So many moves are kept however few terms there are; else as many as there are terms of pods."""
+
+
+class TermKind(StrEnum):
+    """Which terms of pods are meant: fields of `PodInfo`."""
+
+    REQUIRED_AFFINITY = "required_affinity"
+    REQUIRED_ANTI_AFFINITY = "required_anti_affinity"
+    PREFERRED_AFFINITY = "preferred_affinity"
+    PREFERRED_ANTI_AFFINITY = "preferred_anti_affinity"
+
+    # The hot path: that of an Enum is written in Python.
+    __hash__ = str.__hash__
+
+
+class Placed(NamedTuple):
+    """A term and the number of the domain that a pod with it runs in."""
+
+    term: PodAffinityTerm
+    number: int
+
+
+class Move(NamedTuple):
+    """A term of a pod that came to a domain (`pods` is 1) or went from it (-1). `is_edge`: no other pod has
+    the term.
+    """
+
+    term: PodAffinityTerm
+    number: int
+    pods: int
+    is_edge: bool
+
+
+class TermIndex:
+    """The terms of one kind over a live snapshot.
+
+    `count` is how many terms of pods there are, `domains` how many of them by term and number of the domain,
+    `labels` the distinct terms by the labels that they ask for.
+    `position` is where the log of their moves ends, `growth` is another one after new rows or domains.
+    `moved_at` is the version at which something last happened to terms, `edged_at` that at which a term was
+    new or gone.
+    """
+
+    def __init__(self, kind: TermKind, live: LiveSnapshot) -> None:
+        self.kind = kind
+        self.count = 0
+        self.position = 0
+        self.growth = 0
+        self.moved_at = self.edged_at = live.version
+        self.domains: dict[PodAffinityTerm, dict[int, int]] = {}
+        self.labels = TermLabels()
+        self.terms_of: Callable[[PodInfo], tuple[PodAffinityTerm, ...]] = attrgetter(kind.value)
+        # The columns of the keys of terms, each with the numbers that are in use.
+        self._columns: dict[str, tuple[FactColumn, object]] = {}
+        self._rows: dict[int, tuple[Placed, ...]] = {}
+        self._moves: list[Move] = []
+        # How many moves were dropped.
+        self._first = 0
+        self._live = live
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether no pod on a node has such terms."""
+        return not self.domains
+
+    def since(self, position: int) -> list[Move] | None:
+        """Return the moves after a position; None where they are not known any more."""
+        return None if position < self._first else self._moves[position - self._first :]
+
+    def refresh(self, came: Sequence[Arrival] | None) -> None:
+        """Take in what has come to rows, None for all of them."""
+        if came is None:
+            self._begin()
+            return
+        may_have_grown = bool(self._columns)
+        for row, pods in came:
+            if pods is None:
+                if may_have_grown:
+                    may_have_grown = False
+                    self.growth += 1
+                    self.moved_at = self._live.version
+                    if self._is_renumbered():
+                        self._begin()
+                        return
+                self._forget(row)
+                pods = self._live.info(row).pods if self._live.names[row] else ()
+            for pod in pods:
+                self.put(row, self.terms_of(pod))
+
+    def put(self, row: int, terms: Iterable[PodAffinityTerm]) -> None:
+        """Take in the terms of a pod that came to a row."""
+        for term in terms:
+            number = self.column(term.topology_key).codes.item(row)
+            if number != NO_DOMAIN:
+                self._rows[row] = (*self._rows.get(row, ()), Placed(term, number))
+                self._move(term, number, 1)
+
+    def placed_on(self, row: int) -> tuple[Placed, ...]:
+        """Return the terms of the pods on a row of the live snapshot."""
+        return self._rows.get(row, ())
+
+    def column(self, topology_key: str) -> FactColumn:
+        """Return the domains of a topology key, as they were at the last refresh."""
+        known = self._columns.get(topology_key)
+        if known is None:
+            column = domains_of(self._live, topology_key)
+            known = self._columns[topology_key] = column, column.numbers
+        return known[0]
+
+    def _is_renumbered(self) -> bool:
+        """Take in new domains. Tell whether those of a key have other numbers now."""
+        columns = {key: domains_of(self._live, key) for key in self._columns}
+        return any(columns[key].numbers is not numbers for key, (_, numbers) in self._columns.items())
+
+    def _begin(self) -> None:
+        """Look at all rows."""
+        self.count = 0
+        for known in (self._rows, self.domains, self._columns, self._moves):
+            known.clear()
+        self.labels.clear()
+        for row in self._live.pod_counts.nonzero()[0].tolist():
+            node = self._live.info(row)
+            if node.affine_pods:
+                for pod in node.pods:
+                    self.put(row, self.terms_of(pod))
+        # Who has not looked at all of it since then has missed something.
+        self._moves.clear()
+        self.position += 1
+        self.moved_at = self.edged_at = self._live.version
+        self._first = self.position
+
+    def _forget(self, row: int) -> None:
+        for term, number in self._rows.pop(row, ()):
+            self._move(term, number, -1)
+
+    def _move(self, term: PodAffinityTerm, number: int, pods: int) -> None:
+        domains = self.domains.get(term)
+        is_edge = domains is None
+        if domains is None:
+            domains = self.domains[term] = {}
+            self.labels.put(term)
+        domains[number] = domains.get(number, 0) + pods
+        if not domains[number]:
+            del domains[number]
+            if not domains:
+                del self.domains[term]
+                self.labels.drop(term)
+                is_edge = True
+        self.moved_at = self._live.version
+        if is_edge:
+            self.edged_at = self._live.version
+        self.count += pods
+        self.position += 1
+        self._moves.append(Move(term, number, pods, is_edge))
+        if len(self._moves) > 2 * (self.count + _SPARE):
+            dropped = len(self._moves) // 2
+            del self._moves[:dropped]
+            self._first += dropped
+
+
+def placed_terms(
+    kind: TermKind, node: NodeInfo, pods: Iterable[PodInfo]
+) -> Iterator[tuple[PodAffinityTerm, str]]:
+    """Yield the terms of some pods of a node, each with its domain, where the node is in one."""
+    labels = node.labels
+    for pod in pods:
+        for term in getattr(pod, kind):
+            domain = labels.get(term.topology_key)
+            if domain is not None:
+                yield term, domain

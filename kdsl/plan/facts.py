@@ -1,0 +1,187 @@
+"""The facts of nodes as columns: dictionary encoded, made when a rule first asks for them, kept up to date by
+row.
+
+A column holds the rows' codes and what they stand for. A node that changed is encoded again when the column
+is next read; nothing else is. There is one column per field, and one per key of a map that rules asked for (a
+label, an image). Rules read them, and tallies: the domains of a topology are the column of a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from itertools import count
+from operator import attrgetter
+from threading import Lock
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Rows
+from kdsl.eval.values import NONE, Optional, Value
+
+ABSENT: Final = 0
+"""The code of what is not there: a key that the map of a row does not have, a row without a node."""
+
+MAX_KEYS = 256
+"""The most columns by key that are kept; the one used longest ago goes first."""
+
+_SPARE: Final = 1024
+"""So many values more than twice the rows are kept; then the column is encoded anew."""
+
+_OF_FACTS: Final = frozenset([field.name for field in fields(NodeFacts)])
+
+Read: TypeAlias = Callable[[LiveSnapshot, Rows], Sequence[Value]]
+"""Returns what a column holds of the nodes of some rows, None where it holds nothing."""
+
+
+class FactColumn:
+    """One column. Row `i` has `values[codes[i]]`, where `values[0]` stands for `ABSENT`. `numbers` are the
+    codes by value.
+
+    Where it is that of an image, `image` names it: few nodes have it, and it may change though no fact of the
+    row's own node did.
+
+    INVARIANT: a code stands for the same value as long as `numbers` is the same object.
+    """
+
+    def __init__(self, read: Read, image: str | None = None) -> None:
+        self._read = read
+        self._image = image
+        self._position = self._images = -1
+        self._order: Rows = np.zeros(0, np.int32)
+        self._is_everywhere: bool | None = None
+        self._nodes: NDArray[np.int64] | None = None
+        self.items: object = None
+        """What is known of the items where the column holds lists; see `kdsl.plan.columns.listed`."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self.codes: NDArray[np.int32] = np.zeros(0, np.int32)
+        self.values: list[Value] = [None]
+        self._optionals: list[Optional] = [NONE]
+        self.numbers: dict[Value, int] = {None: ABSENT}
+
+    def digit(self, rows: Rows) -> tuple[NDArray[np.int32], int]:
+        """Return the codes of some rows, and how many codes there are."""
+        return self.codes.take(rows), len(self.values)
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Tell whether every node has a value."""
+        if self._is_everywhere is None:
+            codes = self.codes.take(self._order)
+            self._is_everywhere = bool((codes != ABSENT).all())
+        return self._is_everywhere
+
+    def nodes_by_code(self) -> NDArray[np.int64]:
+        """Return how many nodes have each value, by its code; 0 for `ABSENT`. Do not write to it."""
+        if self._nodes is None:
+            self._nodes = np.bincount(self.codes, minlength=len(self.numbers))
+            self._nodes[ABSENT] = 0
+        return self._nodes
+
+    def optionals(self) -> list[Optional]:
+        """Return what the codes stand for as optionals: `ABSENT` for the missing one."""
+        self._optionals += map(Optional, self.values[len(self._optionals) :])
+        return self._optionals
+
+    def refresh(self, snapshot: LiveSnapshot) -> None:
+        """Encode again what changed since the last time."""
+        changed = snapshot.fact_changes.since(self._position)
+        if self._image is not None and self._images != snapshot.images_version:
+            changed = None
+        self._position, self._images = snapshot.fact_changes.position, snapshot.images_version
+        if changed != [] or self._order is not snapshot.order:
+            self._order, self._is_everywhere, self._nodes = snapshot.order, None, None
+        rows = len(snapshot.names)
+        if changed and len(self.values) > 2 * rows + _SPARE:
+            self._forget()
+            changed = None
+        missing = rows - len(self.codes)
+        if missing > 0:
+            self.codes = np.concatenate((self.codes, np.zeros(missing, np.int32)))
+        if changed is None:
+            self.codes[:] = ABSENT
+            self._encode(
+                snapshot, snapshot.order if self._image is None else snapshot.rows_with_image(self._image)
+            )
+        elif changed:
+            self.codes[changed] = ABSENT
+            taken = [row for row in dict.fromkeys(changed) if snapshot.names[row]]
+            self._encode(snapshot, np.array(taken, np.int32))
+
+    def _encode(self, snapshot: LiveSnapshot, rows: Rows) -> None:
+        """Encode the nodes of some rows, none of which is free."""
+        numbers = self.numbers
+        values = self._read(snapshot, rows)
+        # Many nodes have one object: it is hashed once. What has an id here is held by `values`.
+        distinct = dict(zip(map(id, values), values, strict=True))
+        new = [value for value in dict.fromkeys(distinct.values()) if value not in numbers]
+        numbers.update(zip(new, count(len(numbers)), strict=False))
+        self.values += new
+        codes = {identity: numbers[value] for identity, value in distinct.items()}
+        self.codes[rows] = np.fromiter(map(codes.__getitem__, map(id, values)), np.int32, len(rows))
+
+
+class Facts:
+    """The fact columns of one live snapshot, shared by all rules. Thread-safe."""
+
+    def __init__(self, snapshot: LiveSnapshot) -> None:
+        self.snapshot = snapshot
+        self._lock = Lock()
+        self._fields: dict[str, FactColumn] = {}
+        self._keys: dict[tuple[str, str], FactColumn] = {}
+
+    @staticmethod
+    def of(snapshot: LiveSnapshot) -> Facts:
+        """Return the columns that are kept with a snapshot."""
+        facts = snapshot.kept.get(Facts)
+        if facts is None:
+            facts = snapshot.kept.setdefault(Facts, Facts(snapshot))
+        assert isinstance(facts, Facts)
+        return facts
+
+    def field(self, attribute: str) -> FactColumn:
+        """Return the column of an attribute of nodes."""
+        with self._lock:
+            column = self._fields.get(attribute)
+            if column is None:
+                column = self._fields[attribute] = FactColumn(_attribute(attribute))
+            column.refresh(self.snapshot)
+            return column
+
+    def key(self, attribute: str, key: str) -> FactColumn:
+        """Return the column of what the map `attribute` of nodes holds at `key`."""
+        place = (attribute, key)
+        with self._lock:
+            column = self._keys.pop(place, None)
+            if column is None:
+                column = FactColumn(_entries(attribute, key), key if attribute == "images" else None)
+            self._keys[place] = column
+            if len(self._keys) > MAX_KEYS:
+                del self._keys[next(iter(self._keys))]
+            column.refresh(self.snapshot)
+            return column
+
+
+def _entries(attribute: str, key: str) -> Read:
+    """Return what reads the entry of a map of nodes."""
+    if attribute == "labels":
+        return lambda snapshot, rows: [
+            labels.get(key) for labels in map(snapshot.labels.__getitem__, rows.tolist())
+        ]
+    maps_of = _attribute(attribute)
+    return lambda snapshot, rows: [found.entries.get(key) for found in maps_of(snapshot, rows)]
+
+
+def _attribute(name: str) -> Read:
+    """Return what reads an attribute of nodes: what they say of themselves from their facts, as a property
+    costs as much again for each node.
+    """
+    read: Callable[[object], Value] = attrgetter(name)
+    if name in _OF_FACTS:
+        return lambda snapshot, rows: list(map(read, [node.facts for node in snapshot.infos(rows)]))
+    return lambda snapshot, rows: list(map(read, snapshot.infos(rows)))

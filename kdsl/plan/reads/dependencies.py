@@ -1,0 +1,164 @@
+"""What the answers of rules depend on, from what the checker says they read.
+
+The `pod.*` fields are the pod's signature: two pods with equal values get equal answers, they are of one
+kind. What is read of nodes says which changes of a node matter. Answers of rules that read anything else, and
+of rules that read what no two pods share, are not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, Final
+
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.check.model.rule_set import (
+    CheckedForEach,
+    CheckedLet,
+    CheckedPredicate,
+    CheckedRequire,
+    CheckedScore,
+    CheckedStatement,
+    CheckedTemplate,
+)
+from kdsl.check.model.traversal import children
+from kdsl.check.model.typed import FieldOf, HasField, TypedExpr, Var
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.catalog import CatalogWord
+from kdsl.cluster.snapshot.looks import LOOK_FIELDS
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.views import attribute_of
+
+_POD: Final = "pod."
+_USAGE: Final = "node.usage"
+_IMAGES: Final = "cluster.images"
+_NODES: Final = "cluster.nodes"
+_CATALOG: Final = frozenset(CatalogWord)
+_KNOWN: Final = frozenset(("node.static", _USAGE, _IMAGES, _NODES, *_CATALOG))
+_UNIQUE: Final = frozenset(("pod.uid", "pod.name"))
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """What the answers of a rule depend on.
+
+    `pod_fields` are attributes of `PodInfo`, `catalog` parts of the catalog. `epoch` returns what changes
+    with the parts of the cluster that the rule reads.
+    """
+
+    pod_fields: tuple[str, ...]
+    on_usage: bool
+    on_images: bool
+    on_nodes: bool
+    catalog: tuple[str, ...] = ()
+    epoch: Callable[[Snapshot], tuple[int, ...]] = field(init=False, compare=False, repr=False)
+    _read: Callable[[PodInfo], tuple[object, ...]] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_read", _reader(self.pod_fields))
+        object.__setattr__(self, "epoch", _epoch(self.on_images, self.on_nodes, self.catalog))
+
+    @classmethod
+    def of(cls, reads: frozenset[str]) -> Dependencies | None:
+        """Return the dependencies of a rule with these reads; None where its answers cannot be shared."""
+        pod = {word for word in reads if word.startswith(_POD)}
+        if reads - pod - _KNOWN or reads & _UNIQUE:
+            return None
+        fields = tuple(attribute_of(word.removeprefix(_POD)) for word in sorted(pod))
+        catalog = tuple(sorted(reads & _CATALOG))
+        return cls(fields, _USAGE in reads, _IMAGES in reads, _NODES in reads, catalog)
+
+    @classmethod
+    def on_pods(cls, fields: tuple[str, ...]) -> Dependencies:
+        """Return the dependencies of what reads these attributes of pods, and nothing else."""
+        return cls(fields, False, False, False)
+
+    def signature(self, pod: PodInfo) -> Hashable:
+        """Return what the rule sees of a pod: maps with their order, which a loop over them shows."""
+        # The hot path: every pod is asked by every profile that may take it.
+        return tuple(
+            [tuple(value.items()) if value.__class__ is FrozenMap else value for value in self._read(pod)]
+        )
+
+
+def reads_of(conditions: Iterable[TypedExpr]) -> frozenset[str]:
+    """Return what some expressions read, taken together."""
+    return frozenset().union(*(each.reads for each in conditions))
+
+
+def _reader(fields: tuple[str, ...]) -> Callable[[object], tuple[Any, ...]]:
+    """Return what reads attributes."""
+    match fields:
+        case ():
+            return lambda thing: ()
+        case (only,):
+            read = attrgetter(only)
+            return lambda thing: (read(thing),)
+    return attrgetter(*fields)
+
+
+def _epoch(
+    on_images: bool, on_nodes: bool, catalog: tuple[str, ...]
+) -> Callable[[Snapshot], tuple[int, ...]]:
+    """Return what reads the versions of parts of the cluster."""
+    versions = _reader(("images_version",) * on_images + ("nodes_version",) * on_nodes)
+    if not catalog:
+        return versions
+    if len(catalog) == 1 and not (on_images or on_nodes):
+        # Most rules that read a catalog read one part of it: services or storage.
+        (word,) = catalog
+        return lambda snapshot: (snapshot.catalog.version(word),)
+    return lambda snapshot: (*versions(snapshot), *map(snapshot.catalog.version, catalog))
+
+
+def tells_by_look(rule: CheckedPredicate | CheckedScore) -> bool:
+    """Tell whether a rule reads nothing of a node but what nodes that look alike share."""
+    node = rule.scope["node"].slot
+    return all(_reads_looks(expr, node) for expr in _expressions(rule))
+
+
+def _reads_looks(expr: TypedExpr, node: int) -> bool:
+    match expr:
+        case Var(slot=slot):
+            return slot != node
+        case FieldOf(operand=Var(slot=slot), field=name) | HasField(operand=Var(slot=slot), field=name):
+            if slot == node:
+                return attribute_of(name) in LOOK_FIELDS
+    return all(_reads_looks(child, node) for child in children(expr))
+
+
+def _expressions(rule: CheckedPredicate | CheckedScore) -> Iterable[TypedExpr]:
+    yield from rule.applies
+    if rule.on_error is not None and rule.on_error.reason is not None:
+        yield from _parts(rule.on_error.reason)
+    if isinstance(rule, CheckedScore):
+        yield from (each.value for each in rule.lets)
+        yield from rule.ignores
+        yield rule.value
+        if rule.normalize.by is not None:
+            yield rule.normalize.by
+        return
+    if rule.narrow is not None:
+        # It rejects nodes by their names.
+        yield rule.scope["node"]
+    yield from _of_statements(rule.body)
+
+
+def _of_statements(statements: Iterable[CheckedStatement]) -> Iterable[TypedExpr]:
+    for statement in statements:
+        match statement:
+            case CheckedLet(value=value):
+                yield value
+            case CheckedRequire(condition=condition, reason=reason):
+                yield condition
+                yield from _parts(reason)
+            case CheckedForEach(iterable=iterable, where=where, body=body):
+                yield iterable
+                if where is not None:
+                    yield where
+                yield from _of_statements(body)
+
+
+def _parts(template: CheckedTemplate) -> Iterable[TypedExpr]:
+    return (part for part in template.parts if not isinstance(part, str))

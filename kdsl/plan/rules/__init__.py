@@ -1,0 +1,1 @@
+"""Rules as programs, and as plugins of the hook table."""

@@ -1,0 +1,57 @@
+"""Errors that the rules of a profile passed over: rules that ever did are asked again, for each decision.
+
+A rule passes over an error where it goes on without a value: `applies when` counts as holding, a score gives
+the node nothing. The answer is kept like any other and says nothing of the error. So the rules that ever did
+this are remembered, and asked again by the scalar back end: equal pods on equal nodes have equal faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.hooks.faults import Fault
+from kdsl.plan.rules.plugins import CompiledProfile
+
+
+class RuleFaults:
+    """What went wrong in the rules of one profile."""
+
+    def __init__(self, compiled: CompiledProfile) -> None:
+        self._rules = compiled
+        self._erred = compiled.erred
+
+    @property
+    def are_possible(self) -> bool:
+        return bool(self._erred)
+
+    def of_pod(self, pod: PodInfo, snapshot: Snapshot, until: str) -> Iterator[Fault]:
+        queue = self._rules.queue
+        if queue.qualified in self._erred:
+            yield from queue.faults_of_pod(pod)
+        for predicate in self._rules.predicates:
+            is_end = predicate.name == until
+            # Whether the tightenings of the predicate that ended it were asked, nobody knows.
+            for part in predicate.parts[:1] if is_end else predicate.parts:
+                if part.rule.qualified in self._erred:
+                    yield from part.faults_of_pod(pod, snapshot)
+            if is_end:
+                return
+
+    def of_filters(self, pod: PodInfo, reached: Callable[[str, bool], NodeSet]) -> Iterator[Fault]:
+        for predicate in self._rules.predicates:
+            for place, part in enumerate(predicate.parts):
+                if part.rule.qualified in self._erred:
+                    # Which tightenings were asked is known of nodes that all let pass.
+                    yield from part.faults_at(pod, reached(predicate.name, place > 0))
+
+    def of_scores(self, pod: PodInfo, nodes: NodeSet) -> Iterator[Fault]:
+        for score in self._rules.scores:
+            if score.rule.qualified in self._erred:
+                yield from score.faults_at(pod, nodes)
+
+    def of_preemption(self) -> tuple[Fault, ...]:
+        preemption = self._rules.preemption
+        return () if preemption is None else preemption.noted.take()

@@ -1,0 +1,116 @@
+"""Raw scores to 0..100: kube-scheduler's formulas in its arithmetic, vectorised where that is exact.
+
+`max` and `reverse` are DefaultNormalizeScore (int64, truncating), `minmax` is InterPodAffinity's (float64).
+Scores that are doubles go through the same formulas in float64 and are truncated.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.eval.values import INT_MAX, INT_MIN
+from kdsl.lang.tree import Normalization
+
+Scores: TypeAlias = NDArray[np.int64 | np.float64]
+
+MAX_SCORE = 100
+_LOWEST = INT_MIN + MAX_SCORE + 1
+"""The lowest number that 100 minus it does not wrap for; far out of range in any case."""
+_LARGEST = math.nextafter(2.0**63, 0)
+"""The double just below 2**63: the next one up is out of range."""
+_HUGE = sys.float_info.max / (2 * MAX_SCORE)
+"""Doubles beyond it could overflow on the way."""
+_EXACT: Final = 2**53
+"""Whole numbers that are no larger are doubles as well."""
+
+
+def normalize(kind: Normalization, raw: Scores) -> NDArray[np.int64]:
+    """Normalise the scores of all feasible nodes; `normalize by` is not among the kinds handled here."""
+    if not len(raw):
+        return raw.astype(np.int64)
+    match kind:
+        case Normalization.NONE:
+            return truncate(raw)
+        case Normalization.MINMAX:
+            return _between(raw)
+        case Normalization.MAX | Normalization.REVERSE:
+            return _of_maximum(raw, reverse=kind is Normalization.REVERSE)
+    raise ValueError(f"no formula for {kind}")
+
+
+def normalize_few(kind: Normalization, raw: Sequence[int]) -> Sequence[int]:
+    """Do as `normalize` for a few integers: an operation on a column costs more than all of them."""
+    lowest, highest = min(raw, default=0), max(raw, default=0)
+    if kind is Normalization.NONE or lowest < -_EXACT or highest > _EXACT:
+        points: list[int] = normalize(kind, np.array(raw, np.int64)).tolist()
+        return points
+    if kind is Normalization.MINMAX:
+        span = float(highest - lowest)
+        return [int(100.0 * ((score - lowest) / span)) if span else 0 for score in raw]
+    if highest <= 0:
+        return [MAX_SCORE] * len(raw) if kind is Normalization.REVERSE else raw
+    scaled = [_scaled(score, highest) for score in raw]
+    return [MAX_SCORE - score for score in scaled] if kind is Normalization.REVERSE else scaled
+
+
+def truncate(values: Scores) -> NDArray[np.int64]:
+    """Return the whole parts, held within int64."""
+    if values.dtype == np.int64:
+        return values.astype(np.int64, copy=False)
+    return np.clip(np.trunc(values), INT_MIN, _LARGEST).astype(np.int64)
+
+
+def whole(value: float) -> int:
+    """Return the whole part of one finite double, held within int64 as `truncate` does."""
+    return int(min(max(value, INT_MIN), _LARGEST))
+
+
+def _of_maximum(raw: Scores, reverse: bool) -> NDArray[np.int64]:
+    """Return `100 * s / max`, or 100 minus that; with no score above 0, the scores as they are, or 100 for
+    all.
+    """
+    highest = max(0, raw.max().item())
+    if highest == 0:
+        return np.full(len(raw), MAX_SCORE, dtype=np.int64) if reverse else truncate(raw)
+    if raw.dtype != np.int64:
+        # Very large ones are divided first: 100 times them is no double.
+        is_huge = max(highest, -raw.min().item()) > _HUGE
+        with np.errstate(over="ignore"):
+            shares = MAX_SCORE * (raw / highest) if is_huge else MAX_SCORE * raw / highest
+        scaled = np.maximum(truncate(shares), _LOWEST)
+    elif highest <= INT_MAX // MAX_SCORE and raw.min() >= INT_MIN // MAX_SCORE:
+        products = MAX_SCORE * np.abs(raw)
+        scaled = np.sign(raw) * (products // highest)
+    else:
+        scaled = _clipped([_scaled(score, highest) for score in raw.tolist()])
+    return MAX_SCORE - scaled if reverse else scaled
+
+
+def _scaled(score: int, highest: int) -> int:
+    quotient = MAX_SCORE * abs(score) // highest
+    return quotient if score >= 0 else -quotient
+
+
+def _clipped(values: list[int]) -> NDArray[np.int64]:
+    return np.array([max(_LOWEST, value) for value in values], dtype=np.int64)
+
+
+def _between(raw: Scores) -> NDArray[np.int64]:
+    """Return `100 * ((s - min) / (max - min))` truncated, 0 for all where they are equal."""
+    lowest, highest = raw.min().item(), raw.max().item()
+    if raw.dtype != np.int64 and max(highest, -lowest) > _HUGE:
+        raw, lowest, highest = raw / 4, lowest / 4, highest / 4  # a power of two changes no digit
+    span = highest - lowest
+    if span == 0:
+        return np.zeros(len(raw), dtype=np.int64)
+    if raw.dtype == np.int64 and span > INT_MAX:
+        return np.array([int(100.0 * ((score - lowest) / span)) for score in raw.tolist()], dtype=np.int64)
+    # Between 0 and 100: no need to hold it within int64.
+    shares: NDArray[np.int64] = (100.0 * ((raw - lowest) / span)).astype(np.int64)
+    return shares

@@ -1,0 +1,214 @@
+"""Predicates as programs: what does not depend on the node at PreFilter, the rest for every node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.check.model.rule_set import CheckedLet, CheckedNarrow, CheckedPredicate
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.scalar import Frame
+from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.values import EvalError, Optional, Value
+from kdsl.hooks.faults import Fault
+from kdsl.hooks.specs import Narrowed
+from kdsl.hooks.status import Code, Status
+from kdsl.lang.tree import Code as RuleCode
+from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
+from kdsl.plan.columns.compiler import ColumnCompiler
+from kdsl.plan.columns.programs import ColumnPredicate, DistinctPredicate, column_predicate
+from kdsl.plan.columns.rule import Note
+from kdsl.plan.columns.tape import RuleTapes
+from kdsl.plan.compile.early import narrows_early, split_body
+from kdsl.plan.compile.frames import Frames
+from kdsl.plan.compile.noting import Noted
+from kdsl.plan.compile.passes import PASSES, Pass
+from kdsl.plan.compile.scope import Conditions, Functions, RuleScope
+from kdsl.plan.compile.statements import CODES, Block, Step
+from kdsl.plan.compile.template import compile_template, text_in
+from kdsl.plan.compile.verdicts import Failure, Verdicts, compile_on_error, status_of
+
+SKIP = Status(Code.SKIP)
+
+
+class PredicateProgram:
+    """A compiled predicate. It never changes; frames carry what is known of one pod over one snapshot.
+
+    Conditions of `applies when` that read the node, and everything in a predicate that has such conditions,
+    are decided node by node; the others once, in `decide`. `columns` is its form over many nodes if it has
+    one, `notes` what that leaves to the scalar back end.
+    """
+
+    def __init__(self, rule: CheckedPredicate, functions: Functions, passes: Sequence[Pass] = PASSES) -> None:
+        self.rule = rule
+        scope = RuleScope(
+            rule.scope, rule.params, rule.slots, functions, passes, (type(rule), rule.qualified)
+        )
+        self._share = scope.share
+        self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
+        self._block = Block(scope, rule.report_all)
+        # `let`s are lazy, and whatever stands before the first `require` may use them.
+        for statement in rule.body:
+            if isinstance(statement, CheckedLet):
+                self._block.let(statement)
+        self._applies, self._node_applies = (
+            Conditions(
+                [each for each in rule.applies if each.time.is_lasting is lasts],
+                scope,
+                rule.qualified,
+                functions.erred,
+            )
+            for lasts in (True, False)
+        )
+        self._on_error = compile_on_error(rule.name, rule.on_error, scope)
+        self._narrow = None if rule.narrow is None else _Narrow(rule.narrow, scope)
+        self._narrows_early = narrows_early(rule)
+        if self._narrow is not None and not self._narrows_early:
+            self._block.steps.append(self._stay_narrow(self._narrow))
+        early, late = split_body(rule)
+        self._early = [self._block.require(statement, self._on_error) for statement in early]
+        for statement in late:
+            self._block.add(statement, self._on_error)
+        self._late = late
+        self.notes: list[Note] = []
+        self._tapes: RuleTapes | None = None
+        self.columns = self._over_columns(scope, functions)
+        self.frames = Frames(scope, self._block.resets, functions.steps.pod)
+
+    def _over_columns(
+        self, scope: RuleScope, functions: Functions
+    ) -> DistinctPredicate | ColumnPredicate | None:
+        """Compile what is decided node by node for many nodes at once, where that has a form."""
+        stays_narrow = self._narrow is not None and not self._narrows_early
+        if functions.probe is not None or self._node_applies or stays_narrow:
+            return None
+        compiler = ColumnCompiler(scope, functions, self._node, self._block.resets)
+        self.notes, self._tapes = compiler.notes, compiler.tapes
+        return column_predicate(self.rule, self._late, scope, compiler, self._on_error)
+
+    @property
+    def applies_by_node(self) -> bool:
+        """Tell whether some condition of `applies when` reads the node."""
+        return bool(self._node_applies)
+
+    def _node_meter(self, frame: Frame) -> Meter:
+        """Return the meter of one node; it is filled again for each."""
+        cluster = frame[self._cluster]
+        return self._share.node_meter(len(cluster.snapshot) if cluster.__class__ is ClusterView else 1)
+
+    def begin(self, pod: Value, cluster: Value) -> Frame:
+        """Return the frame of one pod over the snapshot that `cluster` views."""
+        return self.frames.begin(pod, cluster)
+
+    def decide(self, frame: Frame) -> Status | Narrowed | None:
+        """Decide what no node decides: skip, reject the pod everywhere, narrow the candidates, or go on."""
+        if not self.is_for(frame):
+            return SKIP
+        failures: list[Failure] = []
+        if any(step(frame, failures) for step in self._early):
+            return status_of(tuple(failures))
+        if self._narrow is None or not self._narrows_early:
+            return None
+        try:
+            names = self._narrow.names(frame)
+        except EvalError as error:
+            return status_of((self._on_error(error, self._narrow.span, frame),))
+        if names is None:
+            return None
+        return Narrowed(names) if names else status_of((self._narrow.failure(frame),))
+
+    def is_for(self, frame: Frame, noted: Noted | None = None) -> bool:
+        """Tell whether all conditions of `applies when` hold that do not depend on nodes."""
+        return self._applies.hold(frame, None if noted is None else noted.add)
+
+    def faults_of_pod(self, frame: Frame) -> tuple[Fault, ...]:
+        """Return which conditions of `applies when` fail that do not depend on nodes."""
+        noted = Noted(self.rule.name)
+        self.is_for(frame, noted)
+        return noted.take()
+
+    def faults_at(self, frame: Frame, nodes: Iterable[Value]) -> tuple[Fault, ...]:
+        """Return which conditions of `applies when` fail that depend on nodes; the answers tell the rest."""
+        noted = Noted(self.rule.name)
+        if self._node_applies and self.is_for(frame):
+            meter = frame[-1] = self._node_meter(frame)
+            for node in nodes:
+                frame[self._node], meter.left = node, meter.limit
+                self._block.reset(frame)
+                self._node_applies.hold(frame, partial(noted.add, node=node.name))
+        return noted.take()
+
+    def outside(self, frame: Frame) -> Status:
+        """Return the status of nodes that `narrow to` does not name; the rule must have one."""
+        assert self._narrow is not None
+        return status_of((self._narrow.failure(frame),))
+
+    def judge_nodes(self, frame: Frame, nodes: NodeSet, verdicts: Verdicts) -> NDArray[np.int32]:
+        """Return the number in `verdicts` of the status of each node, over columns where that pays."""
+
+        def scalar(batch: Batch) -> NDArray[np.int32]:
+            return np.fromiter(self.judge(frame, batch.nodes(), verdicts), np.int32, len(batch))
+
+        has_tapes = len(nodes) < MIN_ROWS and self._tapes is not None and self._tapes.are_known(frame)
+        if self.columns is None or not is_worth_columns(nodes, has_tapes):
+            return np.fromiter(self.judge(frame, nodes.nodes(), verdicts), np.int32, len(nodes))
+        frame[-1] = self._node_meter(frame)
+        return self.columns.judge(batch_of(nodes, frame), verdicts, scalar)
+
+    def judge(self, frame: Frame, nodes: Iterable[Value], verdicts: Verdicts) -> Iterator[int]:
+        """Yield the number in `verdicts` of the status of each node. `frame` must not be in use elsewhere."""
+        failures: list[Failure] = []
+        block, node_slot = self._block, self._node
+        meter = frame[-1] = self._node_meter(frame)
+        for node in nodes:
+            frame[node_slot], meter.left = node, meter.limit
+            block.reset(frame)
+            if self._node_applies and not self._node_applies.hold(frame):
+                yield 0
+            elif block.run(frame, failures):
+                yield verdicts.id_of(tuple(dict.fromkeys(failures)))
+                failures.clear()
+            else:
+                yield 0
+
+    def _stay_narrow(self, narrow: _Narrow) -> Step:
+        """Return a step that rejects nodes which `narrow` does not name: for rules that do not apply to all
+        nodes, or say of each what failed.
+        """
+        node_slot = self._node
+
+        def step(frame: Frame, failures: list[Failure]) -> bool:
+            try:
+                names = narrow.names(frame)
+            except EvalError as error:
+                failures.append(self._on_error(error, narrow.span, frame))
+                return True
+            if names is None or frame[node_slot].name in names:
+                return False
+            failures.append(narrow.failure(frame))
+            return True
+
+        return step
+
+
+class _Narrow:
+    """A compiled `narrow to`."""
+
+    def __init__(self, narrow: CheckedNarrow, scope: RuleScope) -> None:
+        self._names = scope.compile(narrow.names)
+        self._reason = compile_template(narrow.reason, scope)
+        # PreFilter rejects a pod or lets it pass, it does not keep it pending.
+        self._code = Code.UNSCHEDULABLE if narrow.code is RuleCode.PENDING else CODES[narrow.code]
+        self.span = narrow.span
+
+    def names(self, frame: Frame) -> tuple[str, ...] | None:
+        """Return the only candidates; None for all nodes."""
+        names: Optional = self._names(frame)
+        return tuple(names.value) if names.present else None
+
+    def failure(self, frame: Frame) -> Failure:
+        return Failure(self._code, text_in(self._reason, frame), self.span.site)

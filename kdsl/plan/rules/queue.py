@@ -1,0 +1,178 @@
+"""Queues as programs: who may enter, and who comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import cached_property
+from operator import attrgetter, mul
+from typing import Any, Final
+
+from kdsl.base.diagnostic import Diagnostic
+from kdsl.base.span import Span
+from kdsl.check.model.rule_set import CheckedQueue, CheckedSortKey, RuleSet
+from kdsl.check.model.typed import FieldOf, Var
+from kdsl.check.model.types import INT, TIMESTAMP
+from kdsl.eval.scalar import UNSET, Frame
+from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.values import EvalError, Value
+from kdsl.eval.views import attribute_of
+from kdsl.hooks.faults import Fault
+from kdsl.hooks.specs import Backoff, QueuedPod
+from kdsl.hooks.status import Code, Status
+from kdsl.plan.compile.noting import Noted
+from kdsl.plan.compile.scope import Functions, RuleScope
+from kdsl.plan.compile.sort_keys import SortKeys
+from kdsl.plan.compile.template import compile_template, text_in
+from kdsl.plan.compile.verdicts import error_text, fault_of
+from kdsl.plan.reads.dependencies import Dependencies, reads_of
+
+BAD_BACKOFF = "K0217"
+MAX_ADMITTED = 1024
+"""For so many kinds of pods it is kept whether they are let in; beyond that it is found out anew."""
+_NUMBERS: Final = (INT, TIMESTAMP)
+
+SortKey = Callable[[QueuedPod], tuple[Any, ...]]
+
+
+class QueuedView:
+    """The view `QueuedPod`: the pod's own fields, and since when it waits, in nanoseconds since the epoch."""
+
+    __slots__ = ("_pod", "queued_at")
+
+    def __init__(self, pod: Value, queued_at: int) -> None:
+        self._pod = pod
+        self.queued_at = queued_at
+
+    def __getattr__(self, name: str) -> Value:
+        return getattr(self._pod, name)
+
+
+class QueueProgram:
+    """A compiled queue."""
+
+    def __init__(self, rule: CheckedQueue, functions: Functions) -> None:
+        self.rule = rule
+        self._steps = functions.steps
+        self._erred = functions.erred
+        scope = RuleScope(rule.scope, rule.params, rule.slots, functions, rule=(type(rule), rule.qualified))
+        self._pod = scope.slot_of("pod")
+        self._resets = [slot for slot in map(scope.let, rule.lets) if slot is not None]
+        self._admit = [
+            (scope.compile(admit.condition), compile_template(admit.reason, scope), admit)
+            for admit in rule.admit
+        ]
+        parts = (part for each in rule.admit for part in (each.condition, *each.reason.parts))
+        reads = reads_of(part for part in parts if not isinstance(part, str))
+        # What is said of pods that look alike is kept, unless it depends on more than the pod.
+        self._admission = Dependencies.of(reads) if all(each.startswith("pod.") for each in reads) else None
+        self._admitted: dict[Hashable, Status | None] = {}
+        self._keys = SortKeys(rule.order, scope)
+        # What is read and not evaluated, a probe would not see.
+        self._read_key = None if functions.probe is not None else _reader_of_numbers(rule.order, self._pod)
+        self._waits = tuple((each, scope.compile(each)) for each in rule.backoff or ())
+        self._blank = scope.new_frame()
+
+    def _frame(self, pod: Value, queued_at: int) -> Frame:
+        frame = self._blank.copy()
+        frame[self._pod], frame[-1] = QueuedView(pod, queued_at), Meter(self._steps.pod)
+        for slot in self._resets:
+            frame[slot] = UNSET
+        return frame
+
+    def admit(self, pod: Value) -> Status | None:
+        """Refuse the pod with the reason of the first `admit when` that does not hold, or fails.
+
+        A pod that is not in the queue yet has the epoch as `queuedAt`.
+        """
+        if self._admission is None:
+            return self._judge(pod)
+        kind = self._admission.signature(pod)
+        if kind not in self._admitted:
+            if len(self._admitted) >= MAX_ADMITTED:
+                self._admitted.clear()
+            self._admitted[kind] = self._judge(pod)
+        return self._admitted[kind]
+
+    def _judge(self, pod: Value) -> Status | None:
+        frame = self._frame(pod, 0)
+        for condition, reason, admit in self._admit:
+            try:
+                if condition(frame):
+                    continue
+                text = text_in(reason, frame)
+            except EvalError as error:
+                span = admit.condition.span
+                fault = fault_of(self.rule.name, error, span)
+                text = error_text(self.rule.name, error, span)
+                return Status(Code.UNRESOLVABLE, (text,), sites=(admit.span.site,), faults=(fault,))
+            return Status(Code.UNRESOLVABLE, (text,), sites=(admit.span.site,))
+        return None
+
+    @cached_property
+    def backoff(self) -> Backoff:
+        """What the queue says of waits, else kube-scheduler's; raises EvalError where it has no value."""
+        return Backoff(*(wait(self._frame(None, 0)).ns for _, wait in self._waits))
+
+    def problems(self) -> Iterator[Diagnostic]:
+        """Yield what is wrong with the values of `backoff`."""
+        for expr, wait in self._waits:
+            try:
+                is_negative = wait(self._frame(None, 0)).ns < 0
+            except EvalError as error:
+                yield Diagnostic(BAD_BACKOFF, "this wait has no value", expr.span, str(error))
+                return
+            if is_negative:
+                yield Diagnostic(BAD_BACKOFF, "a wait cannot be negative", expr.span, "less than 0")
+                return
+        if self._waits and 0 < self.backoff.maximum < self.backoff.initial:
+            title = "the first wait is longer than the longest"
+            why = "no wait is longer than this"
+            yield Diagnostic(BAD_BACKOFF, title, self._waits[1][0].span, why)
+
+    def sort_key(self, queued: QueuedPod) -> tuple[Any, ...]:
+        """Return what to sort by: the rule's keys, then the order of arrival, so that no two pods are equal.
+
+        The checker lets no key pass that may fail; one that goes beyond what rules may cost is `LAST`.
+        """
+        if self._read_key is not None:
+            return self._read_key(queued)
+        frame = self._frame(queued.pod, queued.queued_at)
+        return (*self._keys.values(frame, self._note), queued.sequence)
+
+    def faults_of(self, pod: Value) -> tuple[Fault, ...]:
+        """Return which sort keys of a pod go beyond what rules may cost."""
+        noted = Noted(self.rule.name)
+        self._keys.values(self._frame(pod, 0), noted.add)
+        return noted.take()
+
+    def _note(self, error: EvalError, span: Span) -> None:
+        self._erred.add(self.rule.qualified)
+
+
+def _reader_of_numbers(keys: Iterable[CheckedSortKey], pod: int) -> SortKey | None:
+    """Return what reads the sort key where all `keys` are whole numbers or times that the pod has as fields,
+    as in most queues; None where there is something to evaluate. `pod` is the slot of the pod.
+    """
+    names: list[str] = []
+    signs: list[int] = []
+    for key in keys:
+        match key.value:
+            case FieldOf(operand=Var(slot=slot), field=field, type=of) if slot == pod and of in _NUMBERS:
+                name = attribute_of(field)
+                names.append(name if name == "queued_at" else f"pod.{name}")
+                signs.append(-1 if key.descending else 1)
+            case _:
+                return None
+    if not names:
+        return None
+    read, factors = attrgetter(*names, "sequence"), (*signs, 1)
+    return lambda queued: tuple(map(mul, factors, read(queued)))
+
+
+def check_backoffs(rules: RuleSet) -> tuple[Diagnostic, ...]:
+    """Report waits between attempts that are none, of queues as they are written and as profiles use them."""
+    functions = Functions.of(rules.fns)
+    written = (rule for rule in rules.written if isinstance(rule, CheckedQueue))
+    queues = (*written, *(profile.queue for profile in rules.profiles.values()))
+    found = (problem for queue in queues for problem in QueueProgram(queue, functions).problems())
+    return tuple({(problem.code, str(problem.span)): problem for problem in found}.values())

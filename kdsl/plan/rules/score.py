@@ -1,0 +1,307 @@
+"""Scores as programs: a raw value for every node, and what makes it 0..100."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdsl.base.errors import KdslError
+from kdsl.base.span import Span
+from kdsl.check.model.rule_set import CheckedScore
+from kdsl.check.model.types import DOUBLE
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.eval.nodelist import NodeList
+from kdsl.eval.scalar import UNSET, Frame
+from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.values import INT_MIN, BudgetError, EvalError, Value
+from kdsl.hooks.faults import MOST_NAMED, Fault
+from kdsl.lang.tree import ErrorAction
+from kdsl.plan.cluster_view import ClusterView
+from kdsl.plan.columns.batch import MIN_ROWS, Batch, batch_of, is_worth_columns
+from kdsl.plan.columns.column import Column, encoded
+from kdsl.plan.columns.compiler import ColumnCompiler
+from kdsl.plan.columns.groups import Grouped
+from kdsl.plan.columns.kinds import Kinds
+from kdsl.plan.columns.programs import ColumnScore
+from kdsl.plan.columns.rule import Note
+from kdsl.plan.columns.sights import Watcher
+from kdsl.plan.columns.tape import RuleTapes
+from kdsl.plan.compile.frames import Frames
+from kdsl.plan.compile.noting import Noted
+from kdsl.plan.compile.passes import PASSES, Pass
+from kdsl.plan.compile.scope import Conditions, Functions, RuleScope
+from kdsl.plan.compile.verdicts import error_text, fault_of
+from kdsl.plan.rules.normalize import Scores, normalize, normalize_few, whole
+
+NO_SCORE_INT = INT_MIN
+"""What stands among ints for a node without a score, as it failed or is ignored; among doubles it is NaN."""
+
+_CLOSE: Final = 4096
+"""Integers that are no further apart are told apart by a table."""
+
+
+class ScoreError(KdslError):
+    """A score with `on error abort` failed: the attempt ends."""
+
+    def __init__(self, message: str, fault: Fault) -> None:
+        super().__init__(message)
+        self.fault = fault
+
+
+class ScoreProgram:
+    """A compiled score. `dtype` is that of its raw scores, int64 or float64."""
+
+    def __init__(self, rule: CheckedScore, functions: Functions, passes: Sequence[Pass] = PASSES) -> None:
+        self.rule = rule
+        self._erred = functions.erred
+        self._is_double = rule.value.type == DOUBLE
+        self.dtype: np.dtype[np.int64 | np.float64] = np.dtype(np.float64 if self._is_double else np.int64)
+        self._nothing: int | float = math.nan if self._is_double else NO_SCORE_INT
+        self._aborts = rule.on_error is not None and rule.on_error.action is ErrorAction.ABORT
+        scope = RuleScope(
+            rule.scope, rule.params, rule.slots, functions, passes, (type(rule), rule.qualified)
+        )
+        self._share = scope.share
+        self._pod, self._node, self._cluster = map(scope.slot_of, ("pod", "node", "cluster"))
+        self._feasible = scope.slot_of("feasible")
+        self._reads_feasible = "feasible" in rule.reads
+        self._applies_to_feasible = any("feasible" in each.reads for each in rule.applies)
+        self._range = tuple(map(scope.slot_of, ("value", "min", "max")))
+        self._resets = [slot for slot in map(scope.let, rule.lets) if slot is not None]
+        self._applies = Conditions(rule.applies, scope, rule.qualified, functions.erred)
+        self._ignores = [(scope.compile(condition), condition.span) for condition in rule.ignores]
+        self._value = scope.compile(rule.value)
+        self._by = None if rule.normalize.by is None else scope.compile(rule.normalize.by)
+        self.notes: list[Note] = []
+        self._tapes: RuleTapes | None = None
+        self._kinds: Kinds | None = None
+        self._columns = None if functions.probe is not None else self._over_columns(scope, functions)
+        self.frames = Frames(scope, (*self._resets, self._feasible), functions.steps.pod)
+
+    def _over_columns(self, scope: RuleScope, functions: Functions) -> ColumnScore:
+        compiler = ColumnCompiler(scope, functions, self._node, self._resets)
+        self.notes, self._tapes = compiler.notes, compiler.tapes
+        value, *ignores = map(scope.optimised, (self.rule.value, *self.rule.ignores))
+        watcher = Watcher(compiler, self._node)
+        self._kinds = watcher.of_rule((*ignores, value), (), lambda expr: expr, scope.passing_slot)
+        return ColumnScore(compiler.compile(value), list(map(compiler.compile, ignores)), self._nothing)
+
+    def _node_meter(self, frame: Frame) -> Meter:
+        """Return the meter of one node; it is filled again for each."""
+        cluster = frame[self._cluster]
+        return self._share.node_meter(len(cluster.snapshot) if cluster.__class__ is ClusterView else 1)
+
+    def begin(self, pod: Value, cluster: Value, feasible: NodeSet) -> Frame:
+        """Return the frame of one pod over the snapshot that `cluster` views."""
+        frame = self.frames.begin(pod, cluster)
+        if self._applies_to_feasible:
+            self.fill(frame, feasible)
+        return frame
+
+    def is_for(self, frame: Frame, noted: Noted | None = None) -> bool:
+        """Tell whether all conditions of `applies when` hold that do not depend on nodes."""
+        return self._applies.hold(frame, None if noted is None else noted.add)
+
+    def fill(self, frame: Frame, feasible: NodeSet) -> None:
+        """Let the frame know the feasible nodes, if the score reads them."""
+        if self._reads_feasible and frame[self._feasible] is UNSET:
+            frame[self._feasible] = NodeList(feasible)
+
+    def applies(self, frame: Frame, feasible: NodeSet) -> bool:
+        """Tell whether the score takes part for this pod. `feasible` is what the frame was begun with."""
+        if not self.is_for(frame):
+            return False
+        self.fill(frame, feasible)
+        return True
+
+    def judge_nodes(self, frame: Frame, nodes: NodeSet) -> Scores:
+        """Return the raw score of each node, as `judge` gives it."""
+        raw = self._judged(frame, nodes)
+        return raw.column(self.dtype) if isinstance(raw, Grouped) else raw
+
+    def points(self, frame: Frame, nodes: NodeSet) -> NDArray[np.int64] | Grouped[int]:
+        """Return the normalised scores of nodes; those without a score get 0 and do not count for others."""
+        raw = self._judged(frame, nodes)
+        if isinstance(raw, Grouped):
+            # Normalising looks at the least, the largest and the score itself: one stands for its group.
+            return Grouped(self._few_normalized(frame, raw.values), raw.groups)
+        return self.normalized(frame, raw, self.missing(raw))
+
+    def _judged(self, frame: Frame, nodes: NodeSet) -> Scores | Grouped[Value]:
+        """Return raw scores, by group where there are few kinds of nodes, over columns where that pays."""
+
+        def scalar(batch: Batch) -> Scores:
+            return np.fromiter(self.judge(frame, batch.nodes()), self.dtype, len(batch))
+
+        has_tapes = len(nodes) < MIN_ROWS and self._tapes is not None and self._tapes.are_known(frame)
+        if self._columns is None or not is_worth_columns(nodes, has_tapes):
+            return np.fromiter(self.judge(frame, nodes.nodes()), self.dtype, len(nodes))
+        frame[-1] = self._node_meter(frame)
+        batch = batch_of(nodes, frame)
+        groups = None if self._kinds is None else self._kinds.groups(batch)
+        if groups is None:
+            return self._columns.judge(batch, scalar)
+        return Grouped(list(self.judge(frame, batch.nodes_at(groups.firsts))), groups)
+
+    def faults(self, frame: Frame, nodes: NodeSet) -> tuple[Fault, ...]:
+        """Return what goes wrong where these nodes are scored. `nodes` is what the frame was begun with."""
+        noted = Noted(self.rule.name)
+        if not self.is_for(frame, noted):
+            return noted.take()
+        self.fill(frame, nodes)
+        if self._ignores:
+            raw = np.fromiter(self.judge(frame, nodes.nodes(), noted), self.dtype, len(nodes))
+            missing = self.missing(raw)
+        else:
+            # One expression fails on all nodes without a score: the first of them tells why.
+            raw = self.judge_nodes(frame, nodes)
+            missing = self.missing(raw)
+            failed = missing.nonzero()[0]
+            for at in failed[:MOST_NAMED].tolist():
+                more = len(failed) - MOST_NAMED if at == failed[0] and len(failed) > MOST_NAMED else 0
+                list(self.judge(frame, nodes.take(np.array([at])).nodes(), noted, 1 + more))
+        if self._by is not None and not missing.all():
+            left = nodes.take(~missing)
+            values = raw[~missing].tolist()
+            self._normalized_by(frame, values, min(values), max(values), noted, left.names())
+        return noted.take()
+
+    def judge(
+        self, frame: Frame, nodes: Iterable[Value], noted: Noted | None = None, count: int = 1
+    ) -> Iterator[int | float]:
+        """Yield the raw score of each node, `NO_SCORE_INT` or NaN where it failed or the node is ignored.
+        ScoreError under `on error abort`. `noted` is told of errors, each of which counts for `count` nodes.
+        """
+        value, resets, node_slot = self._value, self._resets, self._node
+        meter = frame[-1] = self._node_meter(frame)
+        for node in nodes:
+            frame[node_slot], meter.left = node, meter.limit
+            for slot in resets:
+                frame[slot] = UNSET
+            if self._ignores and self._is_ignored(frame, noted):
+                yield self._nothing
+                continue
+            try:
+                raw = value(frame)
+                if not math.isfinite(raw) if self._is_double else raw == NO_SCORE_INT:
+                    raise EvalError(f"the score is {raw}")
+                yield raw
+            except EvalError as error:
+                yield self._failed(error, self.rule.value.span, noted, node.name, count)
+
+    def _is_ignored(self, frame: Frame, noted: Noted | None) -> bool:
+        """Tell whether some `ignore when` holds; one that fails does not."""
+        for condition, span in self._ignores:
+            try:
+                if condition(frame):
+                    return True
+            except BudgetError as error:
+                self._failed(error, span, noted, "")
+            except EvalError as error:
+                self._erred.add(self.rule.qualified)
+                if noted is not None:
+                    noted.add(error, span, frame[self._node].name)
+        return False
+
+    def missing(self, raw: Scores) -> NDArray[np.bool_]:
+        """Tell which raw scores stand for none: the node failed or is ignored."""
+        return np.isnan(raw) if self._is_double else raw == NO_SCORE_INT
+
+    def normalized(
+        self, frame: Frame, raw: Scores, missing: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.int64]:
+        """Return the scores in 0..100 if the rule keeps to that; 0 for the `missing` ones, which do not count
+        for the others.
+        """
+        if missing is not None and missing.any():
+            normalized = np.zeros(len(raw), np.int64)
+            normalized[~missing] = self.normalized(frame, raw[~missing])
+            return normalized
+        if self._by is None:
+            return normalize(self.rule.normalize.kind, raw)
+        if not len(raw):
+            return raw.astype(np.int64)
+        # Equal scores are normalised to equal ones.
+        values, kinds, least, largest = _distinct(raw)
+        return np.array(self._normalized_by(frame, values, least, largest), np.int64).take(kinds)
+
+    def _few_normalized(self, frame: Frame, raw: Sequence[Value]) -> list[int]:
+        """Do as `normalized` for few scores: an operation on a column costs more than all of them."""
+        if self._is_double:
+            column = np.array(raw, np.float64)
+            points: list[int] = self.normalized(frame, column, self.missing(column)).tolist()
+            return points
+        scores = sorted({*raw} - {NO_SCORE_INT})
+        if self._by is None or not scores:
+            found = normalize_few(self.rule.normalize.kind, scores)
+        else:
+            found = self._normalized_by(frame, scores, scores[0], scores[-1])
+        known = dict(zip(scores, found, strict=True))
+        return [known.get(score, 0) for score in raw]
+
+    def _normalized_by(
+        self,
+        frame: Frame,
+        values: Sequence[Value],
+        least: Value,
+        largest: Value,
+        noted: Noted | None = None,
+        names: Sequence[str] = (),
+    ) -> list[int]:
+        """Normalise scores by the rule's own formula; they lie between `least` and `largest`.
+
+        `noted` is told of errors, and on which of the nodes `names` they happen.
+        """
+        assert self._by is not None and self.rule.normalize.by is not None
+        by_span = self.rule.normalize.by.span
+        value_slot, min_slot, max_slot = self._range
+        frame[min_slot], frame[max_slot] = least, largest
+        meter = frame[-1] = self._node_meter(frame)
+        found: list[int] = []
+        for at, value in enumerate(values):
+            frame[value_slot], meter.left = value, meter.limit
+            try:
+                result = self._by(frame)
+                if not math.isfinite(result):
+                    raise EvalError(f"the normalised score is {result}")
+                found.append(whole(float(result)))
+            except EvalError as error:
+                self._failed(error, by_span, noted, names[at] if names else "")
+                found.append(0)
+        return found
+
+    def _failed(
+        self, error: EvalError, span: Span, noted: Noted | None, node: str, count: int = 1
+    ) -> int | float:
+        """Return what stands for no score; tell `noted` of the error, and remember that there was one."""
+        if self._aborts or isinstance(error, BudgetError):
+            rule = self.rule.name
+            fault = fault_of(rule, error, span)
+            raise ScoreError(error_text(rule, error, span), fault.on([node]) if node else fault)
+        self._erred.add(self.rule.qualified)
+        if noted is not None:
+            noted.add(error, span, node, count)
+        return self._nothing
+
+
+def _distinct(raw: Scores) -> tuple[list[Value], NDArray[np.integer[Any]], Value, Value]:
+    """Return the distinct ones of scores, which of them each is, the least and the largest."""
+    if raw.dtype == np.int64:
+        least, largest = raw.min().item(), raw.max().item()
+        if largest - least < _CLOSE:
+            places = raw - least
+            present = np.bincount(places).nonzero()[0]
+            numbers = np.zeros(largest - least + 1, np.intp)
+            numbers[present] = np.arange(len(present))
+            return (present + least).tolist(), numbers.take(places), least, largest
+        distinct = encoded(Column(raw))
+    else:
+        distinct = encoded(Column(raw))
+        # Of 0.0 and -0.0 it is the first.
+        values = raw.tolist()
+        least, largest = min(values), max(values)
+    return list(distinct.values), distinct.codes, least, largest

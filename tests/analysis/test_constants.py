@@ -1,0 +1,52 @@
+"""Texts that only their use tells to be wrong are reported where they stand, once, wherever they stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kdsl.analysis.constants import check_constants
+from kdsl.app import check_rules
+
+from tests.plan.lab import rules
+
+PREDICATE = 'predicate P {\n  require %s else "no"\n}'
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "help_"),
+    [
+        ('node.name.matches("a(?=b)")', "this is no regular expression: ", "look-around"),
+        ('node.name.find("[a") == ""', "this is no regular expression: ", "look-around"),
+        ('node.name.findAll("(", 2).size() == 0', "this is no regular expression: ", "look-around"),
+        ('duration("5 minutes") > duration("1s")', "cannot convert '5 minutes' to duration", "`1h30m`"),
+        ('timestamp("yesterday") == timestamp("2024-01-31T12:00:00Z")', "cannot convert", "2024"),
+        ('int("x") == 1', "cannot convert 'x' to int", ""),
+        ('ip("1.2.3") == ip("1.2.3.4")', "not an IP address", ""),
+        ('cidr("1.2.3.4") == cidr("1.2.3.4/8")', "not a CIDR range", ""),
+        ('bool("maybe")', "cannot convert 'maybe' to bool", ""),
+        ('double("x") > double("1.5")', "cannot convert 'x' to double", ""),
+        ('uint("-1") > uint("1")', "cannot convert '-1' to uint", ""),
+        ('url("../a") == url("https://a/")', "not a URL", ""),
+    ],
+)
+def test_what_its_use_refuses(text: str, title: str, help_: str) -> None:
+    (problem,) = check_constants(rules(PREDICATE % text))
+    assert problem.code == "K0206" and problem.title.startswith(title)
+    assert help_ in "".join(problem.help)
+    assert problem.span is not None and problem.span.text.startswith('"')
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['node.name.matches("^a+$")', 'duration("1h30m") > duration("-1s")', "node.name.matches(node.name)"],
+)
+def test_what_is_right_or_not_constant(text: str) -> None:
+    assert check_constants(rules(PREDICATE % text)) == ()
+
+
+def test_a_rule_file_with_one_is_broken(tmp_path: Path) -> None:
+    text = "fn f(text: string): bool = text.matches('(')\nscore S { value int('x') }\n"
+    (tmp_path / "a.kdsl").write_text(f"kdsl 1\npackage a\n{text}")
+    checked = check_rules([tmp_path])
+    assert checked.rules is None and [each.code for each in checked.diagnostics] == ["K0206", "K0206"]

@@ -1,0 +1,69 @@
+"""JSON in annotations, and ranges."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kdsl.eval.functions.collections import number_range
+from kdsl.eval.functions.encoders import DEEPEST_JSON, decode_json, encode_json
+from kdsl.eval.values import EvalError
+
+from tests.plan.lab import evaluate
+
+plain = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner),
+    max_leaves=10,
+)
+
+
+@given(plain)
+def test_what_is_decoded_is_encoded(value: object) -> None:
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    assert encode_json(decode_json(text)) == text
+
+
+@pytest.mark.parametrize(
+    "expression, value",
+    [
+        ('json.decode(\'{"a": [1, 2.5, "x", null, true]}\').a[1]', 2.5),
+        ("json.decode('[1.0]')[0] == 1.0", True),
+        ("json.decode('9223372036854775808') == 9223372036854775808.0", True),
+        ("json.encode({'b': json.value(1), 'a': 'x'})", '{"b":1,"a":"x"}'),
+        ("json.encode([[2.0, 2.5]])", "[[2,2.5]]"),
+        ("json.encode({true: 1})", '{"true":1}'),
+        ("lists.range(3)", (0, 1, 2)),
+        ("lists.range(-1)", ()),
+    ],
+)
+def test_values(expression: str, value: object) -> None:
+    assert evaluate(expression) == value
+
+
+@pytest.mark.parametrize("text", ["", "[", "{a: 1}", "NaN", "[1,]", "'x'"])
+def test_no_json(text: str) -> None:
+    with pytest.raises(EvalError, match="invalid JSON"):
+        decode_json(text)
+
+
+def test_long_ranges_are_refused() -> None:
+    with pytest.raises(EvalError, match="at most 10000"):
+        number_range(10_001)
+
+
+def test_no_json_for_bytes() -> None:
+    with pytest.raises(EvalError, match="no JSON for a bytes"):
+        encode_json(b"x")
+
+
+def test_json_is_as_deep_as_what_goes_through_it_can_go() -> None:
+    deep, deeper = "[" * DEEPEST_JSON + "]" * DEEPEST_JSON, '{"a":' * DEEPEST_JSON + "{}" + "}" * DEEPEST_JSON
+    assert encode_json(decode_json(deep)) == deep
+    with pytest.raises(EvalError, match="JSON of more than 100 levels"):
+        decode_json(deeper)

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from kdsl.check.library import LIBRARY
+from kdsl.eval.functions import IMPLEMENTATIONS
+from kdsl.eval.scalar.logic import LAZY
+from kdsl.eval.scalar.searches import SEARCHES
+from kdsl.plan.columns.items import CALLS
+from kdsl.plan.columns.kernels import KERNELS
+
+
+def test_what_is_declared_is_implemented_and_nothing_else() -> None:
+    control_flow = {"conditional", "logical_and", "logical_or"}
+    functions = [function for name, function in LIBRARY.items() if name not in SEARCHES]
+    declared = {overload.id for function in functions for overload in function.overloads}
+    assert SEARCHES.keys() <= LIBRARY.keys()
+    assert declared - control_flow == IMPLEMENTATIONS.keys()
+
+
+def test_control_flow_is_compiled_by_name() -> None:
+    assert LAZY.keys() <= LIBRARY.keys()
+
+
+def test_overload_ids_are_unique() -> None:
+    ids = [overload.id for function in LIBRARY.values() for overload in function.overloads]
+    assert len(ids) == len(set(ids))
+
+
+def test_what_has_a_form_over_columns_is_a_function() -> None:
+    for kernels in (KERNELS, CALLS):
+        assert kernels.keys() <= IMPLEMENTATIONS.keys()

@@ -1,0 +1,192 @@
+"""Which pods are alike to a question: told by what its body reads of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import partial
+from inspect import isfunction
+
+import pytest
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.check.model.rule_set import CheckedFn, CheckedRequire, ExternalFn
+from kdsl.check.model.signature import parse_type
+from kdsl.check.model.traversal import walk
+from kdsl.check.model.typed import Aggregate, CallFn
+from kdsl.check.views.view import load_views
+from kdsl.cluster.objects.label_selectors import LabelSelector
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.objects.spread import SpreadConstraint
+from kdsl.cluster.objects.taints import Taint
+from kdsl.cluster.snapshot.groups import PodGroup
+from kdsl.eval.scalar.alike import look_of
+from kdsl.eval.views import READ_OF_PODS, attribute_of
+
+from tests.cluster.build import pod_info
+from tests.plan.residual.left import checked_predicate
+
+FUNCTIONS = """
+fn carries(q: Pod, key: string): bool = key in q.labels
+fn urgent(q: Pod, least: int): bool = q.priority >= least && carries(q, "app")
+fn same(a: Pod, b: Pod): bool = a.namespace == b.namespace
+"""
+POD = PodInfo("p", labels=FrozenMap({"app": "x", "tier": "y"}), priority=3)
+
+
+def body_of(text: str) -> tuple[Aggregate, dict[str, CheckedFn | ExternalFn]]:
+    count = f'topology("zone").count(p, {text})'
+    rule, functions = checked_predicate(f'require {count}.total() == 0 else ""', FUNCTIONS)
+    (statement,) = rule.body
+    assert isinstance(statement, CheckedRequire)
+    parts = walk(statement.condition)
+    return next(part for part in parts if isinstance(part, Aggregate)), dict(functions.fns)
+
+
+def look(text: str, pod: PodInfo) -> Hashable:
+    aggregate, fns = body_of(text)
+    read = look_of(aggregate.body, aggregate.variable.slot, fns)
+    assert read is not None
+    return read(pod)
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ("true", ()),
+        ("p.priority > 2", ("priority",)),
+        ("has(p.startTime) && p.hostNetwork", ("start_time", "host_network")),
+        ("urgent(p, p.containerCount)", ("priority", "labels", "container_count")),
+        ("same(p, p) && same(pod, p)", ("namespace",)),
+        ('p.labels.exists(k, k == "app") || [p.phase].all(x, x == p.phase)', ("labels", "phase")),
+        ("pod.requiredAffinity.all(t, t.matches(p))", ("labels", "namespace", "namespace_labels")),
+        (
+            "pod.spreadConstraints.exists(c, c.selects(p) && p.priority > c.maxSkew)",
+            ("labels", "namespace", "deletion_timestamp", "priority"),
+        ),
+        ("cluster.services(pod).all(g, g.includes(p))", ("labels", "namespace", "deletion_timestamp")),
+    ],
+)
+def test_pods_are_told_apart_by_what_is_read(body: str, fields: tuple[str, ...]) -> None:
+    others = {
+        "labels": FrozenMap({"app": "z"}),
+        "namespace": "other",
+        "namespace_labels": FrozenMap({"env": "prod"}),
+        "deletion_timestamp": 1,
+        "priority": 7,
+        "start_time": 1,
+        "phase": "Running",
+        "container_count": 2,
+        "host_network": True,
+        "annotations": FrozenMap({"a": "b"}),
+    }
+    for field, value in others.items():
+        is_alike = look(body, POD.with_fields(**{field: value})) == look(body, POD)
+        assert is_alike is (field not in fields), field
+
+
+def test_maps_are_alike_in_order_where_a_rule_may_see_it() -> None:
+    turned = POD.with_fields(labels=FrozenMap({"tier": "y", "app": "x"}))
+    assert look("p.labels.exists(k, k == 'app')", turned) != look("p.labels.exists(k, k == 'app')", POD)
+    matches = "pod.requiredAffinity.all(t, t.matches(p))"
+    assert look(matches, turned) == look(matches, POD)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'p.name == "a"',
+        'p.uid == "a" && p.priority > 2',
+        "[p].exists(q, q.priority > 2)",
+        "cluster.services(p).size() > 0",
+        "pod.tolerations.exists(t, p.tolerates(taint(t.key, t.value, t.effect)))",
+        "cel.bind(q, p, q.priority > 2)",
+    ],
+)
+def test_where_more_is_done_with_a_pod_nothing_is_known(body: str) -> None:
+    aggregate, fns = body_of(body)
+    assert look_of(aggregate.body, aggregate.variable.slot, fns) is None
+
+
+def test_a_plugin_may_answer_anything() -> None:
+    aggregate, fns = body_of("urgent(p, 1)")
+    assert look_of(aggregate.body, aggregate.variable.slot, fns) is not None
+    inner = fns["t.urgent"]
+    assert isinstance(inner, CheckedFn)
+    name = next(part.fn for part in walk(inner.body) if isinstance(part, CallFn))
+    fns[name] = ExternalFn(name, "someone", (), parse_type("bool"), frozenset(), 1, lambda *args: True)
+    assert look_of(aggregate.body, aggregate.variable.slot, fns) is None
+
+
+class Recorder:
+    """Stands in for a pod and notes which attributes are read."""
+
+    def __init__(self, pod: PodInfo, read: set[str]) -> None:
+        self._pod, self._read = pod, read
+
+    def __getattr__(self, name: str) -> object:
+        computed = getattr(PodInfo, name)
+        if isinstance(computed, property):
+            assert computed.fget is not None
+            return computed.fget(self)
+        if isfunction(computed):
+            return partial(computed, self)
+        self._read.add(name)
+        return getattr(self._pod, name)
+
+
+def test_methods_read_of_pods_what_they_say() -> None:
+    app = LabelSelector.of_labels({"app": "x"})
+    receivers = {
+        "PodAffinityTerm.matches": [
+            PodAffinityTerm("zone", 0, selector, frozenset({namespace}), of_namespace)
+            for selector in (app, None)
+            for namespace in ("default", "other")
+            for of_namespace in (app, None)
+        ],
+        "PodGroup.includes": [PodGroup(namespace, app) for namespace in ("default", "other")],
+        "SpreadConstraint.selects": [
+            SpreadConstraint("zone", 1, "DoNotSchedule", namespace, selector=selector)
+            for selector in (app, None)
+            for namespace in ("default", "other")
+        ],
+        "SpreadConstraint.countsNode": [
+            SpreadConstraint("zone", 1, "DoNotSchedule", "default", honors_affinity=one, honors_taints=other)
+            for one in (True, False)
+            for other in (True, False)
+        ],
+    }
+    node = NodeInfo.of(NodeFacts("n", taints=(Taint("a", "", "NoSchedule"),)))
+    assert receivers.keys() == READ_OF_PODS.keys()
+    for method, stands in receivers.items():
+        read: set[str] = set()
+        for receiver in stands:
+            others = (node,) if method == "SpreadConstraint.countsNode" else ()
+            getattr(receiver, attribute_of(method.partition(".")[2]))(Recorder(POD, read), *others)
+        assert read == {*READ_OF_PODS[method]}
+
+
+def test_what_rules_see_of_pods_can_be_looked_up() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
+    requests = {"requests": {"cpu": "1", "example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
+    container = {
+        "name": "c",
+        "image": "i",
+        "ports": [{"containerPort": 1, "hostPort": 2}],
+        "resources": requests,
+    }
+    pod = pod_info(
+        {
+            "containers": [container],
+            "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}],
+            "tolerations": [{"key": "k", "operator": "Exists"}],
+            "schedulingGates": [{"name": "g"}],
+            "nodeSelector": {"zone": "z"},
+            "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
+            "topologySpreadConstraints": [{**term, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}],
+        },
+        labels={"app": "x"},
+        ownerReferences=[{"apiVersion": "v1", "kind": "ReplicaSet", "name": "r", "uid": "u"}],
+    )
+    for field in load_views().types["PlacedPod"].fields.values():
+        hash(getattr(pod, attribute_of(field.name)))

@@ -1,0 +1,160 @@
+"""What is read of calls, in any case and with care, and how answers are written."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from kdsl.extender import protocol
+from kdsl.extender.objects import read_pod
+from kdsl.extender.protocol import (
+    ExtenderBindingResult,
+    ExtenderFilterResult,
+    ExtenderPreemptionResult,
+    HostPriority,
+    MetaPod,
+    MetaVictims,
+    UnreadableError,
+)
+
+POD = b'{"metadata":{"name":"a","namespace":"default","uid":"u"},"spec":{"containers":[]}}'
+DEEP = b"[" * 100_000
+
+
+def test_names_are_read() -> None:
+    args = protocol.read_args(b'{"Pod":' + POD + b',"Nodes":null,"NodeNames":["n2","n1"]}')
+    assert (args.names, args.nodes) == (("n2", "n1"), None)
+    assert read_pod(args.pod).key == "default/a"
+
+
+def test_whole_nodes_are_kept_as_they_came() -> None:
+    node = b'{"metadata":{"name":"n1"},"extra":{"Unknown":[1, 2]}}'
+    args = protocol.read_args(b'{"Pod":' + POD + b',"Nodes":{"metadata":{},"items":[' + node + b"]}}")
+    assert args.nodes is not None and args.names == ("n1",)
+    assert bytes(args.nodes[0].raw) == node
+
+
+def test_keys_are_read_in_any_case() -> None:
+    args = protocol.read_args(b'{"pod":' + POD + b',"nodenames":["n1"]}')
+    assert args.names == ("n1",)
+    victims = (
+        b'{"pod":' + POD + b',"nodeNameToMetaVictims":{"n1":{"pods":[{"uid":"x"}],"numPDBViolations":2}}}'
+    )
+    assert protocol.read_preemption(victims).meta_victims == {"n1": MetaVictims((MetaPod("x"),), 2)}
+
+
+def test_no_nodes_are_not_absent_ones() -> None:
+    assert protocol.read_args(b'{"Pod":' + POD + b',"NodeNames":[]}').names == ()
+    with pytest.raises(UnreadableError, match="neither Nodes nor NodeNames"):
+        protocol.read_args(b'{"Pod":' + POD + b',"Nodes":null,"NodeNames":null}')
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff",
+        DEEP,
+        b'{"Pod":' + DEEP + b"}",
+        b'{"Pod":null,"NodeNames":[]}',
+        b'{"Pod":{},"NodeNames":"n1"}',
+        b'{"Pod":{},"NodeNames":[1]}',
+        b'{"Pod":{},"Nodes":{"items":[{"metadata":{}}]}}',
+        b'{"Pod":{},"NodeNames":["n1"]} more',
+    ],
+)
+def test_what_cannot_be_read_is_refused(body: bytes) -> None:
+    with pytest.raises(UnreadableError):
+        protocol.read_args(body)
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        b"[]",
+        b'{"metadata":{}}',
+        b'{"metadata":{"name":"a"},"spec":' + b'{"a":' * 50_000 + b"1" + b"}" * 50_000 + b"}",
+        b'{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"many"}}}]}}',
+        b'{"metadata":{"name":"a"},"spec":{"priority":1e300}}',
+        b'{"metadata":{"name":"a"},"spec":{"containers":7}}',
+    ],
+)
+def test_a_pod_that_nobody_can_count_with_is_refused(pod: bytes) -> None:
+    with pytest.raises(UnreadableError):
+        read_pod(msgspec.Raw(pod))
+
+
+def test_nulls_in_a_pod_are_absent() -> None:
+    pod = b'{"metadata":{"name":"a","creationTimestamp":null,"labels":null},"spec":{"containers":null}}'
+    assert read_pod(msgspec.Raw(pod)).name == "a"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"{}", b'{"PodName":"a"}', b'{"PodName":"a","PodNamespace":"b","Node":""}', b'{"PodName":1}'],
+)
+def test_a_binding_without_pod_or_node_is_refused(body: bytes) -> None:
+    with pytest.raises(UnreadableError):
+        protocol.read_binding(body)
+
+
+def test_answers_have_kube_schedulers_keys() -> None:
+    filtered = ExtenderFilterResult(
+        node_names=("n1",), failed_nodes={"n2": "full"}, failed_and_unresolvable_nodes={"n3": "never"}
+    )
+    assert protocol.write(filtered) == (
+        b'{"NodeNames":["n1"],"FailedNodes":{"n2":"full"},"FailedAndUnresolvableNodes":{"n3":"never"}}'
+    )
+    assert protocol.write(ExtenderFilterResult(node_names=())) == b'{"NodeNames":[]}'
+    assert protocol.write([HostPriority("n1", 0)]) == b'[{"Host":"n1","Score":0}]'
+    assert protocol.write(ExtenderBindingResult()) == b"{}"
+    victims = ExtenderPreemptionResult({"n1": MetaVictims((MetaPod("u"),), 1)})
+    assert (
+        protocol.write(victims)
+        == b'{"NodeNameToMetaVictims":{"n1":{"Pods":[{"UID":"u"}],"NumPDBViolations":1}}}'
+    )
+    assert protocol.write(ExtenderPreemptionResult()) == b'{"NodeNameToMetaVictims":{}}'
+
+
+REVIEW = (
+    b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/%s","request":{"uid":"u1","kind":{"group":"",'
+    b'"version":"v1","kind":"Pod"},"operation":"CREATE","namespace":"default","userInfo":{"username":"me"},'
+    b'"object":' + POD + b',"oldObject":null,"dryRun":false}}'
+)
+
+
+@pytest.mark.parametrize("version", [b"v1", b"v1beta1"])
+def test_a_review_is_answered_in_its_version(version: bytes) -> None:
+    review = protocol.read_review(REVIEW % version)
+    assert review.request is not None and bytes(review.request.object) == POD
+    start = (
+        b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/%s","response":{"uid":"u1","allowed":'
+        % version
+    )
+    assert protocol.write(review.allowed()) == start + b'true,"status":{"metadata":{},"code":200}}}'
+    assert protocol.write(review.allowed(b"[]")) == (
+        start + b'true,"patch":"W10=","patchType":"JSONPatch","status":{"metadata":{},"code":200}}}'
+    )
+    assert protocol.write(review.denied("exceeding resource quota")) == (
+        start
+        + b'false,"status":{"metadata":{},"message":"exceeding resource quota","reason":"Forbidden","code":403}}}'
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{}",
+        b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v2","request":{"uid":"u"}}',
+        b'{"kind":"Pod","apiVersion":"admission.k8s.io/v1","request":{"uid":"u"}}',
+        b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}',
+        b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","object":'
+        + DEEP
+        + b"}}",
+    ],
+)
+def test_a_review_that_is_none_is_refused(body: bytes) -> None:
+    with pytest.raises(UnreadableError):
+        protocol.read_review(body)

@@ -1,0 +1,71 @@
+"""Arrivals: what came to nodes, told once to each who asks."""
+
+from __future__ import annotations
+
+import pytest
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.plan.counts import arrivals
+from kdsl.plan.counts.arrivals import Arrivals
+
+
+def _cluster(*names: str) -> ClusterCache:
+    cache = ClusterCache()
+    for name in names:
+        cache.add_node(NodeFacts(name))
+    return cache
+
+
+def _take(log: Arrivals, cache: ClusterCache) -> list[tuple[int, list[str] | None]] | None:
+    came = log.refresh(cache.snapshot().live)
+    if came is None:
+        return None
+    return [(row, None if pods is None else [pod.name for pod in pods]) for row, pods in came]
+
+
+def test_pods_that_come_are_told_by_row() -> None:
+    cache, log = _cluster("a", "b"), Arrivals()
+    assert _take(log, cache) is None
+    start = log.position
+    a, b = cache.snapshot().row_of("a"), cache.snapshot().row_of("b")
+    cache.add_pod(PodInfo("p1", node_name="a"))
+    cache.add_pod(PodInfo("p2", node_name="a"))
+    assert _take(log, cache) == [(a, ["p1", "p2"])]
+    cache.add_pod(PodInfo("p3", node_name="a"))
+    cache.add_pod(PodInfo("p4", node_name="b"))
+    assert _take(log, cache) == [(a, ["p3"]), (b, ["p4"])]
+    assert _take(log, cache) == []
+    came = log.since(start)
+    assert came is not None
+    found = [(row, pods and [pod.name for pod in pods]) for row, pods in came]
+    assert found == [(a, ["p1", "p2"]), (a, ["p3"]), (b, ["p4"])]
+
+
+def test_more_than_pods_that_came_is_told_without_them() -> None:
+    cache, log = _cluster("a"), Arrivals()
+    cache.add_pod(PodInfo("p1", node_name="a"))
+    assert _take(log, cache) is None
+    row = cache.snapshot().row_of("a")
+    cache.add_node(NodeFacts("a", unschedulable=True))
+    assert _take(log, cache) == [(row, None)]
+    cache.add_pod(PodInfo("p2", node_name="a"))
+    assert _take(log, cache) == [(row, ["p2"])]
+    cache.remove_pod("default/p1")
+    assert _take(log, cache) == [(row, None)]
+    cache.add_node(NodeFacts("b"))
+    assert _take(log, cache) == [(cache.snapshot().row_of("b"), None)]
+
+
+def test_who_has_missed_too_much_looks_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrivals, "_SPARE", 1)
+    cache, log = _cluster("a"), Arrivals()
+    _take(log, cache)
+    start = log.position
+    for number in range(6):
+        assert (log.since(start) is None) is (number > 4)
+        cache.add_pod(PodInfo(f"p{number}", node_name="a"))
+        _take(log, cache)
+    recent = log.since(log.position - 1)
+    assert recent is not None
+    assert [pod.name for _, pods in recent for pod in pods or ()] == ["p5"]

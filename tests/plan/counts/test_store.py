@@ -1,0 +1,110 @@
+"""The store: what is asked again is found, what is asked least is dropped."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.eval.scalar.meter import Meter
+from kdsl.plan.counts import store
+from kdsl.plan.counts.store import TallyStore
+from kdsl.plan.counts.topology import Topology, TopologyCount
+
+from tests.plan.counts.test_naive import Question
+
+
+def _cluster() -> ClusterCache:
+    cache = ClusterCache()
+    cache.add_node(NodeFacts("a", labels=FrozenMap({f"k{at}": "a" for at in range(9)})))
+    return cache
+
+
+def _count(cache: ClusterCache, at: int) -> TopologyCount:
+    return Topology(cache.snapshot(), f"k{at}").count(Question("urgent"), Meter(100))
+
+
+def _kept(cache: ClusterCache) -> list[int]:
+    """Return which of the counts are kept, by asking none of them."""
+    kept = TallyStore.of(cache.snapshot())._tallies
+    return sorted(int(name._value[0].removeprefix("k")) for name in kept)
+
+
+def test_who_asks_the_same_shares_a_tally() -> None:
+    cache = _cluster()
+    first, second = _count(cache, 0), _count(cache, 0)
+    assert first.sums is second.sums
+    assert first.counting.handle.tally() is second.counting.handle.tally() is not None
+
+
+def test_those_asked_least_lately_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "MAX_BYTES", 0)
+    cache = _cluster()
+    counts = [_count(cache, at) for at in range(store.MIN_TALLIES)]
+    for at, count in enumerate(counts):
+        cache.add_node(NodeFacts("b", unschedulable=at % 2 == 0))
+        cache.snapshot()
+        if at != 2:
+            count.renewed(Meter(100))
+    _count(cache, 8)
+    assert _kept(cache) == [0, 1, 3, 8]
+    assert counts[2].counting.handle.tally() is None
+    found = counts[2].renewed(Meter(100))
+    assert found is not counts[2]
+    assert (found.domains(), found.total()) == (1, 0)
+    assert _kept(cache) == [1, 2, 3, 8]
+
+
+def test_what_is_kept_is_what_was_booked(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = _cluster()
+    counts = [_count(cache, at) for at in range(9)]
+    kept = TallyStore.of(cache.snapshot())
+    assert kept._bytes == sum(each.booked for each in kept._tallies.values())
+    monkeypatch.setattr(store, "MAX_BYTES", kept._bytes // 2)
+    for at in range(3):
+        for number in range(50):
+            cache.add_node(NodeFacts(f"n{at}-{number}", labels=FrozenMap({"k0": str(number)})))
+        cache.snapshot()
+        for count in counts:
+            count.renewed(Meter(10_000))
+        assert kept._bytes == sum(each.booked for each in kept._tallies.values())
+        assert len(kept._tallies) == store.MIN_TALLIES
+
+
+def test_what_has_no_name_is_counted_every_time() -> None:
+    class Unnamed(Question):
+        def __init__(self) -> None:
+            super().__init__("urgent")
+            self.name = None  # type: ignore[assignment]
+
+    cache = _cluster()
+    count = Topology(cache.snapshot(), "k0").count(Unnamed(), Meter(100))
+    assert count.counting.handle.tally() is None
+    assert count.renewed(Meter(100)) is not count
+    assert not TallyStore.of(cache.snapshot())._tallies
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_threads_that_ask_at_once_find_the_same(known: bool) -> None:
+    cache = _cluster()
+    counts = [_count(cache, at % 3) for at in range(12)]
+    for number in range(20):
+        cache.add_node(NodeFacts(f"n{number}", labels=FrozenMap({f"k{at}": str(number) for at in range(3)})))
+        cache.snapshot()
+        if known:
+            counts[0].renewed(Meter(10_000))
+        barrier = Barrier(len(counts))
+
+        def ask(count: TopologyCount, barrier: Barrier = barrier) -> tuple[int, object]:
+            barrier.wait()
+            found = count.renewed(Meter(10_000))
+            return found.domains(), found.sums
+
+        with ThreadPoolExecutor(len(counts)) as pool:
+            found = list(pool.map(ask, counts))
+        assert [domains for domains, _ in found] == [number + 2] * len(counts)
+        for at, (_, sums) in enumerate(found):
+            assert sums is found[at % 3][1]

@@ -1,0 +1,333 @@
+"""What changes between two pods of a kind: nodes and pods that are others in an overlay, looks that get other numbers,
+and terms that come and go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.base.resources import Resources
+from kdsl.cluster.objects.label_selectors import LabelSelector
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.objects.pod_affinity import PodAffinityTerm
+from kdsl.cluster.snapshot import looks
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.cluster.snapshot.nodeset import NodeSet
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.hooks.state import CycleState
+from kdsl.plan.memo import skips as standing_skips
+from kdsl.plan.memo.predicates import JoinedPredicates
+from kdsl.plan.memo.scores import JoinedScores
+
+from tests.plan.lab import compile_rules, predicate, score
+from tests.plan.memo.test_joined import column_of, joined_answers, profile_of
+
+ZONE = FrozenMap({"zone": "z"})
+
+
+def rejected(joined: JoinedPredicates, pod: PodInfo, nodes: NodeSet) -> list[bool]:
+    """Return for each node whether it is rejected."""
+    _, statuses = joined_answers(joined, pod, nodes)
+    return [bool(status) for status in statuses]
+
+
+def skipping(joined: JoinedPredicates, pod: PodInfo, cache: ClusterCache) -> bool:
+    """Tell whether the only predicate skips a pod."""
+    return bool(joined.pre_filter(CycleState(), pod, NodeSet.all(cache.snapshot())).skipping)
+
+
+# ---- overlays ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["!node.unschedulable", "!node.unschedulable && node.podCount < 9", '"zone" in node.labels'],
+)
+def test_a_node_that_is_another_one_in_an_overlay_is_judged_as_it_is_there(condition: str) -> None:
+    joined, cache, pod = (
+        JoinedPredicates([predicate(f'require {condition} else "no"')]),
+        ClusterCache(),
+        PodInfo("p"),
+    )
+    closed = NodeFacts("n1", unschedulable=True)
+    cache.add_node(closed)
+    nodes, state = NodeSet.all(cache.snapshot()), CycleState()
+    joined.pre_filter(state, pod, nodes)
+    assert rejected(joined, pod, nodes) == [True]
+    (row,) = nodes.rows.tolist()
+    opened = nodes.snapshot.info(row).with_facts(replace(closed, unschedulable=False, labels=ZONE))
+    for node, is_rejected in ((opened, False), (opened.with_pod(PodInfo("q", node_name="n1")), False)):
+        one = NodeSet(nodes.snapshot.overlay(row, node), np.array([row], np.int32))
+        assert bool(column_of(joined, state, pod, one).ids[0]) is is_rejected
+    # Nothing of it is kept.
+    assert rejected(joined, pod, nodes) == [True]
+
+
+def test_a_node_of_an_overlay_of_many_is_judged_as_it_is_there() -> None:
+    joined, cache, pod = (
+        JoinedPredicates([predicate('require node.podCount < 1 else "no"')]),
+        ClusterCache(),
+        PodInfo("p"),
+    )
+    for name in ("n1", "n2"):
+        cache.add_node(NodeFacts(name))
+    nodes, state = NodeSet.all(cache.snapshot()), CycleState()
+    joined.pre_filter(state, pod, nodes)
+    snapshot = nodes.snapshot
+    for name in ("n1", "n2"):
+        row = snapshot.row_of(name)
+        assert row is not None
+        snapshot = snapshot.overlay(row, snapshot.info(row).with_pod(PodInfo("q", node_name=name)))
+        both = NodeSet(snapshot, nodes.rows)
+        expected = [snapshot.info(row).pod_count > 0 for row in nodes.rows.tolist()]
+        assert [bool(each) for each in column_of(joined, state, pod, both).ids] == expected
+        for at, is_rejected in enumerate(expected):
+            one = NodeSet(snapshot, nodes.rows[at : at + 1])
+            assert bool(column_of(joined, state, pod, one).ids[0]) is is_rejected
+
+
+# ---- looks that are numbered anew --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def few_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let looks be numbered anew as soon as there are more than nodes could have."""
+    monkeypatch.setattr(looks, "_SPARE", -1)
+
+
+LOADS = [
+    (0, 3),
+    (1, 1),
+    (2, 0),
+    (3, 3),
+    (0, 0),
+    (3, 1),
+    (1, 0),
+    (2, 2),
+    (0, 1),
+    (3, 0),
+    (1, 3),
+    (2, 1),
+    (0, 2),
+] * 2
+"""How many pods two nodes have, one after the other."""
+
+
+def load(cache: ClusterCache, counts: tuple[int, int]) -> None:
+    """Let two nodes have so many pods."""
+    for name, count in zip(("n1", "n2"), counts, strict=True):
+        for number in range(4):
+            key = f"{name}-{number}"
+            if number < count:
+                cache.add_pod(PodInfo(key, node_name=name))
+            else:
+                cache.remove_pod(f"default/{key}")
+
+
+@pytest.mark.usefixtures("few_numbers")
+def test_predicates_say_of_a_look_what_it_is_after_looks_were_numbered_anew() -> None:
+    joined, cache = (
+        JoinedPredicates([predicate('require node.podCount < 2 else "${node.podCount}"')]),
+        ClusterCache(),
+    )
+    for name in ("n1", "n2"):
+        cache.add_node(NodeFacts(name))
+    generations = set()
+    for counts in LOADS:
+        load(cache, counts)
+        nodes = NodeSet.all(cache.snapshot())
+        _, statuses = joined_answers(joined, PodInfo("p"), nodes)
+        expected = [(str(count),) if count >= 2 else () for count in counts]
+        assert [status[2] if status else () for status in statuses] == expected
+        generations.add(nodes.snapshot.live.looks.generation)
+    assert len(generations) > 3
+
+
+@pytest.mark.usefixtures("few_numbers")
+def test_scores_of_a_look_are_what_they_are_after_looks_were_numbered_anew() -> None:
+    joined, cache = JoinedScores([score("value node.podCount * 10")]), ClusterCache()
+    for name in ("n1", "n2"):
+        cache.add_node(NodeFacts(name))
+    for counts in LOADS:
+        load(cache, counts)
+        nodes, state = NodeSet.all(cache.snapshot()), CycleState()
+        joined.pre_score(state, PodInfo("p"), nodes)
+        totals = joined.totals(state, PodInfo("p"), nodes)
+        assert totals is not None
+        assert totals.tolist() == [20 * count for count in counts]
+
+
+@pytest.mark.usefixtures("few_numbers")
+def test_facts_of_a_look_are_those_after_looks_were_numbered_anew() -> None:
+    joined, cache = (
+        JoinedPredicates([predicate('require node.allocatable["cpu"] > quantity("2") else "no"')]),
+        ClusterCache(),
+    )
+    for cpu in (1, 3, 2, 4, 1, 2, 3, 5, 4, 1, 3, 2) * 2:
+        cache.add_node(NodeFacts("n1", allocatable=Resources({"cpu": cpu * 1000})))
+        assert rejected(joined, PodInfo("p"), NodeSet.all(cache.snapshot())) == [cpu <= 2]
+
+
+def test_rows_get_other_nodes() -> None:
+    """The row of a node that went is that of one that came; what depends on labels is known by row."""
+    joined, cache = JoinedPredicates([predicate('require "zone" in node.labels else "no"')]), ClusterCache()
+    for number in range(6):
+        cache.remove_node(f"n{number - 1}")
+        labels = ZONE if number % 3 else FrozenMap({})
+        cache.add_node(NodeFacts(f"n{number}", labels=labels))
+        nodes = NodeSet.all(cache.snapshot())
+        assert rejected(joined, PodInfo("p"), nodes) == [number % 3 == 0]
+        assert nodes.rows.tolist() in ([0], [1])
+
+
+# ---- rules that skip a kind of pod -------------------------------------------------------------------------
+
+TERM = PodAffinityTerm("zone", 0, LabelSelector.of_labels({"app": "web"}), frozenset({"default"}), None)
+WEB, DATABASE = FrozenMap({"app": "web"}), FrozenMap({"app": "database"})
+REPELLED = """
+applies when cluster.requiredAntiAffinityTerms.count(t, t.matches(pod)).total() > 0
+require cluster.requiredAntiAffinityTerms.count(t, t.matches(pod)).here(node) == 0 else "repelled"
+"""
+
+
+def test_a_rule_about_terms_applies_as_soon_as_a_pod_has_one() -> None:
+    joined, cache = JoinedPredicates([predicate(REPELLED)]), ClusterCache()
+    cache.add_node(NodeFacts("n1", labels=ZONE))
+    web, database = PodInfo("p", labels=WEB), PodInfo("p", labels=DATABASE)
+    for _ in range(2):
+        assert skipping(joined, web, cache)
+        assert skipping(joined, database, cache)
+        cache.add_pod(PodInfo("q", node_name="n1", required_anti_affinity=(TERM,)))
+        assert not skipping(joined, web, cache)
+        assert skipping(joined, database, cache)
+        assert rejected(joined, web, NodeSet.all(cache.snapshot())) == [True]
+        cache.remove_pod("default/q")
+
+
+def test_a_rule_about_terms_applies_once_one_of_many_matches() -> None:
+    joined, cache = JoinedPredicates([predicate(REPELLED)]), ClusterCache()
+    cache.add_node(NodeFacts("n1", labels=ZONE))
+    other = replace(TERM, selector=LabelSelector.of_labels({"app": "cache"}))
+    cache.add_pod(PodInfo("r", node_name="n1", required_anti_affinity=(other,)))
+    web = PodInfo("p", labels=WEB)
+    for _ in range(2):
+        assert skipping(joined, web, cache)
+        cache.add_pod(PodInfo("q", node_name="n1", required_anti_affinity=(TERM,)))
+        assert not skipping(joined, web, cache)
+        cache.remove_pod("default/q")
+    assert skipping(joined, web, cache)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "cluster.pods.size() > 1",
+        "cluster.pods.exists(p, p.name == 'q')",
+        "cluster.nodes.exists(n, n.podCount > 1)",
+        'topology("zone").count(p, p.name == "q").total() > 0',
+        'topology("zone").count(p, p.name == "q").least(1) > 0',
+    ],
+)
+def test_a_rule_about_other_pods_applies_as_soon_as_they_are_there(condition: str) -> None:
+    joined = JoinedPredicates([predicate(f'applies when {condition}\nrequire node.podCount < 0 else "no"')])
+    cache = ClusterCache()
+    cache.add_node(NodeFacts("n1", labels=ZONE))
+    cache.add_pod(PodInfo("r", node_name="n1"))
+    for _ in range(2):
+        assert skipping(joined, PodInfo("p"), cache)
+        cache.add_pod(PodInfo("q", node_name="n1"))
+        assert not skipping(joined, PodInfo("p"), cache)
+        assert rejected(joined, PodInfo("p"), NodeSet.all(cache.snapshot())) == [True]
+        cache.remove_pod("default/q")
+
+
+def test_a_rule_about_the_number_of_nodes_applies_as_soon_as_there_are_enough() -> None:
+    body = 'applies when cluster.nodeCount > 1\nrequire node.podCount + cluster.pods.size() < 0 else "no"'
+    joined, cache = JoinedPredicates([predicate(body)]), ClusterCache()
+    cache.add_node(NodeFacts("n1"))
+    for _ in range(2):
+        assert skipping(joined, PodInfo("p"), cache)
+        cache.add_node(NodeFacts("n2"))
+        assert not skipping(joined, PodInfo("p"), cache)
+        cache.remove_node("n2")
+
+
+def test_what_is_known_of_one_cluster_is_not_said_of_another() -> None:
+    joined, one, other = JoinedPredicates([predicate(REPELLED)]), ClusterCache(), ClusterCache()
+    for cache in (one, other):
+        cache.add_node(NodeFacts("n1", labels=ZONE))
+    other.add_pod(PodInfo("q", node_name="n1", required_anti_affinity=(TERM,)))
+    for _ in range(2):
+        assert skipping(joined, PodInfo("p", labels=WEB), one)
+        assert not skipping(joined, PodInfo("p", labels=WEB), other)
+
+
+@pytest.mark.parametrize("unknown", ["pod.name != 'p'", "pod.uid != '1'"])
+def test_nothing_is_known_of_a_rule_that_reads_what_no_two_pods_share(unknown: str) -> None:
+    """The pods are of one kind in all that can be shared: the other rule skips both, this one none but the first."""
+    bodies = [
+        f'applies when {unknown} && cluster.pods.size() >= 0\nrequire node.podCount < 0 else "named"',
+        f"{REPELLED.strip()}",
+        'applies when pod.priority > 5 && cluster.pods.size() >= 0\nrequire node.podCount < 0 else "urgent"',
+    ]
+    joined, cache = JoinedPredicates(compile_rules(profile_of(bodies)).predicates), ClusterCache()
+    cache.add_node(NodeFacts("n1", labels=ZONE))
+    for pod, skips in ((PodInfo("p", uid="1"), True), (PodInfo("q", uid="2"), False)) * 2:
+        nodes = NodeSet.all(cache.snapshot())
+        found, (status,) = joined_answers(joined, pod, nodes)
+        assert {name for name, _ in found} == ({"P0", "P1", "P2"} if skips else {"P1", "P2"})
+        assert bool(status) is not skips
+    urgent = PodInfo("u", uid="1", priority=6)
+    assert {name for name, _ in joined_answers(joined, urgent, NodeSet.all(cache.snapshot()))[0]} == (
+        {"P1"} if "name" in unknown else {"P0", "P1"}
+    )
+
+
+def test_what_is_known_of_the_live_cluster_is_not_said_of_an_overlay() -> None:
+    joined, cache = JoinedPredicates([predicate(REPELLED)]), ClusterCache()
+    cache.add_node(NodeFacts("n1", labels=ZONE))
+    web, nodes = PodInfo("p", labels=WEB), NodeSet.all(cache.snapshot())
+    assert skipping(joined, web, cache)
+    (row,) = nodes.rows.tolist()
+    changed = nodes.snapshot.info(row).with_pod(PodInfo("q", node_name="n1", required_anti_affinity=(TERM,)))
+    overlay = NodeSet(nodes.snapshot.overlay(row, changed), nodes.rows)
+    assert not joined.pre_filter(CycleState(), web, overlay).skipping
+    assert rejected(joined, web, overlay) == [True]
+    assert skipping(joined, web, cache)
+
+
+def test_opinions_on_few_kinds_of_pods_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standing_skips, "MAX_KINDS", 3)
+    joined, cache = JoinedPredicates([predicate(REPELLED)]), ClusterCache()
+    cache.add_node(NodeFacts("n1", labels=ZONE))
+    for number in range(10):
+        assert skipping(joined, PodInfo("p", labels=FrozenMap({"app": f"{number}"})), cache)
+        assert len(joined._skips._known) <= 3
+
+
+def test_a_rule_that_skips_a_kind_of_pod_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    ask = standing_skips.Skips._ask
+
+    def watched(
+        skips: standing_skips.Skips, pod: PodInfo, snapshot: Snapshot, epoch: tuple[int, ...]
+    ) -> object:
+        asked.append(pod.name)
+        return ask(skips, pod, snapshot, epoch)
+
+    monkeypatch.setattr(standing_skips.Skips, "_ask", watched)
+    joined, cache = JoinedPredicates([predicate(REPELLED)]), ClusterCache()
+    cache.add_node(NodeFacts("n1", labels=ZONE))
+    for name in ("a", "b", "c"):
+        assert skipping(joined, PodInfo(name, labels=WEB), cache)
+        cache.add_pod(PodInfo(name, labels=WEB, node_name="n1"))
+    assert asked == ["a"]
+    nodes = NodeSet.all(cache.snapshot())
+    (row,) = nodes.rows.tolist()
+    overlay = nodes.snapshot.overlay(row, nodes.snapshot.info(row))
+    joined.pre_filter(CycleState(), PodInfo("d", labels=WEB), NodeSet(overlay, nodes.rows))
+    assert asked == ["a"]

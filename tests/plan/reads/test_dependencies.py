@@ -1,0 +1,37 @@
+"""What answers depend on: an epoch changes with what a rule reads of the cluster, and with nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+
+import pytest
+from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.api.objects import Namespace, ObjectMeta
+from kdsl.cluster.api.storage_objects import StorageClass
+from kdsl.cluster.objects.node import NodeFacts
+from kdsl.cluster.snapshot.cache import ClusterCache
+from kdsl.plan.reads.dependencies import Dependencies
+
+CHANGES: dict[str, Callable[[ClusterCache], None]] = {
+    "cluster.namespaces": lambda cache: cache.put(Namespace(metadata=ObjectMeta(name="x"))),
+    "cluster.storage": lambda cache: cache.put(StorageClass(metadata=ObjectMeta(name="fast"))),
+    "cluster.nodes": lambda cache: cache.add_node(NodeFacts("n2")),
+    "cluster.images": lambda cache: cache.add_node(NodeFacts("n1", image_sizes=FrozenMap({"i:1": 1}))),
+}
+SUBSETS = [words for size in range(len(CHANGES) + 1) for words in combinations(CHANGES, size)]
+
+
+@pytest.mark.parametrize("words", SUBSETS)
+def test_an_epoch_changes_with_what_is_read(words: tuple[str, ...]) -> None:
+    dependencies = Dependencies.of(frozenset({"pod.labels", *words}))
+    assert dependencies is not None
+    for word, change in CHANGES.items():
+        cache = ClusterCache()
+        cache.add_node(NodeFacts("n1"))
+        before = dependencies.epoch(cache.snapshot())
+        assert dependencies.epoch(cache.snapshot()) == before
+        change(cache)
+        # How images are spread is a matter of how many nodes there are.
+        touched = {word, "cluster.images"} if word == "cluster.nodes" else {word}
+        assert (dependencies.epoch(cache.snapshot()) != before) is not touched.isdisjoint(words)
