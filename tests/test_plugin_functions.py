@@ -258,7 +258,7 @@ def test_undeclared_functions_need_leave(site: Site) -> None:
     site.install("racks", files=files(UNDECLARED))
     refused = check(profile(NEAR, SCORE))
     assert refused.rules is None
-    assert titles(refused) == [("K1020", "plugin `racks` does not say what `rack` read")]
+    assert titles(refused) == [("K1020", "plugin `racks` does not declare the reads of `rack`")]
     allowed = check(profile(NEAR, SCORE), undeclared=("racks",))
     assert allowed.rules is not None
     (predicate,) = allowed.rules.profiles["team.p"].predicates

@@ -1,1 +1,1 @@
-"""Spans, diagnostics, quantities and the clock: what every layer may use. Standard library only."""
+"""Spans, diagnostics, quantities and the clock, for use in every layer. Standard library only."""

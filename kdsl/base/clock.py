@@ -1,4 +1,4 @@
-"""Time as an argument: nothing in kdsl reads the machine's clock except through a `Clock`."""
+"""Time as an argument: kdsl reads the machine's clock only through a `Clock`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time as nanoseconds since the Unix epoch (UTC)."""
+    """Returns the time as nanoseconds since the Unix epoch (UTC)."""
 
     def now(self) -> int: ...
 
@@ -20,7 +20,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves only when told to: for simulation and tests."""
+    """A clock that moves only when `advance` is called: for simulation and tests."""
 
     def __init__(self, start: int = 0) -> None:
         self._now = start

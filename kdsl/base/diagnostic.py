@@ -1,7 +1,7 @@
-"""What kdsl tells a user who made a mistake: structured records, collected, rendered elsewhere.
+"""Structured records of a user's mistakes, collected and rendered elsewhere.
 
-A mistake in an input is a `Diagnostic` that is returned with all the others; an exception means
-that the work cannot go on. `kdsl.report.diagnostics` renders them.
+A mistake in an input is a `Diagnostic` that is returned with all the others; an exception means that the work
+cannot go on. `kdsl.report.diagnostics` renders them.
 
 Code ranges: K01 syntax, K02 types, K03 names and imports, K04 composition and rights, K05 cost, K06 dead
 rules, K07 scheduling sense, K08 style, K09 tests, K10 plugins, K11 cluster objects and other inputs, K12 not
@@ -25,7 +25,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A secondary place that helps to understand the primary one."""
+    """A secondary place that explains the primary one."""
 
     span: Span
     text: str
@@ -40,7 +40,7 @@ class Edit:
 
 
 class Applicability(StrEnum):
-    """Whether a fix is what the user meant: `--fix` applies the certain ones, the others are a choice."""
+    """Whether a fix is certain: `--fix` applies only certain fixes, the user chooses among the others."""
 
     CERTAIN = "certain"
     MAYBE = "maybe"
@@ -48,7 +48,7 @@ class Applicability(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A change that cures the diagnostic: `title` says what it does, `edits` do it."""
+    """A change that removes the diagnostic's cause: `title` describes it, `edits` make it."""
 
     title: str
     edits: tuple[Edit, ...] = ()
@@ -85,7 +85,7 @@ class Diagnostic:
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Tell whether any of the diagnostics is an error."""
+    """Return whether any of the diagnostics is an error."""
     return any(diagnostic.is_error for diagnostic in diagnostics)
 
 
@@ -95,15 +95,15 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Return a help line naming the known name nearest to `name`, or nothing where none is near."""
+    """Return a help line with the known name nearest to `name`, an empty tuple where none is near."""
     near = _near(name, known)
     return (f"did you mean `{near[0]}`?",) if near else ()
 
 
 def suggest(span: Span, name: str, known: Iterable[str]) -> tuple[tuple[str, ...], tuple[Fix, ...]]:
-    """Return the known name near to `name` as a fix where it is the only one, as a help line where it is not.
+    """Return the known name near to `name`: a fix where only one is near, a help line where several are.
 
-    Both are empty where none is near. `span` is that of the name.
+    Both are empty where none is near. `span` is the span of `name`.
     """
     near = _near(name, known)
     if len(near) != 1 or span.text != name:
@@ -113,7 +113,7 @@ def suggest(span: Span, name: str, known: Iterable[str]) -> tuple[tuple[str, ...
 
 
 def _near(name: str, known: Iterable[str]) -> list[str]:
-    """Return the known names near to `name`, the nearest first."""
+    """Return the known names near to `name`, nearest first."""
     candidates = sorted(set(known))
     folded = {candidate.lower(): candidate for candidate in reversed(candidates)}
     return [folded[each] for each in difflib.get_close_matches(name.lower(), folded, n=2, cutoff=0.6)]

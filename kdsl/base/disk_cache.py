@@ -1,10 +1,10 @@
-"""The cache on disk: bytes that are dear to make, kept between runs in a folder of the user's own.
+"""The cache on disk: bytes that are expensive to compute, kept between runs in a folder of the user.
 
-An entry is named by a digest of everything it depends on, is written to a temporary file and renamed into
-place. Several processes may read and write at once. What cannot be read, or should not be trusted, is a miss:
-it costs the time to make the bytes again.
+An entry is named by a digest of everything it depends on. It is written to a temporary file and renamed into
+place. Several processes may read and write at once. An entry that cannot be read or trusted is a miss: it
+costs only the time to compute the bytes again.
 
-Cached bytes decide what a check answers, so they are hostile input until they are known to be this user's:
+Cached bytes decide the result of a check, so they are hostile input until they prove to be this user's:
 
 - An entry is authenticated (HMAC-SHA256) under its name with a key that lies outside the cache, in the user's
   state folder. An entry that came with a checkout or with a restored CI cache is a miss.
@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Final
 
 MAX_ENTRY_BYTES: Final = 64 * 2**20
-"""The most bytes that are read of an entry."""
+"""The largest size of an entry in bytes."""
 
 KEY_BYTES: Final = 32
 
@@ -44,7 +44,7 @@ class DiskCache:
     key: Path
 
     def read(self, name: str) -> bytes | None:
-        """Return an entry, None where there is none that can be trusted."""
+        """Return an entry, None where no trusted entry exists."""
         if not _is_private_folder(self.folder):
             return None
         content = _read_private(self.folder / name, MAX_ENTRY_BYTES)
@@ -55,7 +55,9 @@ class DiskCache:
         return payload if hmac.compare_digest(_mac(key, name, payload), content[:_MAC_BYTES]) else None
 
     def write(self, name: str, payload: bytes) -> None:
-        """Write an entry. The rename is atomic: no reader sees a half file. Errors cost only time."""
+        """Write an entry. The rename is atomic, so readers never get half a file. An error only loses the
+        entry.
+        """
         if len(payload) + _MAC_BYTES > MAX_ENTRY_BYTES:
             return
         key = self._read_key() or self._make_key()
@@ -63,7 +65,9 @@ class DiskCache:
             _write_private(self.folder / name, _mac(key, name, payload) + payload)
 
     def prune(self, prefix: str, most: int) -> None:
-        """Remove the oldest entries whose names begin with `prefix`, all but the `most` written last."""
+        """Remove the oldest entries whose names begin with `prefix`; keep the `most` that were
+        written last.
+        """
         try:
             entries = sorted(self.folder.glob(f"{prefix}*"), key=lambda path: path.lstat().st_mtime_ns)
             for path in entries[:-most]:
@@ -78,13 +82,13 @@ class DiskCache:
         return key if key is not None and len(key) == KEY_BYTES else None
 
     def _make_key(self) -> bytes | None:
-        """Make a key where there is none that can be used; of two processes that do so, the last one wins."""
+        """Make a key where no usable key exists; if two processes do so, the last key wins."""
         _write_private(self.key, secrets.token_bytes(KEY_BYTES))
         return self._read_key()
 
 
 def disk_cache(environ: Mapping[str, str]) -> DiskCache | None:
-    """Return the user's cache, None where there is no home.
+    """Return the user's cache, None where the user has no home folder.
 
     Entries lie in `$XDG_CACHE_HOME/kdsl` or `~/.cache/kdsl`, the key in `$XDG_STATE_HOME/kdsl` or
     `~/.local/state/kdsl`.
@@ -95,7 +99,7 @@ def disk_cache(environ: Mapping[str, str]) -> DiskCache | None:
 
 
 def digest_of(*parts: str) -> str:
-    """Return a name for what depends on these texts."""
+    """Return an entry name for data that depends on these texts."""
     digest = hashlib.sha256()
     for part in parts:
         content = part.encode("utf-8", "surrogatepass")
@@ -110,12 +114,12 @@ def _user_folder(environ: Mapping[str, str], variable: str, below_home: str) -> 
 
 
 def _mac(key: bytes, name: str, payload: bytes) -> bytes:
-    """Return the authentication code of an entry; with its name, so that none stands in for another."""
+    """Return the authentication code of an entry. It covers the name, so no entry can replace another."""
     return hmac.digest(key, b"%s\0%s" % (name.encode(), payload), "sha256")
 
 
 def _is_private_folder(path: Path) -> bool:
-    """Tell whether a folder is there, is the user's own, and cannot be written by others."""
+    """Return whether a folder exists, belongs to the user, and is writable for the user only."""
     try:
         state = path.stat()
     except OSError:
@@ -124,10 +128,10 @@ def _is_private_folder(path: Path) -> bool:
 
 
 def _read_private(path: Path, most: int) -> bytes | None:
-    """Return the content of a regular file of the user's own that others cannot read or write.
+    """Return the content of a regular file that belongs to the user and that others cannot read or write.
 
-    None for anything else, and for a file of more than `most` bytes. It never waits: the file is opened
-    without blocking and looked at through its descriptor.
+    Return None for any other file, and for one of more than `most` bytes. It never blocks: the file is opened
+    with O_NONBLOCK and checked through its descriptor.
     """
     try:
         descriptor = os.open(path, _OPEN)

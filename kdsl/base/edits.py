@@ -1,4 +1,4 @@
-"""Applying what diagnostics propose: the certain fixes, as one new text for each source."""
+"""Applies the fixes of diagnostics that are certain, and returns one new text for each source."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from kdsl.base.span import Source
 
 
 def certain_fixes(findings: Iterable[Diagnostic]) -> tuple[Fix, ...]:
-    """Return the fixes that may be applied unasked, at most one for each finding and each only once."""
+    """Return the fixes that may be applied without asking: at most one for each finding, each only once."""
     firsts = (next((fix for fix in finding.fixes if fix.is_certain), None) for finding in findings)
     return tuple(dict.fromkeys(fix for fix in firsts if fix is not None))
 
 
 def apply(fixes: Iterable[Fix]) -> Mapping[Source, str]:
-    """Return the new text of every source that fixes edit.
+    """Return the new text of every source that the fixes edit.
 
-    A fix is applied as a whole or not at all: of those that touch each other the first wins, the others have
-    to wait until the text was looked at again.
+    A fix is applied as a whole or not at all. Of fixes that overlap the first wins; the others are left for
+    the next check of the new text.
     """
     accepted: dict[Source, list[Edit]] = {}
     for fix in fixes:
@@ -29,7 +29,7 @@ def apply(fixes: Iterable[Fix]) -> Mapping[Source, str]:
 
 
 def _is_free(edit: Edit, others: Iterable[Edit]) -> bool:
-    """Tell whether an edit touches none of the others: two insertions at one place do."""
+    """Return whether an edit overlaps none of the others; two insertions at one place overlap."""
     return all(edit.span.end < other.span.start or other.span.end < edit.span.start for other in others)
 
 

@@ -12,7 +12,7 @@ class KdslError(Exception):
 
 
 class InvalidInputError(KdslError):
-    """An input cannot be used; `diagnostics` say why, all of it at once."""
+    """An input cannot be used; `diagnostics` are all reasons."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)

@@ -1,7 +1,8 @@
-"""The vocabulary of cluster events: what may happen to which resource, and patterns over it.
+"""Cluster events: resources, actions, and patterns that match them.
 
-These are kube-scheduler's resources and actions. Where it has one action for a change in either direction
-(`UpdateNodeTaint`), there is one bit for each direction here, and its action is the union of the two.
+These are kube-scheduler's resources and actions. Where kube-scheduler has one action for changes in both
+directions (`UpdateNodeTaint`), this module has one bit for each direction; kube-scheduler's action is the
+union of the two.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from enum import IntFlag, StrEnum
 
 
 class Resource(StrEnum):
-    """What an event is about. `TargetPod` is the very pod that waits, `*` stands for anything."""
+    """The resource of an event. `TargetPod` is the waiting pod itself, `*` any resource."""
 
     ANY = "*"
     NODE = "Node"
@@ -35,7 +36,7 @@ class Resource(StrEnum):
 
 
 class Action(IntFlag):
-    """What happened. An event may be several at once."""
+    """The action of an event; an event may combine several."""
 
     NONE = 0
     ADD = 1
@@ -88,13 +89,15 @@ class EventPattern:
     actions: Action = Action.ALL
 
     def matches(self, resource: Resource, actions: Action) -> bool:
-        """Tell whether an event with this resource and these actions is meant."""
+        """Return whether the pattern matches an event with this resource and these actions."""
         if self.resource is Resource.ANY or resource is Resource.ANY:
             return True
         return self.resource is resource and bool(self.actions & actions)
 
     def words(self) -> tuple[str, ...]:
-        """Say in words what has to happen: a text for each action, one for all changes where any will do."""
+        """Return the actions in words: one text for each action, one for all changes where any change
+        matches.
+        """
         if self.resource is Resource.ANY:
             return ("anything in the cluster changes",)
         subject = _SUBJECTS.get(self.resource, f"a {self.resource}")
@@ -102,7 +105,7 @@ class EventPattern:
             texts = _OBJECT_WORDS
         else:
             texts = _POD_WORDS if self.resource is not Resource.NODE else _NODE_WORDS
-        # Only a pod that is there waits: it neither appears nor goes away.
+        # A waiting pod exists already: its own add and delete events cannot occur while it waits.
         actions = self.actions & (Action.UPDATE if self.resource is Resource.TARGET_POD else Action.ALL)
         changes = {action for action in texts if action & Action.UPDATE}
         if all(action & actions for action in changes):
@@ -116,7 +119,7 @@ class EventPattern:
 
 
 EVERYTHING = (EventPattern(Resource.ANY),)
-"""The patterns of a plugin that does not say which events it waits for."""
+"""The patterns of a plugin that does not declare its events."""
 
 
 def merged(patterns: Iterable[EventPattern]) -> tuple[EventPattern, ...]:
@@ -130,7 +133,7 @@ def merged(patterns: Iterable[EventPattern]) -> tuple[EventPattern, ...]:
 
 
 def read_pattern(text: str) -> EventPattern:
-    """Read `Node/ADD|NODE_LABEL`; without actions, all are meant. Raises ValueError."""
+    """Read `Node/ADD|NODE_LABEL`; without actions the pattern matches all of them. Raises ValueError."""
     resource, _, names = text.partition("/")
     try:
         actions = Action.NONE if names else Action.ALL

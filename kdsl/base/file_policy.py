@@ -1,15 +1,15 @@
-"""The policy for files that users give: links, special files, sizes, and files that go by several names.
+"""The policy for files that users give: links, special files, sizes, and files with several names.
 
-Every command finds, opens and replaces such files through this module, and so nothing hangs, reads without
-end, or leaves a folder because of what stands in it.
+Every command finds, opens and replaces such files through this module. So no content of a folder makes a
+command hang, read without end, or leave the folder.
 
-- A path that the user names may be a link, and a pipe: it is opened as it is.
-- Of a folder, a link counts that stays below the folder it stands in. Any other is refused: who may write
-  into one folder does not say what stands in another.
-- A folder is looked through once and a file is found once, whatever leads there. The name that is no link
-  comes first.
-- Whose a file is goes by its `places`, never by what a link that leaves its folder is called.
-- Devices, sockets and files beyond the limit of their kind are refused before they are read; in folders,
+- A path that the user names may be a link or a pipe: it is opened as it is.
+- A link found in a folder is followed only if its target lies below that folder. Any other link is refused:
+  the right to write one folder gives no right over the content of another.
+- A search visits each folder once and returns each file once, however many links lead to it. The name that
+  is no link comes first.
+- The `places` of a file decide to whom it belongs; the name of a link that leaves its folder does not count.
+- Devices, sockets and files beyond the size limit of their kind are refused before they are read; in folders,
   pipes too.
 """
 
@@ -26,16 +26,16 @@ from pathlib import Path
 from typing import Final
 
 _READ: Final = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
-# A pipe that nobody writes to is opened at once, and not when somebody does.
+# Opening a pipe does not wait for a writer.
 _AT_ONCE: Final = getattr(os, "O_NONBLOCK", 0)
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 _PIECE: Final = 2**20
 _MOST_LINKS: Final = 40
-"""Of links that lead from one to the next, the most that the system follows."""
+"""The longest chain of links that the operating system follows."""
 
 
 class Refusal(StrEnum):
-    """Why a file or link is refused."""
+    """The reason why a file or link is refused."""
 
     LEAVES = "it is a link that leads out of the folder it stands in"
     LOOP = "it is a link to a folder that it stands in"
@@ -45,9 +45,9 @@ class Refusal(StrEnum):
 
 
 class RefusedError(OSError):
-    """A file that the policy does not let a command read; `strerror` says why.
+    """The policy refuses a file; `strerror` holds the reason.
 
-    `target` is where a link leads, `size` the bytes of a file that is too large, where it is known.
+    `target` is the target of a link, `size` the bytes of a file that is too large, where the size is known.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class RefusedError(OSError):
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file that a path means: `path` is its name for people, `real` the file itself.
+    """A file that a path leads to: `path` is the name to show, `real` the resolved path.
 
-    `places` are the absolute paths that say whose it is: its own, and those of links to it that stay in their
-    folders. A file that `is_named` was named by the user.
+    `places` are the absolute paths that decide to whom the file belongs: its own path, and those of links to
+    it that stay in their folders. `is_named` marks a file that the user named.
     """
 
     path: Path
@@ -73,42 +73,44 @@ class FoundFile:
     is_named: bool = False
 
     def read(self, most: int) -> bytes:
-        """Read the file, `most` bytes long; raise OSError, or RefusedError for what is refused."""
+        """Read the file, at most `most` bytes. Raises OSError, and RefusedError for a refused file."""
         return read_named(self.path, most) if self.is_named else _read(self.real, most, is_named=False)
 
     def also_at(self, places: Iterable[str]) -> FoundFile:
-        """Return the file with the places of another name of it."""
+        """Return the file with the places of another of its names added."""
         return replace(self, places=tuple(dict.fromkeys((*self.places, *places))))
 
     def replace(self, content: bytes) -> None:
-        """Write the file anew; raise OSError where that is not possible."""
+        """Replace the content of the file. Raises OSError where that is not possible."""
         replace_file(self.real, content)
 
 
 def named_file(path: Path) -> FoundFile:
-    """Return the file of a path that the user names, which need not be there."""
+    """Return the file of a path that the user names; the file need not exist."""
     names = _names_of(path)
     return FoundFile(path, Path(names[-1]), tuple(dict.fromkeys(names)), is_named=True)
 
 
 def read_named(path: Path, most: int) -> bytes:
-    """Read a file that the user names, `most` bytes long: through links, and from a pipe to its end.
+    """Read a file that the user names, at most `most` bytes: through links, and from a pipe to its end.
 
-    Raises OSError, and RefusedError for a device, for a larger file, which is not read, and for a pipe that
-    nothing comes from.
+    Raises OSError, and RefusedError for a device, for a larger file, which is not read, and for a pipe
+    without a writer.
     """
     return _read(path, most, is_named=True)
 
 
 def read_written(folder: Path, name: str, most: int) -> bytes:
-    """Read a file that another file names, from the `folder` of that: links on the way stay in theirs."""
+    """Read a file that another file names, relative to that file's `folder`; links must stay in their
+    folders.
+    """
     return _read(follow(folder, name), most, is_named=False)
 
 
 def follow(folder: Path, name: str) -> Path:
-    """Return what a path leads to that a file in `folder` names.
+    """Return the target of a path that a file in `folder` names.
 
-    Raises RefusedError where a link on the way leaves its folder, OSError where there is nothing.
+    Raises RefusedError where a link on the way leaves its folder, OSError where the path does not exist.
     """
     written = Path(name)
     base, steps = (written.parent, (written.name,)) if written.is_absolute() else (folder, written.parts)
@@ -119,9 +121,10 @@ def follow(folder: Path, name: str) -> Path:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file anew: who reads meanwhile sees the old content or the new, another name keeps the old.
+    """Replace the content of a file atomically: a reader gets the old content or the new one.
 
-    Of a link, the file is replaced that it leads to. Raises OSError where that is not possible.
+    Other hard links keep the old content. If `path` is a link, its target is replaced. Raises OSError where
+    that is not possible.
     """
     target = Path(os.path.realpath(path))
     mode = target.stat().st_mode
@@ -139,9 +142,9 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def distinct(files: Iterable[FoundFile]) -> list[FoundFile]:
-    """List each file once, under the first name that it was found by.
+    """Return each file once, under the first of its names in `files`.
 
-    Two hard links are two files, as two copies are: each is of the folder that it stands in.
+    Two hard links are two files, as two copies are: each belongs to its own folder.
     """
     first: dict[Path, FoundFile] = {}
     for file in files:
@@ -155,9 +158,9 @@ def files_below(
     problems: list[OSError],
     skips: Callable[[Path], bool] = lambda path: False,
 ) -> list[FoundFile]:
-    """List the files below a folder whose names are wanted, sorted, without what is hidden or skipped.
+    """Return the files below a folder whose names are wanted, sorted, without hidden and skipped ones.
 
-    What is refused or cannot be read is added to `problems`, with its path as `filename`.
+    Errors and refusals are added to `problems`, with the path as `filename`.
     """
     search = _Search(wants, skips)
     search.run(folder)
@@ -167,7 +170,7 @@ def files_below(
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder on the way of a search: its name for people, its places, and itself."""
+    """A folder in a search: its name to show, its places, and its resolved path."""
 
     path: Path
     places: tuple[Path, ...]
@@ -176,7 +179,7 @@ class _Folder:
 
 @dataclass(slots=True)
 class _Search:
-    """A walk through a folder. Links wait until all that is no link was found: that has its own name."""
+    """A walk through a folder. It follows links last, so that a file gets the name that is no link."""
 
     wants: Callable[[str], bool]
     skips: Callable[[Path], bool]
@@ -225,8 +228,8 @@ class _Search:
             self.found[real] = known.also_at(names) if known else FoundFile(path, real, names)
 
     def _take_link(self, standing: _Folder, name: str) -> None:
-        """Take what a link leads to, unless it leaves its folder. Links to files of other names are none of
-        our business.
+        """Add the target of a link, unless the link leaves its folder. Links to files with unwanted names are
+        ignored.
         """
         path = standing.path / name
         try:
@@ -246,14 +249,14 @@ class _Search:
 
 
 def _refusal(standing: Path, target: Path) -> Refusal | None:
-    """Say why a link in a folder is refused; both paths are without links."""
+    """Return why a link in a folder is refused, None where it is not; both paths are without links."""
     if standing in target.parents:
         return None
     return Refusal.LOOP if target == standing or target in standing.parents else Refusal.LEAVES
 
 
 def _step(place: Path, name: str) -> Path:
-    """Return what an entry of a folder without links leads to."""
+    """Return the target of an entry of a folder; the path of the folder is without links."""
     here = place / name
     if not here.is_symlink():
         return here
@@ -265,9 +268,9 @@ def _step(place: Path, name: str) -> Path:
 
 
 def _names_of(path: Path) -> list[str]:
-    """List the names on the way from a path to what it leads to, one for each link that is followed.
+    """Return the names on the way from a path to its target, one for each link that is followed.
 
-    They begin behind the last link that leaves its folder: what that is called says nothing.
+    They begin behind the last link that leaves its folder: the name of such a link does not count.
     """
     whole = path.absolute()
     place, steps = Path(whole.anchor), list(reversed(whole.parts[1:]))
@@ -301,7 +304,7 @@ def _stays(standing: Path, link: Path) -> bool:
 def _read(path: Path, most: int, *, is_named: bool) -> bytes:
     descriptor = os.open(path, _READ | _AT_ONCE | (0 if is_named else _NO_LINK))
     try:
-        # Of what was opened, and not of the path, which may mean something else by now.
+        # Check the opened file and not the path, which may lead to another file by now.
         state = os.fstat(descriptor)
         is_pipe = stat.S_ISFIFO(state.st_mode)
         if stat.S_ISDIR(state.st_mode):
@@ -311,7 +314,7 @@ def _read(path: Path, most: int, *, is_named: bool) -> bytes:
         if state.st_size > most:
             raise RefusedError(Refusal.TOO_LARGE, path, size=state.st_size)
         if is_pipe:
-            # Who writes may take its time; where nobody does, this ends at once all the same.
+            # A pipe may wait for its writer; without a writer the read ends at once even so.
             os.set_blocking(descriptor, True)
         content = b"".join(_pieces(descriptor, most))
     finally:
@@ -324,7 +327,7 @@ def _read(path: Path, most: int, *, is_named: bool) -> bytes:
 
 
 def _pieces(descriptor: int, most: int) -> Iterator[bytes]:
-    """Yield the content of a file, and of one that is larger than `most` a little more than that."""
+    """Yield the content of a file; of a file larger than `most`, yield slightly more than `most` bytes."""
     left = most + 1
     while left > 0 and (piece := os.read(descriptor, min(left, _PIECE))):
         left -= len(piece)

@@ -1,4 +1,4 @@
-"""A map that cannot change and can be hashed, for labels and the like in immutable values and signatures."""
+"""An immutable, hashable map, for labels and similar fields of immutable values and signatures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final, TypeVar, overload
 
 MAX_SHARED: Final = 1024
-"""So many maps are remembered to be shared."""
+"""The largest number of maps that are kept to be shared."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -17,7 +17,7 @@ D = TypeVar("D")
 class FrozenMap(Mapping[K, V]):
     """An immutable, hashable mapping; it keeps the order of its source.
 
-    Values must be hashable for its hash. `entries` is what it holds as a plain mapping, for those who read a
+    Values must be hashable for its hash. `entries` is its content as a plain mapping, for code that reads one
     key of many maps.
     """
 
@@ -39,7 +39,7 @@ class FrozenMap(Mapping[K, V]):
     def __iter__(self) -> Iterator[K]:
         return iter(self.entries)
 
-    # The hot path: what Mapping has of these goes through Python for every item.
+    # The hot path: Mapping's own versions run in Python for every item.
 
     @overload
     def get(self, key: K, /) -> V | None: ...
@@ -77,8 +77,8 @@ def freeze(strings: Mapping[str, str]) -> FrozenMap[str, str]:
 
 
 def share(strings: Mapping[str, str]) -> FrozenMap[str, str]:
-    """Return `strings` as a FrozenMap that others share who have the same, in the same order: the labels of
-    the pods of one template take memory once, and are told to be equal at a glance.
+    """Return `strings` as a FrozenMap that is shared by all equal maps with the same order: the labels of
+    pods of one template take memory once, and comparing them takes no time.
     """
     return _shared(tuple(strings.items())) if strings else NO_STRINGS
 

@@ -25,19 +25,19 @@ def glob(pattern: str) -> re.Pattern[str]:
             stretches[-1].append(part)
         else:
             stretches.append([part])
-    # No place is tried again once a later wildcard is reached: else each wildcard would multiply the time.
-    # The first place will do, as the wildcard behind it takes in what comes before another one. Only behind
-    # the last wildcard that goes through folders comes the end of the name.
+    # INVARIANT: no position is tried again once a later wildcard matches, or every wildcard would multiply
+    # the time. The first match of a part is enough, since the wildcard behind it takes up the rest. Only the
+    # part behind the last folder wildcard must reach the end of the name.
     *before, last = (_stretch(parts) for parts in stretches)
     return re.compile("".join(f"(?>{each[0]}{each[1]})" for each in before) + "".join(last), re.DOTALL)
 
 
 def _stretch(parts: list[str]) -> tuple[str, str]:
-    """Return the expression of what stands between two wildcards that go through folders: all but its last
-    part, and that.
+    """Return the expression of the part between two folder wildcards: all but its last segment, and the last
+    segment.
     """
     *fixed, last = parts
-    # Where it begins is open: that is tried from left to right.
+    # The start of this part is open, so it is searched from left to right.
     return "".join([*fixed[:1], *(f"(?>{each})" for each in fixed[1:])]), last
 
 

@@ -1,8 +1,8 @@
-"""Python's collector of cyclic garbage beside a large cluster.
+"""Python's collector of cyclic garbage in a process with a large cluster.
 
-Objects of a cluster are in no cycles, but now and then the collector goes through all of them: 0.4 to 0.9 s
-for 100,000 nodes, in the middle of a decision, and half of the time that reading them takes. Readers, runs
-and benchmarks use this.
+Objects of a cluster are in no cycles, but from time to time the collector visits all of them: 0.4 to 0.9 s
+for 100,000 nodes, in the middle of a decision, and half of the time of reading them. Readers, runs and
+benchmarks use this module.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def settled_heap() -> Iterator[None]:
-    """Hide what is there already from the collector for as long as the context lasts.
+    """Exclude the objects that exist now from cycle collection while the context lasts.
 
-    It still goes when nothing refers to it; cycles among it wait for the end of the context.
+    Reference counting still frees them; cycles among them are freed after the context ends.
     """
     gc.freeze()
     try:
@@ -27,7 +27,7 @@ def settled_heap() -> Iterator[None]:
 
 @contextmanager
 def growing_heap() -> Iterator[None]:
-    """Keep the collector from looking for cycles among objects that are all going to stay."""
+    """Switch off cycle collection while objects are created that all stay alive."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Ctrl-C, told apart from a `KeyboardInterrupt` that some code raises by itself."""
+"""Ctrl-C, distinguished from a `KeyboardInterrupt` that some code raises by itself."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Final
 
 
 class Interrupted(KeyboardInterrupt):
-    """The process got the signal of Ctrl-C."""
+    """The process received the signal of Ctrl-C."""
 
 
 def listen() -> None:
-    """Raise `Interrupted` for Ctrl-C from now on. For the main thread of a process of kdsl's own.
+    """Raise `Interrupted` for Ctrl-C from now on; call it in the main thread of a process of kdsl's own.
 
-    A process that ignores the signal, or has a handler of its own, is left as it is.
+    A process that ignores the signal, or has its own handler, keeps that.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _raise)
@@ -27,10 +27,10 @@ def _raise(number: int, frame: FrameType | None) -> None:
 
 
 def is_interrupt(cause: BaseException) -> bool:
-    """Tell whether an exception is, or holds, a Ctrl-C of the user.
+    """Return whether an exception is, or holds, a Ctrl-C of the user.
 
-    Without `listen` a `KeyboardInterrupt` of the main thread counts as one: nothing tells them apart. Other
-    threads never get the signal.
+    Without `listen`, every `KeyboardInterrupt` of the main thread counts as one, since the two cannot be
+    distinguished. Other threads never get the signal.
     """
     is_main = threading.current_thread() is threading.main_thread()
     counts_all = is_main and signal.getsignal(signal.SIGINT) is not _raise
@@ -48,4 +48,4 @@ def is_interrupt(cause: BaseException) -> bool:
 members: Final[Callable[[BaseExceptionGroup[BaseException]], tuple[BaseException, ...]]] = vars(
     BaseExceptionGroup
 )["exceptions"].__get__
-"""The exceptions of a group, whatever a subclass makes of the name."""
+"""Returns the exceptions of a group, even if a subclass overrides `exceptions`."""

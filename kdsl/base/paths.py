@@ -12,7 +12,7 @@ _BARE_NAME: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
 def path_text(path: Path) -> str:
-    """Write a path as people do: `spec.containers[0].resources.requests["nvidia.com/gpu"]`."""
+    """Return a path as text: `spec.containers[0].resources.requests["nvidia.com/gpu"]`."""
     text = ""
     for step in path:
         if isinstance(step, int):

@@ -1,6 +1,6 @@
 """Exact Kubernetes quantities: `500m`, `1.5Gi`, `1e3`.
 
-Whatever reads or compares an amount of a resource uses this.
+Every amount of a resource is read and compared through this module.
 
 The grammar, the rounding and the canonical text are those of `k8s.io/apimachinery/pkg/api/resource`:
 
@@ -34,12 +34,12 @@ _BINARY_SUFFIXES: Final = ("", *_BINARY_SHIFTS)
 _NUMBER: Final = re.compile(r"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))", re.ASCII)
 _EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
 
-# Longer texts cannot be meant: the largest quantity has 19 digits before the point and 9 behind it.
+# A longer text is a mistake: the largest quantity has 19 digits before the point and 9 behind it.
 _MAX_LENGTH: Final = 128
 
 
 class QuantityFormat(StrEnum):
-    """How a quantity was written, and so how it is printed."""
+    """The notation in which a quantity was written and is printed."""
 
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
@@ -50,7 +50,7 @@ class QuantityFormat(StrEnum):
 class Quantity:
     """An exact amount: `nanos` thousand-millionths of a unit.
 
-    Equality, order and hash look at the amount only: `1` and `1000m` are equal. OverflowError beyond 2^63 - 1
+    Equality, order and hash use the amount only: `1` and `1000m` are equal. OverflowError beyond 2^63 - 1
     units, on either side of zero.
     """
 
@@ -73,7 +73,7 @@ class Quantity:
 
     @staticmethod
     def capped(nanos: int) -> Quantity:
-        """Return `nanos` thousand-millionths of a unit, or the nearest amount that a quantity holds."""
+        """Return `nanos` thousand-millionths of a unit, or the nearest amount that a quantity can hold."""
         return Quantity(max(-_MAX_NANOS, min(nanos, _MAX_NANOS)))
 
     @property
@@ -121,7 +121,7 @@ class Quantity:
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: int) -> Quantity:
-        """Divide by an integer; what is finer than a thousand-millionth is cut off, toward zero."""
+        """Divide by an integer; digits beyond the thousand-millionth are cut off, toward zero."""
         return Quantity(divide_toward_zero(self.nanos, divisor), self.format)
 
     def __str__(self) -> str:
@@ -135,7 +135,7 @@ class Quantity:
 
     @property
     def written(self) -> str:
-        """The text as people write it: the canonical one, but whole decimal amounts in digits, as `7000`."""
+        """Return the text as people write it: canonical, but whole decimal amounts in digits, as `7000`."""
         is_binary = self.format is QuantityFormat.BINARY_SI and abs(self.nanos) >= 1024 * NANOS_PER_UNIT
         is_digits = self.is_integer and not is_binary
         return str(self.nanos // NANOS_PER_UNIT) if is_digits else str(self)
@@ -156,7 +156,7 @@ def _divide_up(dividend: int, divisor: int) -> int:
 
 @lru_cache(maxsize=16384)
 def parse_quantity(text: str) -> Quantity:
-    """Read a quantity; ValueError with a text for the user where `text` is none.
+    """Read a quantity; raises ValueError with a text for the user where `text` is not one.
 
     Digits beyond the ninth decimal place are rounded away from zero. As in Kubernetes, a binary quantity
     beyond int64 is capped there (`8Ei` is 2^63 - 1); a decimal one is an error.
@@ -194,7 +194,9 @@ def _read_suffix(text: str, start: int) -> tuple[int, int, QuantityFormat]:
 
 
 def _scale_up(mantissa: int, exponent: int) -> int:
-    """Return `mantissa` times ten to the `exponent`, rounded up; too large a result is just out of range."""
+    """Return `mantissa` times ten to the `exponent`, rounded up; a result out of range is one just
+    beyond it.
+    """
     if mantissa == 0 or exponent == 0:
         return mantissa
     if exponent > 0:
@@ -222,7 +224,7 @@ def _unknown_suffix(text: str, number: str, suffix: str) -> str:
 
 
 def _meant_suffixes(suffix: str) -> tuple[str, ...]:
-    """Guess what `GB`, `gib`, `K`, `mb` or ` Gi` were meant to be."""
+    """Return the suffixes that `GB`, `gib`, `K`, `mb` or ` Gi` probably mean."""
     bare = suffix.strip()
     if bare in _DECIMAL_EXPONENTS or bare in _BINARY_SHIFTS:
         return (bare,)

@@ -1,10 +1,10 @@
-"""Frozen records to bytes and back, for the cache on disk: a format that holds values and can run nothing.
+"""Frozen records to bytes and back, for the cache on disk: a format that holds values and cannot run code.
 
 The encoding is JSON: `{"classes": […], "scalars": […], "nodes": […]}`. A node is a list of integers: its
 kind, then the places of its parts. Places count scalars first, then nodes, each after its parts; the last one
-is the value. So both directions are loops, whatever the depth, and what was shared stays shared.
+is the value. So both directions are loops, whatever the depth, and shared parts stay shared.
 
-Only the classes that a codec is made with are read or written. They are dataclasses and enumerations.
+A codec reads and writes only the classes that it is made with. They are dataclasses and enumerations.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _CONTAINERS: Final[Mapping[type, _Make]] = {
 _KINDS: Final = {kind: number for number, kind in enumerate(_CONTAINERS)}
 _SCALARS: Final = (str, int, float, bool, type(None))
 MISREAD: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, AssertionError)
-"""The exceptions that reading data of another shape may raise."""
+"""The exceptions that data of another shape may raise during reading."""
 
 
 class UnknownRecordError(TypeError):
-    """A value holds something that the codec does not know."""
+    """A value holds an object of a class that the codec does not handle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class RecordCodec:
         return _Encoder(self.modules).encode(value)
 
     def decode(self, content: bytes) -> object:
-        """Return the value of some bytes. Raises ValueError where they are none of this codec's."""
+        """Return the value of some bytes. Raises ValueError where they are not an encoding of this codec."""
         try:
             return self._decode(json.loads(content))
         except MISREAD as error:
@@ -71,7 +71,7 @@ class RecordCodec:
         return values[-1]
 
     def _class(self, name: Any) -> type:
-        """Return the class of this qualified name, whose module must be one of the codec's."""
+        """Return the class of this qualified name. Its module must be one of the codec's modules."""
         module, _, class_name = name.rpartition(".")
         if module in self.modules:
             kind = getattr(import_module(module), class_name)
@@ -81,7 +81,7 @@ class RecordCodec:
 
 
 class _Encoder:
-    """The tables of one value."""
+    """The tables of one encoded value."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._modules = modules
@@ -102,7 +102,7 @@ class _Encoder:
         return json.dumps(table, separators=(",", ":")).encode()
 
     def _in_order(self, value: object) -> Iterator[object]:
-        """Go through the records of a value, each once and after its parts; give the scalars their places."""
+        """Yield the records of a value, each once and after its parts; assign places to the scalars."""
         seen: set[int] = set()
         todo: list[tuple[object, bool]] = [(value, False)]
         while todo:
@@ -127,15 +127,15 @@ class _Encoder:
 
 
 def _key(part: object) -> object:
-    """Return a key that is equal for equal scalars of one type, and for a record and itself."""
+    """Return a key that is equal for equal scalars of one type; the key of a record is its identity."""
     if type(part) is float:
-        # Equal floats may differ (0.0 and -0.0), and NaN is not equal to itself.
+        # The key is the text: equal floats may differ (0.0 and -0.0), and NaN is not equal to itself.
         return float, repr(part)
     return (type(part), part) if type(part) in _SCALARS else id(part)
 
 
 def _parts(record: object) -> Sequence[object]:
-    """Return the parts that a record is made of. Those of a set come in the order of its iteration."""
+    """Return the parts of a record. The parts of a set come in the order of its iteration."""
     if isinstance(record, Enum):
         return (record.name,)
     if isinstance(record, bytes):
@@ -156,13 +156,13 @@ def _is_record(kind: type) -> bool:
 
 
 def _maker(kind: type[Any]) -> _Make:
-    """Return a function that makes a record of its parts."""
+    """Return a function that builds a record from its parts."""
     if issubclass(kind, Enum):
         return lambda parts: kind[parts[0]]
     names = _fields_of(kind)
 
     def make(parts: list[Any]) -> object:
-        # Not through the constructor: some fields are computed there and are parts like the others.
+        # The constructor is not called: it computes some fields, which are parts like the others.
         record = object.__new__(kind)
         for name, part in zip(names, parts, strict=True):
             object.__setattr__(record, name, part)

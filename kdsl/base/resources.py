@@ -1,10 +1,9 @@
-"""Amounts of named resources, as pods ask for them and nodes offer them.
+"""Amounts of named resources, as pods request them and nodes offer them.
 
-Snapshot, back ends and reports use it.
+Snapshot, back ends and reports use this module.
 
 A resource is counted in its canonical unit, as in kube-scheduler: cpu in thousandths, everything else in
-whole units, both rounded up and held as int64. A resource that is not named is zero, so nothing here needs a
-default.
+whole units, both rounded up and held as int64. A resource that is not named is zero, so no default is needed.
 """
 
 from __future__ import annotations
@@ -41,19 +40,21 @@ def canonical(name: str, quantity: Quantity) -> int:
 
 
 def canonical_nanos(name: str, nanos: int) -> int:
-    """Return thousand-millionths of a unit in the canonical unit of `name`, rounded away from zero."""
+    """Return `nanos` thousand-millionths of a unit in the canonical unit of `name`, rounded away
+    from zero.
+    """
     unit = NANOS_PER_MILLI if name == CPU else NANOS_PER_UNIT
     return -(-nanos // unit) if nanos >= 0 else nanos // unit
 
 
 def capped(amount: int) -> int:
-    """Return `amount`, or the nearest of the two bounds of int64."""
+    """Return `amount`, or the nearest bound of int64."""
     # The hot path: nearly every amount is within the bounds.
     return amount if -INT64_MAX <= amount <= INT64_MAX else INT64_MAX if amount > 0 else -INT64_MAX
 
 
 def quantity_of(name: str, amount: int) -> Quantity:
-    """Return the quantity that `amount` canonical units of resource `name` are. Bytes print in Ki, Mi, Gi."""
+    """Return `amount` canonical units of resource `name` as a quantity. Bytes print in Ki, Mi, Gi."""
     if name == CPU:
         return Quantity(amount * NANOS_PER_MILLI)
     binary = name.startswith(_BINARY)
@@ -71,8 +72,8 @@ class Resources:
     """An immutable map from resource names to canonical amounts, in `resource_order`, without zeros.
 
     It is total: a missing resource is zero. Amounts may be negative. `+` and `-` raise OverflowError beyond
-    int64; `plus` and `minus` are for running totals, which stay exact however large they grow, so that taking
-    away what was added gives back what was there. `amount`, `items` and `[]` return at most an int64.
+    int64. `plus` and `minus` are for running totals, which stay exact at any size, so that subtracting an
+    added amount restores the former total. `amount`, `items` and `[]` return at most an int64.
     """
 
     __slots__ = ("_amounts", "_hash", "_quantities")
@@ -94,7 +95,7 @@ class Resources:
 
     @staticmethod
     def from_quantities(quantities: Mapping[str, Quantity]) -> Resources:
-        """Count quantities in the canonical units of their resources, each rounded up."""
+        """Convert quantities to the canonical units of their resources, each rounded up."""
         return Resources({name: canonical(name, quantity) for name, quantity in quantities.items()})
 
     def amount(self, name: str) -> int:
@@ -102,9 +103,10 @@ class Resources:
         return capped(self._amounts.get(name, 0))
 
     def amounts(self) -> Mapping[str, int]:
-        """Return the amounts that are not zero, in canonical units and in order; do not write to it.
+        """Return the amounts that are not zero, in canonical units and in order; the caller must not write to
+        it.
 
-        Those of a running total may be beyond int64.
+        Amounts of a running total may be beyond int64.
         """
         return self._amounts
 
@@ -119,7 +121,7 @@ class Resources:
         return Resources({name: max(self.amount(name), other.amount(name)) for name in names})
 
     def __getitem__(self, name: str) -> Quantity:
-        # Rules ask for the same few amounts of a node over and over.
+        # Rules read the same few amounts of a node repeatedly.
         quantity = self._quantities.get(name)
         if quantity is None:
             quantity = self._quantities[name] = quantity_of(name, self.amount(name))
@@ -135,11 +137,11 @@ class Resources:
         return len(self._amounts)
 
     def plus(self, other: Resources) -> Resources:
-        """Return the running total with `other` in it."""
+        """Return the running total with `other` added."""
         return _total(self, other)
 
     def minus(self, other: Resources) -> Resources:
-        """Return the running total without `other`."""
+        """Return the running total with `other` subtracted."""
         return self._combine(other, -1)
 
     def __add__(self, other: Resources) -> Resources:
@@ -176,7 +178,7 @@ class Resources:
         return self._amounts == other._amounts if isinstance(other, Resources) else NotImplemented
 
     def __hash__(self) -> int:
-        # The hot path: what tells pods and nodes apart is looked up by what they ask for and have.
+        # The hot path: requests and allocatable amounts are keys that identify signatures and node classes.
         if self._hash is None:
             self._hash = hash(tuple(self._amounts.items()))
         return self._hash
@@ -186,12 +188,12 @@ class Resources:
 
 
 shared: Final = sharing(Resources)
-"""Returns one object for equal amounts: hashing it takes no time after the first either."""
+"""Returns one object for equal amounts, so that each amount is hashed only once."""
 
 
 @lru_cache(MAX_SHARED)
 def _total(one: Resources, other: Resources) -> Resources:
-    # Pods of one kind come again and again to nodes that carry the same.
+    # Equal pods come repeatedly to nodes with equal sums.
     return one._combine(other, 1)
 
 

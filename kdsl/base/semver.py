@@ -22,9 +22,9 @@ _RELEASE: Final[tuple[_Identifier, ...]] = ((2, 0, ""),)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Semver:
-    """A version. Order and equality are those of precedence: what stands behind `+` does not count.
+    """A version. Order and equality follow precedence: the text after `+` does not count.
 
-    `precedence` orders versions of the same three numbers: numeric identifiers by value come before words,
+    `precedence` orders versions with the same three numbers: numeric identifiers by value come before words,
     words before the release itself.
     """
 
@@ -39,7 +39,7 @@ class Semver:
 
 
 def parse_semver(text: str, tolerant: bool = False) -> Semver:
-    """Read a version; ValueError with a text for the user where `text` is none.
+    """Read a version; raises ValueError with a text for the user where `text` is not one.
 
     `tolerant` reads `v1.2.3`, `1.2`, `1` and `01.02.03` as well; it never reads white space.
     """
@@ -63,7 +63,7 @@ def _identifier(word: str, text: str) -> _Identifier:
 
 
 def _completed(text: str) -> str:
-    """Return the strict form of a tolerant text; what is behind the third number stays as it is."""
+    """Return the strict form of a tolerant text; the text behind the third number stays as it is."""
     parts = [_LEADING_ZEROS.sub("", part, count=1) if part[:1] == "0" else part for part in _parts(text)]
     if len(parts) < 3 and not parts[-1].isdigit():
         return text

@@ -1,6 +1,6 @@
-"""One object for equal values: comparing it takes no time, and it takes its memory once.
+"""One object for equal values: comparing them takes no time, and they take memory once.
 
-Whoever reads values that come again and again shares them: amounts, affinity terms, spread constraints.
+Readers of frequently repeated values use it: amounts, affinity terms, spread constraints.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from functools import lru_cache
 from typing import Final, TypeVar
 
 MAX_SHARED: Final = 4096
-"""So many values of one kind are remembered to be shared."""
+"""The largest number of values of one kind that are kept."""
 
 T = TypeVar("T")
 
 
 def sharing(kind: type[T]) -> Callable[[T], T]:
-    """Return what returns a value of a kind, which must be hashable, or an equal one that was here before."""
+    """Return a function that replaces a value of a hashable kind by an equal earlier one, if there is one."""
 
     @lru_cache(MAX_SHARED)
     def share(value: T) -> T:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Position(NamedTuple):
-    """A place for people: both numbers start at 1, columns count characters."""
+    """A line and a column, as shown to users: both start at 1, columns count characters."""
 
     line: int
     column: int
@@ -17,9 +17,11 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """One text and the name it is shown under. Compared by identity: a re-read file is another source.
+    """One text and the name to show for it. Compared by identity: a file that is read again is another
+    source.
 
-    `places` are the absolute paths that say whose it is (see `file_policy`); none for a text of no file.
+    `places` are the absolute paths that decide to whom the file belongs (see `file_policy`); empty for a text
+    that is in no file.
     """
 
     path: str
@@ -66,7 +68,7 @@ class Span:
 
     @property
     def site(self) -> str:
-        """The short form shown beside a verdict: `path:line`."""
+        """Return the short form shown beside a verdict: `path:line`."""
         return f"{self.source.path}:{self.line}"
 
     def to(self, other: Span) -> Span:

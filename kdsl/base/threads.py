@@ -1,7 +1,7 @@
-"""Calls that are waited for no longer than some time, each on a thread of its own.
+"""Calls with a limit on the time to wait for them, each on its own thread.
 
-Python cannot end a thread: a call that is given up runs on behind. Its thread ends with the process, which
-does not wait for it.
+Python cannot end a thread: an abandoned call continues in the background. Its thread is a daemon, so the
+process exits without it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Threads:
         self._idle: deque[SimpleQueue[Job]] = deque()
 
     def begin(self, call: Callable[[], T]) -> Future[T]:
-        """Start a call. `result(seconds)` of the answer waits for it, or raises TimeoutError."""
+        """Start a call. `result(seconds)` of the returned future waits for it, or raises TimeoutError."""
         begun: Future[T] = Future()
         try:
             inbox = self._idle.pop()
@@ -37,7 +37,7 @@ class Threads:
     def _work(self, inbox: SimpleQueue[Job]) -> None:
         while True:
             begun, call = inbox.get()
-            # From here on nobody can cancel it, so there is somebody to take the answer.
+            # From here on the future cannot be cancelled, so somebody takes the result.
             if not begun.set_running_or_notify_cancel():
                 self._idle.append(inbox)
                 continue
@@ -50,9 +50,9 @@ class Threads:
                 self._idle.append(inbox)
                 begun.set_result(result)
                 del result
-            # An idle thread keeps nothing alive.
+            # An idle thread keeps no objects alive.
             del begun, call
 
 
 THREADS: Final = Threads()
-"""Those of the process."""
+"""The threads of the process."""

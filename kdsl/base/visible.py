@@ -1,7 +1,7 @@
-"""Text that a terminal only shows: what it would obey, or what would look like another line, is escaped.
+"""Escapes text for a terminal: control sequences, and characters that look like another line.
 
-Every text for people goes through here: tables, explanations, diagnostics, messages. Names, reasons and
-annotations come from anywhere. Documents for machines (`report.json_text`) keep their values.
+Every text for people goes through this module: tables, explanations, diagnostics, messages. Names, reasons
+and annotations come from anywhere. Documents for machines (`report.json_text`) keep their values.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 
 def visible(text: str) -> str:
-    """Return the text with everything but printable characters as its escape: control characters (C0, DEL,
-    C1), line breaks, tabs, what changes the direction of writing, and halves of characters.
+    """Return the text with all but printable characters escaped: control characters (C0, DEL, C1), line
+    breaks, tabs, characters that change the direction of writing, and lone surrogates.
     """
     if text.isprintable():
         return text
@@ -19,12 +19,12 @@ def visible(text: str) -> str:
 
 
 def visible_lines(lines: Iterable[str]) -> str:
-    """Return lines as one text. A line is one line, whatever it holds."""
+    """Return lines joined to one text. Each stays one line, whatever characters it holds."""
     return "\n".join(map(visible, lines))
 
 
 def visible_text(text: str) -> str:
-    """Return a text of several lines with all but its line breaks and tabs made visible."""
+    """Return a text of several lines, escaped except for its line breaks and tabs."""
     if text.isprintable():
         return text
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))

@@ -1,4 +1,4 @@
-"""`kdsl lint`: what is allowed in rule files and hardly ever meant."""
+"""`kdsl lint`: finds code in rule files that is valid but probably a mistake."""
 
 from __future__ import annotations
 

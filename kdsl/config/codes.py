@@ -1,4 +1,4 @@
-"""The codes of the diagnostics of this layer, each with its meaning: the docs list them."""
+"""The codes of this layer's diagnostics, each with its meaning: the docs list them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from enum import StrEnum
 
 
 class ConfigCode(StrEnum):
-    """K113x: configurations. What is not even YAML has a code of `kdsl.lang.codes`."""
+    """K113x: configurations. Text that is not YAML has a code of `kdsl.lang.codes`."""
 
     UNREADABLE = "K1130"  # a configuration that cannot be read, or is not one document
     UNKNOWN_KEY = "K1131"  # a key that configurations do not have
     MISSING_KEY = "K1132"  # a key that must be there
-    WRONG_TYPE = "K1133"  # a value of another type
-    WRONG_VALUE = "K1134"  # a value out of range, or none of those that are allowed
+    WRONG_TYPE = "K1133"  # a value of the wrong type
+    WRONG_VALUE = "K1134"  # a value out of range, or not one of the allowed values
     CONFLICT = "K1135"  # keys that exclude each other
     LISTED_TWICE = "K1136"  # the same entry twice in a list
-    UNKNOWN_PLUGIN = "K1137"  # a plugin that kube-scheduler does not have, or kdsl has nothing for
+    UNKNOWN_PLUGIN = "K1137"  # a plugin that kube-scheduler does not have, or that has no counterpart in kdsl
     NOT_SUPPORTED = "K1138"  # a part of a scheduler's configuration that kdsl does not have
     OLD_KEY = "K1140"  # a key of an older version of a configuration
     NO_CONFIGURATION = "K1139"  # a document of another kind than those that can be imported

@@ -1,6 +1,6 @@
-"""Reads a `KdslConfiguration`: which rules, profiles and plugins run, and how.
+"""Reads a `KdslConfiguration`: the rules, profiles and plugins to run, and their settings.
 
-The composition root turns it into settings. Every key has an effect; what is not there, is not accepted.
+The composition root turns it into settings. Every key has an effect; unknown keys are errors.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _EXAMPLE = "begin with `apiVersion: kdsl.dev/v1alpha1` and `kind: KdslConfigurat
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredPlugin:
-    """A plugin that is active, of a version that meets `requires` ("" for any).
+    """An active plugin, of a version that meets `requires` ("" for any).
 
-    With `allow_undeclared` its functions need not say what they read. `span` is where its name stands,
-    `place` tells where the argument at a path stands, or what is written around it.
+    With `allow_undeclared` its functions need not declare their reads. `span` is the place of its name;
+    `place` returns the place of the argument at a path, or of the nearest written value around it.
     """
 
     name: str
@@ -45,7 +45,7 @@ class ConfiguredPlugin:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredName:
-    """A name of something that is declared elsewhere, and where it stands."""
+    """A name that is declared elsewhere, and its place."""
 
     text: str
     span: Span = field(compare=False, repr=False)
@@ -53,12 +53,12 @@ class ConfiguredName:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What rules and plugins may take: None for any number.
+    """The limits of rules and plugins; None is no limit.
 
-    `rule_cost` and `profile_cost` are operations for a node in the worst case; `node_steps` and `pod_steps`
-    are counted at work, for one node and for one value that is computed once for a pod. A hook of a plugin
-    that takes longer than `slow_hook` is told, one that takes longer than `hook` is given up where that can
-    be; both are nanoseconds, 0 for any time.
+    `rule_cost` and `profile_cost` are operations for a node in the worst case. `node_steps` and `pod_steps`
+    are counted at run time, for one node and for one value that is computed once for a pod. A plugin's hook
+    that takes longer than `slow_hook` is reported; one that takes longer than `hook` is abandoned where that
+    is possible. Both are nanoseconds, 0 for no limit.
     """
 
     rule_files: int | None = None
@@ -74,7 +74,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredBackoff:
-    """How long pods wait between attempts, in nanoseconds: at first, and at most (0: not at all)."""
+    """The waiting time of pods between attempts, in nanoseconds: the first one, and the longest (0: no
+    waiting).
+    """
 
     initial: int
     maximum: int
@@ -82,7 +84,7 @@ class ConfiguredBackoff:
 
 
 class OnInvalid(StrEnum):
-    """What becomes of a running scheduler whose configuration has changed and cannot be used."""
+    """The reaction of a running scheduler to a changed configuration that is invalid."""
 
     KEEP_LAST_GOOD = "keepLastGood"
     EXIT = "exit"
@@ -90,10 +92,11 @@ class OnInvalid(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KdslConfiguration:
-    """What a configuration says, with the defaults of its schema where it says nothing.
+    """The content of a configuration, with the defaults of its schema.
 
-    `rules` are relative to the working folder, none for the shipped ones; `plugins` is None for the default
-    ones; `percentage` is that of the nodes to score, 0 to 100; `backoff` is None for that of each queue.
+    `rules` are relative to the working folder; empty for the shipped rules. `plugins` is None for the default
+    plugins. `percentage` is the percentage of nodes to score, 0 to 100. `backoff` is None where each queue
+    has its own.
     """
 
     rules: tuple[Path, ...] = ()
@@ -111,7 +114,7 @@ class KdslConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationResult:
-    """The configuration, or None with the diagnostics that say why there is none."""
+    """The configuration, or None with the diagnostics that explain why."""
 
     configuration: KdslConfiguration | None
     diagnostics: tuple[Diagnostic, ...]
@@ -139,7 +142,7 @@ def load_configuration(path: Path) -> ConfigurationResult:
 def read_configuration(source: Source, folder: Path = Path()) -> ConfigurationResult:
     """Read the text of a configuration, whose paths are relative to `folder`. Never raises."""
     read = read_yaml(source)
-    # Of a key that stands twice the first one is looked at: it is no reason to be silent about the others.
+    # Only the first of two equal keys is checked, so that the other errors are still reported.
     is_whole = all(each.code == LangCode.YAML_DUPLICATE_KEY for each in read.diagnostics)
     if has_errors(read.diagnostics) and not (is_whole and len(read.documents) == 1):
         return ConfigurationResult(None, read.diagnostics)
@@ -162,7 +165,7 @@ def _refused(diagnostic: Diagnostic) -> ConfigurationResult:
 
 
 def _of_another(root: YamlNode) -> Diagnostic | None:
-    """Say that a configuration is that of another scheduler, where `kdsl convert` knows it."""
+    """Return a diagnostic for a configuration of another scheduler that `kdsl convert` can read."""
     kind = root.get("kind") if isinstance(root, YamlMapping) else None
     if kind is None or to_plain(kind) not in _CONVERTED:
         return None
@@ -207,7 +210,7 @@ def _configuration(root: YamlNode, folder: Path) -> KdslConfiguration:
             name("profiles", index, text=text) for index, text in enumerate(values.get("profiles", ()))
         ),
         plugins=plugins,
-        # `2.0` is an integer to JSON Schema.
+        # JSON Schema counts `2.0` as an integer.
         parallelism=int(values.get("parallelism", 1)),
         percentage=int(values.get("percentageOfNodesToScore", 0)),
         tie_break=values.get("tieBreak", "heap"),
@@ -226,7 +229,7 @@ def _backoff(values: Mapping[str, str], span: Span) -> ConfiguredBackoff:
 
 
 def _nanoseconds(text: str) -> int:
-    """Read a duration as the schema lets it be written: a whole number and a unit."""
+    """Convert a duration that fits the schema, a whole number and a unit, to nanoseconds."""
     number = text.rstrip("hms")
     return int(number) * _UNITS[text.removeprefix(number)]
 

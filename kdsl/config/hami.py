@@ -18,14 +18,14 @@ from kdsl.lang.formatter import format_source
 from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence, to_plain
 
 KEYS: Final = frozenset({*SECTIONS, "iluvatars", "vnpus"})
-"""The keys of the document; it has no `kind` to be known by."""
+"""The keys that identify the document, which has no `kind`."""
 PROFILE: Final = "hami"
 _SCHEDULER: Final = "hami-scheduler"
 _WORDS: Final = {str: "a text", int: "a whole number", bool: "true or false"}
 
 
 def is_device_configuration(root: YamlNode | None) -> bool:
-    """Tell whether a document is a device configuration: it has no kind, and a section of one."""
+    """Return whether a document is a device configuration: it has no kind, but a section of one."""
     if not isinstance(root, YamlMapping) or root.get("kind") is not None:
         return False
     return any(key.text in KEYS or ("", key.text) in OLD_KEYS for key, _ in root.entries)
@@ -34,7 +34,7 @@ def is_device_configuration(root: YamlNode | None) -> bool:
 def convert_device_configuration(
     source: Source, root: YamlMapping
 ) -> tuple[Converted | None, tuple[Diagnostic, ...]]:
-    """Write a device configuration as rules; None with the errors that say why not."""
+    """Write a device configuration as rules; None with the errors that explain why not."""
     run = _Run()
     run.document(root)
     if has_errors(run.found):
@@ -49,7 +49,7 @@ def convert_device_configuration(
 
 @dataclass(slots=True)
 class _Run:
-    """What was read so far: values of parameters by device, in the order of the document."""
+    """The state of the conversion: values of parameters by device, in the order of the document."""
 
     found: list[Diagnostic] = field(default_factory=list)
     devices: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class _Run:
 
     def _vnpus(self, node: YamlNode) -> None:
         if isinstance(node, YamlSequence):
-            # Until 2.9 it was the list alone.
+            # Before 2.9 the section was the list alone.
             self._family(node, ASCEND, {})
             return
         if not isinstance(node, YamlMapping):
@@ -143,7 +143,7 @@ class _Run:
                 self._unknown(key, known | ({"templates"} if family is ASCEND else set()))
 
     def _templates(self, node: YamlNode) -> str:
-        """Return the templates as a map of names by memory, the smallest first."""
+        """Return the templates as a map from memory to name, smallest first."""
         found: dict[int, str] = {}
         for each in node.items if isinstance(node, YamlSequence) else ():
             plain = to_plain(each)
@@ -163,7 +163,9 @@ class _Run:
         return json.dumps(plain, ensure_ascii=False)
 
     def _is_old(self, section: str, key: YamlScalar) -> bool:
-        """Report a key of an older HAMi: with a warning where its work is done elsewhere today."""
+        """Return whether a key is one of an older HAMi, and report it: as a warning where its effect is not
+        lost.
+        """
         old = OLD_KEYS.get((section, key.text))
         if old is None:
             return False
@@ -186,6 +188,6 @@ class _Run:
 
 
 def _name(word: str) -> str:
-    """Return a chip's word as the name of a device."""
+    """Return the device name for a chip's word."""
     name = "".join(part[0].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", word) if part)
     return name if name[:1].isalpha() else f"Chip{name}"

@@ -1,4 +1,4 @@
-"""HAMi's device configuration as data: which key is which parameter of which shipped device."""
+"""HAMi's device configuration as data: maps its keys to parameters of shipped devices."""
 
 from __future__ import annotations
 
@@ -102,14 +102,14 @@ OF_NODES: Final[Mapping[str, frozenset[str]]] = {
         }
     ),
 }  # fmt: skip
-"""Keys for device plugins: what comes of them is in what nodes register."""
+"""Keys for device plugins: their effects are in the data that nodes register."""
 
 
 @dataclass(frozen=True, slots=True)
 class OldKey:
-    """A key of older versions, why it has no effect today and what to write instead.
+    """A key of older versions, why it has no effect today and the setting to use instead.
 
-    Without that its effect `is_lost`; otherwise it is that of something else today.
+    If the setting is needed to keep the effect, it `is_lost`; otherwise another component has it today.
     """
 
     why: str

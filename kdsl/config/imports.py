@@ -21,7 +21,7 @@ from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, read_yaml
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What a configuration became, or None with the errors that say why not; warnings come with either."""
+    """The converted configuration, or None with the errors that explain why; warnings come with either."""
 
     converted: Converted | None
     diagnostics: tuple[Diagnostic, ...]
@@ -47,14 +47,14 @@ IMPORTERS: Final[Mapping[str, Callable[[Source, bool], ImportResult]]] = {
     KIND: _kube_scheduler,
     POLICY: _policy,
 }
-"""What reads a document, by its `kind`."""
+"""The reader of a document, by its `kind`."""
 
 
 def import_configuration(source: Source, *, skips_unknown: bool = False) -> ImportResult:
     """Read a configuration of another scheduler and write it as rules. Never raises.
 
-    With `skips_unknown` plugins that kdsl has nothing for are left out: each is a warning, and a comment in
-    the rules.
+    With `skips_unknown`, plugins without a counterpart in kdsl are left out: each is a warning, and a comment
+    in the rules.
     """
     read = read_yaml(source)
     if has_errors(read.diagnostics):
@@ -71,7 +71,7 @@ def import_configuration(source: Source, *, skips_unknown: bool = False) -> Impo
     if not kind:
         title = f"`{source.path}` is no scheduler configuration: it has no `kind`"
     kinds = f"{', '.join(IMPORTERS)} and HAMi's device configuration, which has no kind"
-    help_ = (*did_you_mean(kind, IMPORTERS), f"what can be converted: {kinds}")
+    help_ = (*did_you_mean(kind, IMPORTERS), f"kinds that can be converted: {kinds}")
     return ImportResult(
         None, (Diagnostic(ConfigCode.NO_CONFIGURATION, title, where=source.path, help=help_),)
     )

@@ -1,4 +1,4 @@
-"""The arguments of kube-scheduler's plugins: what no schema says about them, and their defaults.
+"""Validation and defaults of the arguments of kube-scheduler's plugins, beyond their schema.
 
 Facts of kube-scheduler: apis/config/v1/defaults.go and apis/config/validation/validation_pluginargs.go.
 """
@@ -16,7 +16,7 @@ from kdsl.base.span import Span
 from kdsl.config.codes import ConfigCode
 
 Place = Callable[..., Span]
-"""Tells where the value at a path below some arguments stands."""
+"""Returns the place of the value at a path below some arguments."""
 Json = Mapping[str, Any]
 
 DEFAULT_RESOURCES: Final = {"cpu": 1, "memory": 1}
@@ -28,12 +28,12 @@ _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The arguments of a profile's plugins, read with their defaults. They have been checked."""
+    """The arguments of a profile's plugins, checked and with their defaults."""
 
     given: Mapping[str, Json]
 
     def of(self, plugin: str) -> Json:
-        """Return what is written for a plugin: empty where nothing is."""
+        """Return the written arguments of a plugin; empty where there are none."""
         return self.given.get(plugin, {})
 
     def strategy(self) -> str:
@@ -54,7 +54,7 @@ class Arguments:
         return list(_weights(self.of("NodeResourcesBalancedAllocation").get("resources", ())))
 
     def is_system_spread(self) -> bool:
-        """Tell whether PodTopologySpread has the system's default constraints."""
+        """Return whether PodTopologySpread uses the system's default constraints."""
         return str(self.of("PodTopologySpread").get("defaultingType", "System")) == "System"
 
     def _scoring(self) -> Json:
@@ -63,7 +63,7 @@ class Arguments:
 
 
 def _weights(resources: Sequence[Json]) -> dict[str, int]:
-    """Return weights by resource: what is listed twice counts twice, and no weight is 1."""
+    """Return weights by resource: a resource that is listed twice counts twice, and a missing weight is 1."""
     weights: dict[str, int] = {}
     for each in resources:
         weights[each["name"]] = weights.get(each["name"], 0) + (each.get("weight") or 1)
@@ -71,7 +71,7 @@ def _weights(resources: Sequence[Json]) -> dict[str, int]:
 
 
 def check_arguments(plugin: str, args: Json, place: Place) -> Iterator[Diagnostic]:
-    """Say what is wrong with arguments that fit the schema."""
+    """Yield the errors in arguments that fit the schema."""
     match plugin:
         case "DefaultPreemption":
             yield from _preemption(args, place)
@@ -159,7 +159,7 @@ def _affinity(affinity: Json, place: Place) -> Iterator[Diagnostic]:
 
 
 def _fault(operator: str, values: Sequence[str]) -> str:
-    """Return what is wrong with the values of a requirement; empty where they fit."""
+    """Return the error in the values of a requirement; empty where there is none."""
     match operator:
         case "In" | "NotIn" if not values:
             return "needs values"

@@ -1,4 +1,6 @@
-"""Extenders of a kube-scheduler configuration: validated as kube-scheduler does, written for our plugin."""
+"""Extenders of a kube-scheduler configuration: validated as kube-scheduler does, written for kdsl's
+plugin.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from kdsl.config.codes import ConfigCode
 from kdsl.config.kube_arguments import seconds
 
 PLUGIN: Final = "Extender"
-"""The plugin that asks extenders."""
+"""The plugin that calls extenders."""
 _VERBS: Final = ("filterVerb", "prioritizeVerb", "preemptVerb", "bindVerb")
 _REST: Final = ("weight", "nodeCacheCapable", "ignorable", "enableHTTPS")
 
@@ -19,9 +21,9 @@ _REST: Final = ("weight", "nodeCacheCapable", "ignorable", "enableHTTPS")
 def check_extenders(
     extenders: Sequence[Mapping[str, Any]], place: Callable[..., Span]
 ) -> Iterator[Diagnostic]:
-    """Say what is wrong with extenders, and which of those that have a say cannot be asked.
+    """Yield the errors in extenders, and a diagnostic for each with verbs but no HTTP address.
 
-    `place` tells where the value at a path below `extenders` stands.
+    `place` returns the place of the value at a path below `extenders`.
     """
     binders: list[int] = []
     resources: dict[str, Span] = {}
@@ -49,13 +51,13 @@ def check_extenders(
 
 
 def ignored_by_scheduler(extenders: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the resources that extenders look at in the scheduler's place, in order."""
+    """Return the resources that extenders check and the scheduler ignores, in order."""
     managed = (each for extender in extenders for each in extender.get("managedResources", ()))
     return tuple(dict.fromkeys(each["name"] for each in managed if each.get("ignoredByScheduler")))
 
 
 def extender_arguments(extenders: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the extenders that can be asked something as the plugin takes them."""
+    """Return the extenders that have a verb to call, in the form that the plugin takes."""
     found = []
     for extender in extenders:
         verbs = {verb: extender[verb] for verb in _VERBS if extender.get(verb)}
@@ -74,10 +76,10 @@ def extender_arguments(extenders: Sequence[Mapping[str, Any]]) -> list[dict[str,
 
 
 def extender_settings(extenders: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the settings that have the plugin ask `extenders`; none where there are none."""
+    """Return the settings that activate the plugin for `extenders`; empty without extenders."""
     if not extenders:
         return {}
-    # In this order: an extender that binds is asked before the binder.
+    # The order matters: an extender that binds is called before the binder.
     plugin = {"name": PLUGIN, "args": {"extenders": list(extenders)}}
     return {"plugins": [plugin, {"name": "default-binder"}]}
 

@@ -1,4 +1,4 @@
-"""What a profile of kube-scheduler asks for and kdsl does not do: warnings, so that nothing is lost."""
+"""Features that a kube-scheduler profile uses and kdsl does not have: one warning for each."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _HALVES: Final = (
     (Point.FILTER, Point.PRE_FILTER, attrgetter("predicate")),
     (Point.SCORE, Point.PRE_SCORE, attrgetter("score")),
 )
-"""Points of which the first makes little sense without the second, and the rule that is both. `preScore`
-alone has no effect.
+"""Points of which the first makes little sense without the second, and the rule that implements both.
+`preScore` alone has no effect.
 """
 _WHOLE: Final[Mapping[str, Point]] = {"VolumeBinding": Point.FILTER, "DynamicResources": Point.FILTER}
-"""Plugins of kdsl that run at all their points where they run at this one."""
+"""Plugins of kdsl that run at all their points if they run at this one."""
 _TIMEOUTS: Final[Mapping[tuple[str, str], float]] = {
     ("VolumeBinding", "bindTimeoutSeconds"): 600,
     ("DynamicResources", "filterTimeout"): 10,
@@ -33,7 +33,9 @@ _TIMEOUTS: Final[Mapping[tuple[str, str], float]] = {
 def check_gaps(
     enabled: Enabled, sets: Mapping[str, PluginSet], arguments: Arguments, place: Span
 ) -> Iterator[Diagnostic]:
-    """Say what of a profile has no counterpart; `place` is where the profile stands."""
+    """Yield a warning for each part of a profile without a counterpart; `place` is the place of the
+    profile.
+    """
     for point, other, rule in _HALVES:
         halves = [
             f"`{plugin.name}`"
@@ -63,7 +65,7 @@ def check_gaps(
 def _parts(
     enabled: Enabled, sets: Mapping[str, PluginSet], name: str, point: Point, place: Span
 ) -> Iterator[Diagnostic]:
-    """Say at which points a plugin runs in kdsl and not in kube-scheduler, or the other way round."""
+    """Yield a warning for each point at which a plugin runs in only one of kdsl and kube-scheduler."""
     runs = enabled.has(name, point)
     skipped = (Point.PRE_FILTER, Point.PRE_SCORE, Point.SCORE, point)
     others = [each for each in Point if each in PLUGINS[name].points and each not in skipped]
@@ -74,7 +76,7 @@ def _parts(
 
 
 def _warning(title: str, place: Span, sets: Mapping[str, PluginSet], point: Point) -> Diagnostic:
-    """Put a warning where the lists of the point are, if there are some."""
+    """Return a warning at the lists of the point, if there are some, else at `place`."""
     for key in (point, MULTI_POINT_KEY):
         own = sets.get(key)
         listed = (*own.disabled, *own.enabled) if own else ()

@@ -1,4 +1,4 @@
-"""The arguments of kube-scheduler's plugins as parameters of rules, where they are not the defaults."""
+"""The arguments of kube-scheduler's plugins as parameters of rules, where they differ from the defaults."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from kdsl.config.kube_arguments import DEFAULT_RESOURCES, Arguments
 
 Parameters = dict[tuple[str, str], str]
-"""Values as rule files write them, by rule and parameter."""
+"""Values in the notation of rule files, by rule and parameter."""
 
 
 def parameters(
     arguments: Arguments, *, filters: Collection[str], scores: Collection[str], preempts: bool
 ) -> Parameters:
-    """Return the parameters to set in a profile where these plugins filter and score."""
+    """Return the parameters to set in a profile where these plugins filter, score and preempt."""
     found: Parameters = {}
     for plugin, plugins, write in (
         ("NodeAffinity", filters, _added_affinity),

@@ -1,4 +1,4 @@
-"""The plugins of kube-scheduler 1.36, as its configuration knows them, and the rules they are in kdsl.
+"""The plugins of kube-scheduler 1.36 as its configuration names them, and the kdsl rules for them.
 
 Facts of kube-scheduler (apis/config/v1/default_plugins.go): the default set is all of `MULTI_POINT`, in this
 order, at every extension point that a plugin has.
@@ -13,7 +13,7 @@ from typing import Final
 
 
 class Point(StrEnum):
-    """The extension points that a plugin can be enabled at, in the order of kube-scheduler."""
+    """The extension points at which a plugin can be enabled, in the order of kube-scheduler."""
 
     PRE_ENQUEUE = "preEnqueue"
     QUEUE_SORT = "queueSort"
@@ -34,7 +34,7 @@ class Point(StrEnum):
 MULTI_POINT_KEY: Final = "multiPoint"
 """The key that stands for all points at once."""
 ALL: Final = "*"
-"""The name that means every plugin where plugins are disabled."""
+"""The name that disables every plugin."""
 
 _FILTERING: Final = frozenset({Point.PRE_FILTER, Point.FILTER})
 _SCORING: Final = frozenset({Point.PRE_SCORE, Point.SCORE})
@@ -42,10 +42,10 @@ _SCORING: Final = frozenset({Point.PRE_SCORE, Point.SCORE})
 
 @dataclass(frozen=True, slots=True)
 class KubePlugin:
-    """A plugin of kube-scheduler: the points it has, and its weight in the default set (0 counts as 1).
+    """A plugin of kube-scheduler: its points, and its weight in the default set (0 counts as 1).
 
-    `predicate` and `score` are the rules that do its work, as a file names them that imports the shipped
-    package as `kubernetes`; empty where there is none.
+    `predicate` and `score` are the rules that implement it, under the names of a file that imports the
+    shipped package as `kubernetes`; empty where there is none.
     """
 
     name: str
@@ -56,7 +56,7 @@ class KubePlugin:
 
 
 def _rule(name: str, points: Iterable[Point], weight: int = 0) -> KubePlugin:
-    """Return a plugin whose work rules of its own name do."""
+    """Return a plugin that is implemented by rules of its own name."""
     has = frozenset(points)
     rule = f"kubernetes.{name}"
     return KubePlugin(
@@ -104,6 +104,6 @@ PLUGINS: Final[Mapping[str, KubePlugin]] = {plugin.name: plugin for plugin in MU
 GATED: Final = frozenset({"GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"})
 """Plugins behind feature gates that are off."""
 REMOVED: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
-"""Plugins that version v1 of the configuration refuses by name: NodeVolumeLimits does their work."""
+"""Plugins that version v1 of the configuration refuses by name: NodeVolumeLimits replaces them."""
 WITHOUT_RULES: Final = frozenset({"NodeDeclaredFeatures"})
-"""Plugins of the default set that kdsl has nothing for."""
+"""Plugins of the default set without a counterpart in kdsl."""

@@ -1,9 +1,9 @@
-"""Which plugins run at which extension point: a profile's lists, merged with the default set and expanded.
+"""The plugins of each extension point: a profile's lists, merged with the default set and expanded.
 
 Facts of kube-scheduler (apis/config/v1/default_plugins.go `mergePluginSet`, scheduler/framework/runtime
-`expandMultiPointPlugins`, `getScoreWeights`): the lists at a point win over multiPoint; a default plugin that
-is listed again stays in its place; the order at a point is that of the plugins that a profile lists there and
-that are of multiPoint too, then the rest of multiPoint, then what is listed there alone.
+`expandMultiPointPlugins`, `getScoreWeights`): the lists at a point win over multiPoint. A default plugin that
+is listed again stays in its place. The order at a point is: the plugins that a profile lists there and that
+multiPoint has too, in the order of the list; the rest of multiPoint; the plugins listed only there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class PluginSet:
-    """What a profile enables and disables at a point."""
+    """The plugins that a profile enables and disables at a point."""
 
     enabled: tuple[Listed, ...] = ()
     disabled: tuple[Listed, ...] = ()
@@ -45,20 +45,22 @@ NOTHING = PluginSet()
 
 @dataclass(frozen=True, slots=True)
 class Enabled:
-    """The plugins of a profile by extension point, in order; `weights` are those of the ones that score."""
+    """The plugins of a profile by extension point, in order; `weights` are the weights of those that
+    score.
+    """
 
     points: Mapping[Point, tuple[str, ...]]
     weights: Mapping[str, int]
 
     def has(self, plugin: str, point: Point) -> bool:
-        """Tell whether the plugin runs at the point."""
+        """Return whether the plugin runs at the point."""
         return plugin in self.points[point]
 
 
 def expand(sets: Mapping[str, PluginSet], found: list[Diagnostic]) -> Enabled:
-    """Return what a profile runs whose lists, by point, name plugins of kube-scheduler only.
+    """Return the plugins of a profile; `sets` are its lists by point, with plugins of kube-scheduler only.
 
-    What kube-scheduler would refuse is reported.
+    Lists that kube-scheduler would refuse are reported.
     """
     everywhere = merged(sets.get(MULTI_POINT_KEY, NOTHING))
     _report_twice(everywhere, MULTI_POINT_KEY, found)
@@ -80,7 +82,7 @@ def expand(sets: Mapping[str, PluginSet], found: list[Diagnostic]) -> Enabled:
 
 
 def merged(own: PluginSet) -> tuple[Listed, ...]:
-    """Return the default set as a profile's `multiPoint` changes it."""
+    """Return the default set with the changes of a profile's `multiPoint`."""
     last = {each.name: index for index, each in enumerate(own.enabled)}
     replaced: set[int] = set()
     plugins: list[Listed] = []
@@ -102,13 +104,13 @@ def _at(point: Point, everywhere: Sequence[Listed], own: PluginSet) -> tuple[str
     expanded = [
         each.name for each in everywhere if point in PLUGINS[each.name].points and not own.disables(each.name)
     ]
-    # A point where everything is disabled is not expanded at all: what is listed there stays.
+    # Where a point disables everything, multiPoint adds nothing: only the list of the point counts.
     overriding = [name for name in listed if name in expanded]
     return tuple(dict.fromkeys((*overriding, *(name for name in expanded if name not in listed), *listed)))
 
 
 def _weight(name: str, listed: Sequence[Listed]) -> int:
-    """Return the weight that counts: the first of the lists, the point's own before multiPoint's."""
+    """Return the weight that counts: the first weight found, in the point's own list before multiPoint's."""
     return next(each.weight for each in listed if each.name == name) or 1
 
 

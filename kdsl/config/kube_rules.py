@@ -1,7 +1,7 @@
-"""Writes what a kube-scheduler configuration says as rules and as settings of kdsl.
+"""Writes the content of a kube-scheduler configuration as rules and settings of kdsl.
 
-A profile becomes one that extends the shipped default profile and says what differs: rules taken out, rules
-in another place, weights, parameters.
+A profile becomes one that extends the shipped default profile and states the differences: rules removed or
+moved, weights, parameters.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STRATEGIES: Final = {
     "MostAllocated": "kubernetes.most_allocated",
     "RequestedToCapacityRatio": "kubernetes.requested_to_capacity_ratio",
 }
-"""The packages of the scores NodeResourcesFit that are not the default one."""
+"""The packages of the scores of NodeResourcesFit, except for the default one."""
 _FIT: Final = "NodeResourcesFit"
 _GATES: Final = '''
   admit when pod.schedulingGates.size() == 0
@@ -59,12 +59,12 @@ _RESERVED: Final = frozenset(
         "plugins",
     }
 )
-"""Words that are no names, and the package of plugins."""
+"""Reserved words that cannot be names, and the package of plugins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A rule file in canonical form, the profiles in it, and the settings that go with it."""
+    """A rule file in canonical form, its profiles, and the matching settings."""
 
     package: str
     text: str
@@ -72,7 +72,7 @@ class Converted:
     settings: Mapping[str, Any]
 
     def settings_text(self, path: str) -> str:
-        """Return the settings as a KdslConfiguration whose rules are the file at `path`."""
+        """Return the settings as the text of a KdslConfiguration whose rules are the file at `path`."""
         document = {
             "apiVersion": "kdsl.dev/v1alpha1",
             "kind": "KdslConfiguration",
@@ -84,7 +84,7 @@ class Converted:
 
 
 def convert_kube_scheduler(configuration: KubeSchedulerConfiguration, origin: str) -> Converted:
-    """Write a configuration as a rule file. `origin` is the name of its file, which names the package too."""
+    """Write a configuration as a rule file. `origin` is the name of its file; it names the package too."""
     package = word_of(origin.partition(".")[0]) or "imported"
     names = _profile_names(configuration.profiles)
     queues = _Queues(configuration)
@@ -98,7 +98,7 @@ def convert_kube_scheduler(configuration: KubeSchedulerConfiguration, origin: st
     header = "\n".join(["kdsl 1", f"package {package}", *imports])
     text = "\n\n".join([header, *queues.written(), *blocks]) + "\n"
     formatted = format_source(Source(f"{package}.kdsl", text))
-    # INVARIANT: what is written here parses; names and texts of the configuration are spelt as JSON strings.
+    # INVARIANT: the generated text parses; names and texts of the configuration are written as JSON strings.
     assert formatted.text is not None, (text, formatted.diagnostics)
     return Converted(
         package, formatted.text, tuple(f"{package}.{name}" for name in names), _settings(configuration)
@@ -109,14 +109,14 @@ def _settings(configuration: KubeSchedulerConfiguration) -> Mapping[str, Any]:
     settings: dict[str, Any] = extender_settings(configuration.extenders)
     if configuration.parallelism is not None:
         settings["parallelism"] = configuration.parallelism
-    # Where profiles differ, `differing_percentages` says so: the first one's counts.
+    # Where profiles differ, `differing_percentages` reports that: the first profile's value counts.
     if configuration.profiles[0].percentage:
         settings["percentageOfNodesToScore"] = configuration.profiles[0].percentage
     return settings
 
 
 def _profile_names(profiles: Sequence[KubeProfile]) -> list[str]:
-    """Return a name for each profile: its scheduler name as a word, with a number where that is taken."""
+    """Return a name for each profile: its scheduler name as a word, with a number if the word is taken."""
     names: list[str] = []
     for profile in profiles:
         word = name = word_of(profile.scheduler) or "profile"
@@ -128,7 +128,7 @@ def _profile_names(profiles: Sequence[KubeProfile]) -> list[str]:
 
 
 def word_of(text: str) -> str:
-    """Return a text as an identifier; empty where nothing of it can be in one."""
+    """Return a text as an identifier; empty where it has no character of one."""
     word = _WORD.sub("_", text).strip("_")
     return f"_{word}" if word[:1].isdigit() or word in _RESERVED else word
 
@@ -137,21 +137,21 @@ def word_of(text: str) -> str:
 
 
 class _Queues:
-    """The queues that the profiles need beside the shipped one: with other back-offs, or for gated pods."""
+    """The queues that profiles need beside the shipped one: with other back-offs, or for gated pods."""
 
     def __init__(self, configuration: KubeSchedulerConfiguration) -> None:
         self._waits = (configuration.initial_backoff, configuration.max_backoff)
         self._names: dict[bool, str] = {}
 
     def name_for(self, profile: KubeProfile) -> str:
-        """Return the name of a profile's queue; empty for the one that it inherits."""
+        """Return the name of a profile's queue; empty where it uses the inherited one."""
         gated = profile.enabled.has("SchedulingGates", Point.PRE_ENQUEUE)
         if gated and self._waits == (1, 10):
             return ""
         return self._names.setdefault(gated, "PrioritySort" if gated else "UngatedPrioritySort")
 
     def written(self) -> Iterator[str]:
-        """Yield the queues that profiles have asked for."""
+        """Yield the texts of the queues that profiles use."""
         initial, most = self._waits
         for gated, name in sorted(self._names.items(), reverse=True):
             admit = _GATES if gated else ""
@@ -196,7 +196,7 @@ def _scores(profile: KubeProfile, plugin: str) -> bool:
 
 
 def _predicate_changes(wanted: Sequence[str]) -> Iterator[str]:
-    """Yield what turns the default list of predicates into the one that is wanted."""
+    """Yield the changes from the default list of predicates to the wanted one."""
     default = [plugin.name for plugin in MULTI_POINT if plugin.predicate]
     kept = _longest_in_order([default.index(name) for name in wanted])
     staying = [default[index] for index in kept]
@@ -204,14 +204,14 @@ def _predicate_changes(wanted: Sequence[str]) -> Iterator[str]:
     for at, name in enumerate(wanted):
         if name in staying:
             continue
-        # What comes before it in the list stands there already.
+        # The predicates before it in the list are in place already.
         follower = next((each for each in wanted[at + 1 :] if each in staying), "")
         where = f"after {wanted[at - 1]}" if at else f"before {follower}" if follower else ""
         yield f"add predicate {PLUGINS[name].predicate} {where}".rstrip()
 
 
 def _longest_in_order(places: Sequence[int]) -> list[int]:
-    """Return the longest ascending part of some places, the first of several."""
+    """Return the longest ascending subsequence of some places, the first of several."""
     best: list[list[int]] = []
     for place in places:
         before = [run for run in best if run[-1] < place]
@@ -220,7 +220,7 @@ def _longest_in_order(places: Sequence[int]) -> list[int]:
 
 
 def _score_changes(profile: KubeProfile) -> Iterator[str]:
-    """Yield what turns the default scores into the profile's. Their order has no meaning."""
+    """Yield the changes from the default scores to the profile's. The order of scores has no meaning."""
     strategy = STRATEGIES.get(profile.arguments.strategy(), "")
     for plugin in MULTI_POINT:
         if not plugin.score:

@@ -1,8 +1,8 @@
 """Reads a `KubeSchedulerConfiguration` v1 as kube-scheduler 1.36 does: decoded strictly, validated,
 defaulted, its plugin lists merged and expanded.
 
-What comes out says which plugins run where with which arguments; `kube_rules` writes it as rules. Everything
-that kube-scheduler would refuse is an error, what kdsl cannot do a warning.
+The result names the plugins at each point with their arguments; `kube_rules` writes it as rules. A value that
+kube-scheduler would refuse is an error, a feature that kdsl lacks a warning.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from kdsl.lang.yaml_tree import YamlMapping, YamlNode, YamlScalar, YamlSequence,
 KIND: Final = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _NEAR: Final = 0.8
-"""How near a name must be for a guess: many that are not kube-scheduler's look a little like one that is."""
+"""The smallest similarity of a suggested name: many unknown names are a little similar to a known one."""
 _ABOUT_WHAT_IS_MISSING: Final = (ConfigCode.MISSING_KEY, ConfigCode.CONFLICT)
 
 
 @dataclass(frozen=True, slots=True)
 class KubeProfile:
-    """One profile: who asks for it, what runs, and the arguments of its plugins with their defaults.
+    """One profile: its scheduler name, its plugins, and their arguments with defaults.
 
-    `percentage` is percentageOfNodesToScore, 0 for what adapts itself.
+    `percentage` is percentageOfNodesToScore, 0 for the adaptive percentage.
     """
 
     scheduler: str
@@ -48,9 +48,10 @@ class KubeProfile:
 
 @dataclass(frozen=True, slots=True)
 class KubeSchedulerConfiguration:
-    """What a configuration says of decisions. Back-offs are in seconds; `parallelism` may not be set.
+    """The parts of a configuration that affect decisions. Back-offs are in seconds; `parallelism` may be
+    unset.
 
-    `extenders` are arguments of the plugin that asks them.
+    `extenders` are arguments of the plugin that calls them.
     """
 
     profiles: tuple[KubeProfile, ...]
@@ -62,7 +63,7 @@ class KubeSchedulerConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class KubeSchedulerResult:
-    """The configuration, or None with the errors that say why there is none; warnings come with either."""
+    """The configuration, or None with the errors that explain why; warnings come with either."""
 
     configuration: KubeSchedulerConfiguration | None
     diagnostics: tuple[Diagnostic, ...]
@@ -70,7 +71,7 @@ class KubeSchedulerResult:
 
 @cache
 def kube_scheduler_schema() -> Mapping[str, Any]:
-    """Return the JSON Schema (2020-12) of what can be imported."""
+    """Return the JSON Schema (2020-12) of the configurations that can be imported."""
     folder = resources.files("kdsl.config").joinpath("schemas")
     text = folder.joinpath("kube-scheduler.v1.schema.json").read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
@@ -80,7 +81,7 @@ def kube_scheduler_schema() -> Mapping[str, Any]:
 def read_kube_scheduler(source: Source, *, skips_unknown: bool = False) -> KubeSchedulerResult:
     """Read the text of a configuration. Never raises.
 
-    With `skips_unknown` plugins that kdsl has nothing for are left out, with a warning.
+    With `skips_unknown`, plugins without a counterpart in kdsl are left out, with a warning.
     """
     read = read_yaml(source)
     if has_errors(read.diagnostics):
@@ -95,7 +96,8 @@ def read_kube_scheduler(source: Source, *, skips_unknown: bool = False) -> KubeS
         return KubeSchedulerResult(None, found)
     reader = _Reader(fitting)
     configuration = reader.configuration()
-    # What was left out cannot be told from what is missing: nothing is said about that until the rest fits.
+    # A plugin that was left out cannot be distinguished from a missing one: this is checked only when the
+    # rest fits.
     more = [each for each in reader.found if not found or each.code not in _ABOUT_WHAT_IS_MISSING]
     if skips_unknown:
         more = skipped(more)
@@ -104,7 +106,7 @@ def read_kube_scheduler(source: Source, *, skips_unknown: bool = False) -> KubeS
 
 
 def skipped(found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the diagnostics with those about unknown plugins as warnings: they are left out."""
+    """Return the diagnostics, with unknown plugins, which are left out, as warnings."""
     return [
         replace(each, severity=Severity.WARNING) if each.code == ConfigCode.UNKNOWN_PLUGIN else each
         for each in found
@@ -112,7 +114,7 @@ def skipped(found: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def without_nulls(node: YamlNode) -> YamlNode:
-    """Return a tree without keys that have no value: to kube-scheduler they are not there."""
+    """Return a tree without keys that have no value: kube-scheduler treats them as absent."""
     match node:
         case YamlMapping(span, entries):
             kept = [(key, value) for key, value in entries if not _is_null(value)]
@@ -128,7 +130,7 @@ def _is_null(node: YamlNode) -> bool:
 
 
 class _Reader:
-    """Reads a tree that fits the schema; what else is wrong with it is in `found`."""
+    """Reads a tree that fits the schema; `found` collects the other errors in it."""
 
     def __init__(self, root: YamlNode) -> None:
         self._root = root
@@ -164,7 +166,7 @@ class _Reader:
         )
 
     def _check_percentages(self, profiles: Sequence[KubeProfile]) -> None:
-        """Warn of a percentageOfNodesToScore that kdsl, which has one for all profiles, will not use."""
+        """Warn of a percentageOfNodesToScore that has no effect, because kdsl has one for all profiles."""
         first = profiles[0].percentage
         for index, profile in enumerate(profiles):
             if profile.percentage != first:
@@ -208,7 +210,7 @@ class _Reader:
         )
 
     def _plugin_set(self, index: int, point: str, values: Mapping[str, Any]) -> PluginSet:
-        """Read the lists of a point; enabled plugins that kdsl does not know are reported and left out."""
+        """Read the lists of a point; report and leave out enabled plugins that kdsl does not have."""
 
         def listed(key: str) -> Iterator[Listed]:
             for number, each in enumerate(values.get(key, ())):
@@ -247,7 +249,9 @@ class _Reader:
     def _arguments(
         self, index: int, configs: Sequence[Mapping[str, Any]], ignored: Sequence[str]
     ) -> Arguments:
-        """Read pluginConfig; what extenders ignore takes the place of what NodeResourcesFit is told to."""
+        """Read pluginConfig; resources that extenders manage replace the `ignoredResources` of
+        NodeResourcesFit.
+        """
         given: dict[str, Mapping[str, Any]] = {}
         for number, config in enumerate(configs):
             name, args = config["name"], config.get("args", {})
@@ -261,7 +265,7 @@ class _Reader:
             if name in REMOVED:
                 self.found.append(_unknown(name, span))
             elif name not in (*PLUGINS, *GATED):
-                title = f"arguments for plugin `{name}`, which kdsl does not know, are not used"
+                title = f"arguments for plugin `{name}` are not used: kdsl does not have it"
                 self.found.append(
                     Diagnostic(
                         ConfigCode.UNKNOWN_PLUGIN,
@@ -287,7 +291,7 @@ class _Reader:
         configs: Sequence[Mapping[str, Any]],
         ignored: Sequence[str],
     ) -> None:
-        """Say which `ignoredResources` the extenders' resources take the place of."""
+        """Warn of `ignoredResources` that the extenders' resources replace."""
         lost = [each for each in args.get("ignoredResources", ()) if each not in ignored]
         if not lost:
             return
@@ -309,13 +313,13 @@ class _Reader:
 
 
 def _head(span: Span) -> Span:
-    """Return the first line of a place that has several."""
+    """Return the first line of a span of several lines."""
     end = span.text.find("\n")
     return span if end < 0 else Span(span.source, span.start, span.start + end)
 
 
 def _unknown(name: str, span: Span) -> Diagnostic:
-    """Say that kdsl has nothing for an enabled plugin."""
+    """Return the diagnostic of an enabled plugin without a counterpart in kdsl."""
     if name in REMOVED:
         title = f"plugin `{name}` was removed from kube-scheduler"
         return Diagnostic(
@@ -327,7 +331,7 @@ def _unknown(name: str, span: Span) -> Diagnostic:
     title = f"unknown plugin `{name}`"
     why = "not a plugin of kube-scheduler 1.36"
     near = get_close_matches(name, PLUGINS, n=1, cutoff=_NEAR)
-    help_ = "`--skip-unknown` leaves it out; rules can do what it does: see docs/write-rules.md"
+    help_ = "`--skip-unknown` leaves it out; rules can replace it: see docs/write-rules.md"
     if near:
         help_ = f"did you mean `{near[0]}`?"
     return Diagnostic(ConfigCode.UNKNOWN_PLUGIN, title, span, why, help=(help_,))

@@ -1,7 +1,7 @@
-"""Says where and why a YAML tree does not fit a JSON Schema (2020-12), in words for people.
+"""Reports where and why a YAML tree does not fit a JSON Schema (2020-12), in words for people.
 
-The validating is jsonschema's; this module finds the place of each error in the text, and the cure. The shape
-of rule tests (`kdsl.testing.shape`) is told in the same words.
+jsonschema does the validation; this module finds the place of each error in the text, and a fix. The shape of
+rule tests (`kdsl.testing.shape`) uses the same words.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ _BOUNDS: Final = {"minimum": "at least", "maximum": "at most"}
 
 
 def misfits(root: YamlNode, schema: Mapping[str, Any]) -> tuple[Diagnostic, ...]:
-    """Return what keeps the tree from fitting the schema, in the order of the text."""
+    """Return the errors of the tree against the schema, in the order of the text."""
     # jsonschema takes 120 ms to import: only commands that read a configuration pay for it.
     from jsonschema import Draft202012Validator
 
     errors = Draft202012Validator(schema).iter_errors(to_plain(root))
     found = [diagnostic for error in errors for diagnostic in _describe(root, error)]
-    # A mapping without several keys is as many errors, each of which knows all that it needs.
+    # A mapping that lacks several keys gives as many errors, and each of them lists all missing keys.
     return tuple(
         sorted(dict.fromkeys(found), key=lambda each: (each.span.start if each.span else 0, each.title))
     )
 
 
 def fitting_part(root: YamlNode, schema: Mapping[str, Any]) -> YamlNode | None:
-    """Return the tree without what keeps it from fitting the schema; None where nothing would be left."""
+    """Return the tree without the parts that do not fit the schema; None where nothing is left."""
     from jsonschema import Draft202012Validator
 
     validator = Draft202012Validator(schema)
@@ -67,7 +67,7 @@ def fitting_part(root: YamlNode, schema: Mapping[str, Any]) -> YamlNode | None:
 
 
 def _without(node: YamlNode, unfit: frozenset[Path], path: Path) -> YamlNode | None:
-    """Return a tree without the values at some paths; None where it is itself one of them."""
+    """Return a tree without the values at some paths; None where the tree itself is at one of them."""
     if path in unfit:
         return None
     match node:
@@ -82,7 +82,7 @@ def _without(node: YamlNode, unfit: frozenset[Path], path: Path) -> YamlNode | N
 
 
 def place_of(root: YamlNode, path: Path) -> Span:
-    """Return where the value at `path` stands, or the innermost value around it that is written."""
+    """Return the place of the value at `path`, or of the innermost written value around it."""
     node = root
     for step in path:
         inner = _child(node, step)
@@ -122,12 +122,12 @@ def _describe(root: YamlNode, error: ValidationError) -> Iterator[Diagnostic]:
 
 
 def written(value: object) -> str:
-    """Write a plain value as YAML has it: `true`, where Python says True."""
+    """Return a plain value as YAML: `true` instead of Python's True."""
     return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
 def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
-    """Say what is wrong with one value, to follow its name: `must be a list`; and the help lines."""
+    """Return the error of one value, to follow its name, such as `must be a list`, and the help lines."""
     rule: Any = error.validator_value
     match error.validator:
         case "type":
@@ -154,12 +154,12 @@ def fault_of(error: ValidationError) -> tuple[str, tuple[str, ...]]:
         case "pattern":
             return "does not have the form that is needed here", _example(error)
         case _:
-            # A keyword this table does not know yet: jsonschema's own words are better than none.
+            # A keyword that this table lacks: jsonschema's own words are better than none.
             return f"does not fit: {error.message}", ()
 
 
 def _example(error: ValidationError) -> tuple[str, ...]:
-    """Return the example that the schema gives of a right value, if it gives one."""
+    """Return the schema's example of a valid value, if there is one."""
     examples = error.schema.get("examples", ()) if isinstance(error.schema, Mapping) else ()
     return tuple(
         f"write it like `{each if isinstance(each, str) else json.dumps(each)}`" for each in examples[:1]

@@ -1,8 +1,8 @@
-"""Reads a scheduling `Policy` v1, as kube-scheduler took it up to 1.18: which predicates and priorities run.
+"""Reads a scheduling `Policy` v1, as kube-scheduler took it up to 1.18: its predicates and priorities.
 
-Names with arguments are custom: what they are is said by the argument. Those of a kind become one rule with
-the arguments of all, as in kube-scheduler 1.17. Facts: pkg/scheduler/apis/config/legacy_types.go and
-pkg/scheduler/framework/plugins/legacy_registry.go.
+Names with arguments are custom: the argument defines what they do. All custom names of one kind become one
+rule with the arguments of all, as in kube-scheduler 1.17. Facts: pkg/scheduler/apis/config/legacy_types.go
+and pkg/scheduler/framework/plugins/legacy_registry.go.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ORDER: Final = (
 )  # fmt: skip
 """The order in which predicates run, whatever the order of the file."""
 MANDATORY: Final = ("CheckNodeUnschedulable", "PodToleratesNodeTaints")
-"""The predicates that run whether the file names them or not."""
+"""The predicates that run even if the file does not name them."""
 DEFAULT_PREDICATES: Final = (
     "CheckNodeUnschedulable", "GeneralPredicates", "NoDiskConflict", "PodToleratesNodeTaints",
     "MaxEBSVolumeCount", "MaxGCEPDVolumeCount", "MaxCSIVolumeCount", "MaxAzureDiskVolumeCount",
@@ -55,7 +55,7 @@ PRIORITIES: Final = (
     "ServiceSpreadingPriority", "EvenPodsSpreadPriority",
 )  # fmt: skip
 _ARGUED: Final = {"CheckNodeLabelPresence": "labelsPresence", "CheckServiceAffinity": "serviceAffinity"}
-"""What these predicates look at is said by their argument: without one they look at nothing."""
+"""Predicates that do nothing without their argument."""
 _ALIASES: Final = {
     "PodFitsPorts": "PodFitsHostPorts",
     "MaxCSIVolumeCountPred": "MaxCSIVolumeCount",
@@ -67,10 +67,10 @@ _MAX_WEIGHT: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a policy runs: predicates in their order, priorities with weights, and the arguments of both.
+    """The content of a policy: predicates in their order, priorities with weights, and the arguments of both.
 
-    `arguments` are by rule and parameter of `rules/kubernetes/classic.kdsl`, `extenders` those of the plugin
-    that asks them.
+    `arguments` are by rule and parameter of `rules/kubernetes/classic.kdsl`; `extenders` are arguments of the
+    plugin that calls them.
     """
 
     predicates: tuple[str, ...]
@@ -82,7 +82,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class PolicyResult:
-    """The policy, or None with the errors that say why there is none; warnings come with either."""
+    """The policy, or None with the errors that explain why; warnings come with either."""
 
     policy: Policy | None
     diagnostics: tuple[Diagnostic, ...]
@@ -90,7 +90,7 @@ class PolicyResult:
 
 @cache
 def policy_schema() -> Mapping[str, Any]:
-    """Return the JSON Schema (2020-12) of what can be imported."""
+    """Return the JSON Schema (2020-12) of the policies that can be imported."""
     text = resources.files("kdsl.config").joinpath("schemas", "policy.v1.schema.json").read_text("utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
@@ -99,7 +99,8 @@ def policy_schema() -> Mapping[str, Any]:
 def read_policy(source: Source, *, skips_unknown: bool = False) -> PolicyResult:
     """Read the text of a policy, JSON or YAML. Never raises.
 
-    With `skips_unknown` predicates and priorities that kdsl has nothing for are left out, with a warning.
+    With `skips_unknown`, predicates and priorities without a counterpart in kdsl are left out, with a
+    warning.
     """
     read = read_yaml(source)
     if has_errors(read.diagnostics):
@@ -126,9 +127,9 @@ def _as_today(extender: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class _Reader:
-    """Reads a tree that fits the schema; what else is wrong with it is in `found`.
+    """Reads a tree that fits the schema; `found` collects the other errors in it.
 
-    `unfit` are the places of what did not fit and was left out.
+    `unfit` are the places of the values that did not fit and were left out.
     """
 
     def __init__(self, root: YamlNode, unfit: Sequence[Span]) -> None:
@@ -174,7 +175,7 @@ class _Reader:
         return tuple(name for name in ORDER if name in chosen)
 
     def _predicate(self, written: Mapping[str, Any], span: Span) -> str:
-        """Return the name of a predicate, and note its arguments; empty where there is none such."""
+        """Return the name of a predicate and record its arguments; empty where the name is unknown."""
         match written.get("argument"):
             case {"serviceAffinity": {"labels": labels}}:
                 self._append("CheckServiceAffinity", "labels", labels)
@@ -220,7 +221,7 @@ class _Reader:
         return weights
 
     def _priority(self, index: int, written: Mapping[str, Any]) -> str:
-        """Return the name of a priority, and note its arguments; empty where there is none such."""
+        """Return the name of a priority and record its arguments; empty where the name is unknown."""
         match written.get("argument"):
             case {"serviceAntiAffinity": {"label": label}}:
                 self._append("ServiceAntiAffinity", "labels", [label])
@@ -270,7 +271,7 @@ class _Reader:
             first.setdefault(each["name"], span)
 
     def _lost(self, key: str, index: int) -> bool:
-        """Tell whether a part of an entry was left out: without it, the rest may mean something else."""
+        """Return whether part of an entry was left out, which may change the meaning of the rest."""
         entry = self._place(key, index)
         return any(entry.start <= each.start < entry.end for each in self._unfit)
 
@@ -280,7 +281,7 @@ class _Reader:
 
     def _unknown(self, kind: str, name: str, known: Sequence[str], span: Span) -> str:
         help_ = did_you_mean(name, known) or (
-            "`--skip-unknown` leaves it out; rules can do what it does: see docs/write-rules.md",
+            "`--skip-unknown` leaves it out; rules can replace it: see docs/write-rules.md",
         )
         self.found.append(
             Diagnostic(

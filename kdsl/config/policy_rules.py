@@ -1,6 +1,6 @@
-"""Writes what a scheduling policy says as rules.
+"""Writes the content of a scheduling policy as rules.
 
-It becomes a profile that extends the shipped one of that time, and says what differs.
+It becomes a profile that extends the shipped profile of that time and states the differences.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _ELSEWHERE: Final = {
     "EvenPodsSpread": "v1_36.PodTopologySpread",
     "EvenPodsSpreadPriority": "v1_36.PodTopologySpread",
 }
-"""What has no rule of its own in `kubernetes.classic`: what is there today stands for it."""
+"""Names without a rule in `kubernetes.classic`, with their present counterparts."""
 _SPREAD: Final = ("EvenPodsSpread", "EvenPodsSpreadPriority")
 
 
 def convert_policy(policy: Policy, origin: str) -> Converted:
-    """Write a policy as a rule file. `origin` is the name of its file, which names the package too."""
+    """Write a policy as a rule file. `origin` is the name of its file; it names the package too."""
     package = word_of(origin.partition(".")[0]) or "imported"
     profile = word_of(DEFAULT_SCHEDULER)
     spreads = any(name in (*policy.predicates, *policy.priorities) for name in _SPREAD)
@@ -44,27 +44,27 @@ def convert_policy(policy: Policy, origin: str) -> Converted:
         f"  scheduler {json.dumps(DEFAULT_SCHEDULER)}\n{body}}}\n"
     )
     formatted = format_source(Source(f"{package}.kdsl", text))
-    # INVARIANT: what is written here parses; texts of the policy are spelt as JSON strings.
+    # INVARIANT: the generated text parses; texts of the policy are written as JSON strings.
     assert formatted.text is not None, (text, formatted.diagnostics)
     settings = extender_settings(policy.extenders)
     return Converted(package, formatted.text, (f"{package}.{profile}",), settings)
 
 
 def _predicates(policy: Policy) -> Iterator[str]:
-    """Yield what turns the default predicates into those of the policy, which are in their order."""
+    """Yield the changes from the default predicates to those of the policy, which are in their order."""
     if policy.check_all:
         yield "check all"
     chosen = policy.predicates
     yield from (f"disable predicate {_name(each)}" for each in DEFAULT_PREDICATES if each not in chosen)
     for at, each in enumerate(chosen):
         if each not in DEFAULT_PREDICATES:
-            # What comes before it stands there already; behind the first one is one that always runs.
+            # The predicates before it are in place already; a mandatory predicate follows the first one.
             where = f"after {_name(chosen[at - 1])}" if at else f"before {_name(chosen[1])}"
             yield f"add predicate {_rule(each)} {where}"
 
 
 def _priorities(policy: Policy) -> Iterator[str]:
-    """Yield what turns the default priorities into those of the policy. Their order has no meaning."""
+    """Yield the changes from the default priorities to those of the policy. Their order has no meaning."""
     weights = policy.priorities
     yield from (f"disable score {each}" for each in DEFAULT_PRIORITIES if each not in weights)
     for each, weight in weights.items():
@@ -79,5 +79,5 @@ def _rule(name: str) -> str:
 
 
 def _name(name: str) -> str:
-    """Return what a rule is called in a profile."""
+    """Return the name of a rule in a profile."""
     return _rule(name).rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""What one scheduling attempt is about: the four things every phase needs, handed around as one."""
+"""The context of one scheduling attempt: the four values that every phase needs, passed as one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kdsl.hooks.table import HookTable
 
 
 class Attempt(Struct, frozen=True, eq=False):
-    """One pod, the hooks of its profile, and the snapshot it is tried on. Plugins write to `state` only."""
+    """One pod, the hooks of its profile, and the snapshot to place it on. Plugins write to `state` only."""
 
     table: HookTable
     pod: PodInfo
@@ -21,7 +21,7 @@ class Attempt(Struct, frozen=True, eq=False):
     state: CycleState = field(default_factory=CycleState)
 
     def __post_init__(self) -> None:
-        # What a pod is includes what the catalog knows of its namespace.
+        # The catalog completes the pod with the labels of its namespace.
         force_setattr(self, "pod", self.snapshot.catalog.complete(self.pod))
 
     @property

@@ -19,7 +19,10 @@ NOT_BOUND = "no bind plugin took the pod"
 
 
 class Permission(Struct, frozen=True):
-    """What Permit came to: a rejection, or who asks to wait and for how long (nanoseconds), or neither."""
+    """The result of Permit: a rejection, or the plugins that ask to wait with their timeouts (nanoseconds).
+
+    It is empty where all hooks allow the pod.
+    """
 
     rejection: Status | None = None
     waits: dict[str, int] = field(default_factory=dict)
@@ -29,9 +32,9 @@ _GRANTED: Final = Permission()
 
 
 def run_permits(attempt: Attempt, node: str) -> Permission:
-    """Run the Permit hooks until one rejects; raise PluginError where one goes wrong.
+    """Run the Permit hooks until one rejects; raises PluginError where one fails.
 
-    Nobody waits longer than 15 minutes.
+    A wait is at most 15 minutes.
     """
     waits: dict[str, int] = {}
     for plugin, call in attempt.table.permits:
@@ -51,10 +54,9 @@ def run_permits(attempt: Attempt, node: str) -> Permission:
 
 
 def pre_binds_with_work(attempt: Attempt, node: str) -> Calls[OnNode]:
-    """Return the PreBind hooks that have something to do for the pod; raise PluginError for one that cannot
-    tell.
+    """Return the PreBind hooks that have work for the pod; raises PluginError where a preflight hook fails.
 
-    A plugin that is not asked may have something to do.
+    A plugin without a preflight hook counts as having work.
     """
     table = attempt.table
     if not table.pre_flights:
@@ -80,7 +82,7 @@ def _has_work(attempt: Attempt, node: str, plugin: str, flight: OnNode) -> bool:
 
 
 def run_pre_binds(attempt: Attempt, node: str, calls: Calls[OnNode]) -> None:
-    """Run PreBind hooks; raise PluginError where one does not succeed."""
+    """Run PreBind hooks; raises PluginError where one does not succeed."""
     for plugin, call in calls:
         try:
             status = call(attempt.state, attempt.pod, node)
@@ -91,9 +93,9 @@ def run_pre_binds(attempt: Attempt, node: str, calls: Calls[OnNode]) -> None:
 
 
 def run_binds(attempt: Attempt, node: str) -> Status | None:
-    """Run Bind hooks; raise PluginError where one does not succeed.
+    """Run Bind hooks; raises PluginError where one does not succeed.
 
-    The first that does not answer SKIP has the last word. Returns an error status where all pass the pod on.
+    The first that does not answer SKIP ends the phase. Returns an error status where all answer SKIP.
     """
     for plugin, call in attempt.table.binds:
         try:
@@ -108,7 +110,7 @@ def run_binds(attempt: Attempt, node: str) -> Status | None:
 
 
 def run_post_binds(attempt: Attempt, node: str) -> list[PluginError]:
-    """Tell the PostBind hooks that the pod is bound; return what went wrong: the pod stays bound."""
+    """Run the PostBind hooks; return their errors, which leave the pod bound."""
     faults: list[PluginError] = []
     for plugin, call in attempt.table.post_binds:
         try:

@@ -1,7 +1,7 @@
-"""How reserved pods are bound: in the midst of the cycle, or beside it.
+"""How reserved pods are bound: during the cycle, or asynchronously.
 
-Simulations and tests bind at once. A live scheduler binds beside the cycle, which goes on meanwhile: what
-came of a binding is handed to `Engine.finish` then.
+Simulations and tests bind at once. A live scheduler binds on other threads while the cycle continues; the
+result of the binding is then passed to `Engine.finish`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kdsl.hooks.faults import Fault
 
 
 class Reserved(Struct, frozen=True, eq=False):
-    """A pod with a node set aside for it, and the decision that stands unless something fails on the way."""
+    """A pod with a reserved node, and its decision, which stands unless a later phase fails."""
 
     attempt: Attempt
     decision: Decision
@@ -28,7 +28,7 @@ class Reserved(Struct, frozen=True, eq=False):
 
 
 class BindingEnd(StrEnum):
-    """What a binding came to. `dropped`: there is nothing left to do for the pod, and nothing to report."""
+    """The outcome of a binding. `dropped`: no work is left for the pod, and nothing to report."""
 
     BOUND = "bound"
     FAILED = "failed"
@@ -36,10 +36,10 @@ class BindingEnd(StrEnum):
 
 
 class BindingResult(Struct, frozen=True, eq=False):
-    """What came of binding a reserved pod. `message` says why it is not bound.
+    """The result of binding a reserved pod. `message` says why it is not bound.
 
-    `faults` are what went wrong: of a failed binding the error that ended it, of a bound pod those of
-    PostBind hooks.
+    `faults` are the errors: of a failed binding the error that ended it, of a bound pod those of PostBind
+    hooks.
     """
 
     reserved: Reserved
@@ -54,19 +54,21 @@ class BindingResult(Struct, frozen=True, eq=False):
 
 
 class Bindings(Protocol):
-    """Binds reserved pods. Called by the engine, on its thread."""
+    """Binds reserved pods. The engine calls it on its own thread."""
 
     def begin(self, reserved: Reserved) -> BindingResult | None:
-        """Bind a pod and return what came of it; None where the binding is under way."""
+        """Bind a pod and return the result; None where the binding continues asynchronously."""
         ...
 
     def stop(self, reserved: Reserved) -> bool:
-        """Stop a binding that is under way before the pod is bound; False where it is too late for that."""
+        """Stop an asynchronous binding before the pod is bound; return False where it is too late for
+        that.
+        """
         ...
 
 
 class BindAtOnce:
-    """Runs PreBind, Bind and PostBind in the midst of the cycle."""
+    """Runs PreBind, Bind and PostBind during the cycle."""
 
     def begin(self, reserved: Reserved) -> BindingResult:
         """Bind the pod."""
@@ -83,5 +85,5 @@ class BindAtOnce:
         return BindingResult(reserved, BindingEnd.BOUND, faults=tuple([error.fault for error in late]))
 
     def stop(self, reserved: Reserved) -> bool:
-        """Return False: nothing is ever under way."""
+        """Return False: no binding is asynchronous."""
         return False

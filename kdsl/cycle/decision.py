@@ -1,9 +1,9 @@
-"""The product of a scheduling attempt: everything that was decided and why, without any timing.
+"""The product of a scheduling attempt: all results and reasons, without any timing.
 
-Two equal runs give equal decisions. `summary` decisions carry the totals; `full` ones one entry for every
-node as well.
+Two equal runs give equal decisions. `summary` decisions carry the totals; `full` decisions have an entry for
+every node as well.
 
-Here, and wherever the hot path makes values, they are structs: a frozen dataclass takes ten times as long.
+These values, and all others made on the hot path, are structs: a frozen dataclass takes ten times as long.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from kdsl.hooks.status import Status
 
 
 class Detail(StrEnum):
-    """How much a decision holds: `summary` on the hot path, `full` for explaining, tests and simulation."""
+    """The detail of a decision: `summary` on the hot path, `full` for explaining, tests and simulation."""
 
     SUMMARY = "summary"
     FULL = "full"
 
 
 class Outcome(StrEnum):
-    """What an attempt came to.
+    """The result of an attempt.
 
-    `skipped`: there was nothing to decide, since the pod is being deleted, is on a node already, or asks
-    for a scheduler that is not here. `binding`: the pod has its node, and is being bound beside the cycle.
+    `skipped`: no decision was needed, since the pod is being deleted, is on a node already, or asks for a
+    scheduler that this process does not run. `binding`: the pod has its node, and is being bound
+    asynchronously.
     """
 
     PLACED = "placed"
@@ -54,7 +55,7 @@ class TieBreak(StrEnum):
 
 
 class Rejection(Struct, frozen=True):
-    """How many nodes one rule rejected with one reason, which may be that of an error."""
+    """The number of nodes that one rule rejected with one reason; the reason may be the text of an error."""
 
     plugin: str
     code: str
@@ -65,10 +66,10 @@ class Rejection(Struct, frozen=True):
 
 
 class PreFilter(Struct, frozen=True):
-    """What was settled before any node was looked at.
+    """The result of PreFilter.
 
-    `status` is the rejection of the pod, if any; `skipped` the plugins with nothing to do; `narrowed_by`
-    those that narrowed the candidates to `candidates` (None: all nodes).
+    `status` is the rejection of the pod, if any; `skipped` the plugins that skip the pod; `narrowed_by` the
+    plugins that narrowed the candidates to `candidates` (None: all nodes).
     """
 
     status: Status | None = None
@@ -87,20 +88,22 @@ class Condition(Struct, frozen=True):
 
 
 class Victim(Struct, frozen=True):
-    """A pod (`namespace/name`) that must go, and the condition it gets before it is deleted."""
+    """A pod (`namespace/name`) to evict, and the condition it gets before it is deleted."""
 
     pod: str
     condition: Condition
 
     @staticmethod
     def of(pod: str, scheduler: str) -> Victim:
-        """Return the victim of a pod that `scheduler` makes room for, with kube-scheduler's condition."""
+        """Return the victim for a pod that `scheduler` preempts, with kube-scheduler's condition."""
         message = f"{scheduler}: preempting to accommodate a higher priority pod"
         return Victim(pod, Condition("DisruptionTarget", "True", "PreemptionByScheduler", message))
 
 
 class ScoreCell(Struct, frozen=True):
-    """One score of one node: `raw` as the rule gave it, `normalized` in 0..100, `weighted` as it counts."""
+    """One score of one node: `raw` as the rule returned it, `normalized` in 0..100, `weighted` with its
+    weight.
+    """
 
     plugin: str
     raw: int | float
@@ -113,7 +116,9 @@ class ScoreCell(Struct, frozen=True):
 
 
 class NodeVerdict(Struct, frozen=True):
-    """What happened to one node. Neither `status` nor `feasible`: the search ended before it was visited."""
+    """The result for one node. Without `status` and not `feasible`: the search ended before the node was
+    visited.
+    """
 
     node: str
     feasible: bool
@@ -127,11 +132,11 @@ class Decision(Struct, frozen=True):
 
     `pod` is `namespace/name`. `evaluated` counts the nodes with a verdict, `feasible` those that passed; they
     are kube-scheduler's EvaluatedNodes and FeasibleNodes. `start` is the index in visiting order at which the
-    search began, `sampled` how many feasible nodes were looked for. `tied` counts the nodes that shared the
-    highest `total`. `postfilter` is what came of asking for room, None where nobody was asked: `nominated`
-    and `victims` say how the pod gets it. `message` is the FitError or error text of a pod that was not
-    placed; `faults` are all errors of rules and plugins: those that ended the attempt, those that rejected
-    nodes, and those that were passed over. `turned_away` is the rejection of the chosen node by a Reserve or
+    search began, `sampled` the number of feasible nodes to look for. `tied` counts the nodes that shared the
+    highest `total`. `postfilter` is the result of PostFilter, None where it did not run: `nominated` and
+    `victims` describe the room it makes. `message` is the FitError or error text of a pod that was not
+    placed. `faults` are all errors of rules and plugins: those that ended the attempt, those that rejected
+    nodes, and those that were ignored. `turned_away` is the rejection of the chosen node by a Reserve or
     Permit plugin.
     """
 
@@ -160,5 +165,5 @@ class Decision(Struct, frozen=True):
     verdicts: tuple[NodeVerdict, ...] = ()
 
     def with_fields(self, **fields: Any) -> Decision:
-        """Return this decision with other values in some fields."""
+        """Return a copy of this decision with other values in some fields."""
         return replace(self, **fields)

@@ -1,7 +1,7 @@
-"""The scheduling cycle: takes pods to decisions, one after the other; the phases do what is in between.
+"""The scheduling cycle: turns pods into decisions, one after the other, by running the phases.
 
-Built by the composition root; driven by simulation, the live loop and tests. The engine holds what outlives
-an attempt: where the next search starts, nominations, held pods and the number of attempts.
+Built by the composition root; driven by simulation, the live loop and tests. The engine holds the state that
+outlives an attempt: the start of the next search, nominations, held pods and the number of attempts.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from kdsl.hooks.wake import waking_events
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """What a profile does not say. `percentage` is that of the nodes to find (0: adaptive) where the
+    """Settings outside the profile. `percentage` is the percentage of nodes to find (0: adaptive) where the
     profile has none; `rules` is the digest of the rule set.
 
-    `parallelism` and `run_length` (nodes judged at once) change the time a decision takes, never the
-    decision. An engine that goes on where another was has its `start` and `attempts`: where the next search
-    begins, and how many attempts there were.
+    `parallelism` and `run_length` (nodes judged at once) change the time of a decision, never its result. An
+    engine that continues another one's work has that engine's `start` of the next search and number of
+    `attempts`.
     """
 
     seed: int = 0
@@ -83,7 +83,7 @@ class Engine:
         evictor: Evictor | None = None,
         bindings: Bindings | None = None,
     ) -> None:
-        """Without `bindings` pods are bound in the midst of the cycle."""
+        """Without `bindings`, pods are bound during the cycle."""
         self._routes = Routes(tables, router)
         self._cluster = cluster
         self._clock = clock
@@ -112,11 +112,12 @@ class Engine:
         attempts: int = 1,
         on_turn: Callable[[PodInfo], Detail | None] = lambda pod: None,
     ) -> Iterator[Decision]:
-        """Queue `pods` and decide them in its order: first the gated ones, last those that were held.
+        """Queue `pods` and decide them in the queue's order: gated pods come first, held pods last.
 
-        Each gets `attempts` at most: after the first a pod is tried again where an event may have cured what
-        it was rejected for, without waiting. Pods that are left stay in the queue. `on_turn` is called with a
-        pod before it is decided, and says in what detail (None: that of the options); it must change nothing.
+        Each pod gets at most `attempts`: after the first it is tried again only where an event may have
+        removed the cause of its rejection, and without backoff. Pods that are left stay in the queue.
+        `on_turn` is called with a pod before its attempt, and returns the detail of the decision (None: the
+        detail of the options); it must not change anything.
         """
         spent: list[QueuedPod] = []
         for pod in pods:
@@ -133,18 +134,20 @@ class Engine:
         yield from self.settle()
 
     def enqueue(self, pod: PodInfo) -> Decision | None:
-        """Queue a pod, which may be promised a node; return the decision about one that is not let in."""
+        """Queue a pod, which may have a nominated node; return the decision about a pod that is gated."""
         self.nominator.add(pod)
         gated = self.queue.add(pod)
         return None if gated is None else self._publish(self._routed(pod, self._gated(gated)))
 
     def schedule_one(self, item: PodInfo | QueuedPod, detail: Detail | None = None) -> Decision:
-        """Try to place one pod. Nothing a plugin does is raised. `detail` wins over that of the options."""
+        """Try to place one pod. Exceptions of plugins are not raised. `detail` wins over the options'
+        detail.
+        """
         pod = item.pod if isinstance(item, QueuedPod) else item
         return self._publish(self._routed(pod, self._decide(pod, detail or self._options.detail)))
 
     def settle(self) -> Iterator[Decision]:
-        """Go on with held pods that were allowed, rejected or are out of time; the others stay held."""
+        """Continue with held pods that were allowed, rejected or timed out; the others stay held."""
         self.waiting.expire(self._clock.now())
         for reserved, rejection in self.waiting.take_settled():
             placer = self._placer
@@ -153,25 +156,27 @@ class Engine:
             )
 
     def finish(self, result: BindingResult) -> Decision | None:
-        """End a binding that was under way; None where the pod was given up meanwhile."""
+        """End an asynchronous binding; return None where the pod was given up meanwhile."""
         decision = self._placer.finish(result)
         return None if decision is None else self._publish(decision)
 
     def give_up(self, pod: PodInfo) -> None:
-        """Forget a pending pod that is gone, wherever it is: room set aside for it is free at once."""
+        """Forget a deleted pending pod, wherever it is; its reserved room is free at once."""
         self._placer.give_up(pod.key)
         self.nominator.delete(pod)
         self.queue.delete(pod.key)
 
     def leave_queue(self, pod: PodInfo) -> None:
-        """Forget that a pod is pending: somebody has bound it. Other pods cannot use what it leaves."""
+        """Forget that a pod is pending, because another client has bound it. It leaves no room for other
+        pods.
+        """
         self.nominator.delete(pod, placed_on=pod.node_name)
         self.queue.delete(pod.key)
 
     def renominate(self, before: PodInfo, after: PodInfo) -> None:
-        """Follow what a pending pod's status says of its nomination, where that has changed.
+        """Apply the changed nomination in a pending pod's status.
 
-        Where it has not, what is known here is newer: status is written behind it.
+        An unchanged one is ignored: the engine's own nomination is newer, since the status is written later.
         """
         old, new = before.nominated_node_name, after.nominated_node_name
         current = self.nominator.node_of(before)
@@ -186,28 +191,30 @@ class Engine:
             self.nominator.add(after, current)
 
     def takes(self, pod: PodInfo) -> bool:
-        """Tell whether a profile decides the pod."""
+        """Return whether a profile decides the pod."""
         return self._routes.table_of(pod) is not None
 
     def being_bound(self, key: str) -> PodInfo | None:
-        """Return the pod `namespace/name` as it was when its binding began, None where none is under way."""
+        """Return the pod `namespace/name` as it was when its binding began, None where it is not being
+        bound.
+        """
         reserved = self._placer.under_way.get(key)
         return None if reserved is None else reserved.attempt.pod
 
     @property
     def bindings_under_way(self) -> int:
-        """The number of pods that are being bound beside the cycle."""
+        """Return the number of pods that are being bound asynchronously."""
         return len(self._placer.under_way)
 
     @property
     def continuation(self) -> EngineOptions:
-        """The options by which another engine goes on where this one is."""
+        """Return the options with which another engine continues this one's work."""
         return replace(self._options, start=self._start, attempts=self._attempts)
 
     def adopt(self, tables: Iterable[HookTable], router: Router | None, options: EngineOptions) -> None:
-        """Decide by other profiles from the next attempt on. Pods that are held end as they began.
+        """Use other profiles from the next attempt on. Held pods finish with their old profiles.
 
-        Nothing that the engine has learned is lost: where the next search starts, nominations, the queue.
+        The engine keeps its state: the start of the next search, nominations, the queue.
         """
         self._routes.adopt(tables, router)
         self._options = options
@@ -244,12 +251,12 @@ class Engine:
         return decision
 
     def _routed(self, pod: PodInfo, decision: Decision) -> Decision:
-        """Return the decision with what went wrong where the pod's profile was looked for."""
+        """Return the decision with the faults of the profile's selection added."""
         faults = self._routes.faults_of(pod)
         return decision.with_fields(faults=merged((*faults, *decision.faults))) if faults else decision
 
     def _begin(self, pod: PodInfo) -> None:
-        """Tell the tracer, if any, what the attempt that begins depends on."""
+        """Pass the state that the next attempt depends on to the tracer, if any."""
         if self._tracer is not None:
             nominator = self.nominator
             state = AttemptState(self._start, self._attempts, nominator.node_of(pod), nominator.promised())
@@ -257,20 +264,22 @@ class Engine:
         self._attempts += 1
 
     def _draws(self) -> Random:
-        """Return the randomness of this attempt: it depends on the seed and on the attempt's number only."""
+        """Return the random generator of this attempt: its seed is the engine's seed and the attempt's
+        number.
+        """
         return Random(f"{self._options.seed}/{self._attempts}")
 
     def _leaves_room(self, pod: PodInfo) -> None:
-        """Tell the queue that a node is no longer promised to `pod`: for the others it is as if it had
-        left.
+        """Report to the queue that a node is no longer promised to `pod`: other pods treat that as if the pod
+        had left the node.
         """
         self.queue.notice(
             ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, before=pod, priority=pod.priority)
         )
 
     def attempt(self, pod: PodInfo) -> tuple[Attempt, Contested] | None:
-        """Return the attempt that `pod` would have now, with the pods it must leave room for by row; None
-        where no profile takes it.
+        """Return an attempt for `pod`, with the nominated pods that it must respect by row; None where no
+        profile takes the pod.
         """
         table = self._routes.table_of(pod)
         if table is None:
@@ -279,10 +288,10 @@ class Engine:
         return attempt, rivals_by_row(attempt, self.nominator.rivals(attempt.pod))
 
     def look(self, pod: PodInfo) -> Decision | None:
-        """Say in full where `pod` would go now, and do nothing about it; None where no profile takes it.
+        """Return a full decision for `pod` without any effect; None where no profile takes the pod.
 
-        Nothing is assumed, nobody makes room, and no sink is told. The next search starts elsewhere, as after
-        any attempt.
+        No pod is assumed or preempted, and no sink is called. The next search starts elsewhere, as after any
+        attempt.
         """
         table = self._routes.table_of(pod)
         if table is None:
@@ -319,7 +328,7 @@ class Engine:
         return self._publish(self._placer.place(attempt, record.decision(Outcome.PLACED, node=node)))
 
     def waking_events(self, key: str) -> tuple[str, ...]:
-        """Say in words which events would give the pending pod `namespace/name` another attempt."""
+        """Return in words the events that would give the pending pod `namespace/name` another attempt."""
         pending = self.queue.pending(key)
         if pending is None:
             return ()
@@ -399,7 +408,9 @@ class Engine:
         return attempt.snapshot.names[rows.item(choice.index)]
 
     def _make_room(self, attempt: Attempt, record: Record) -> Decision:
-        """Let PostFilter help a pod that fits nowhere; it stays unschedulable, perhaps nominated."""
+        """Run PostFilter for a pod without a feasible node; the pod stays unschedulable, perhaps
+        nominated.
+        """
         diagnosis = record.diagnosis
         record.postfilter = result = run_post_filters(attempt, diagnosis, self._preemption(attempt))
         if result.nominated is not None:
@@ -410,7 +421,7 @@ class Engine:
         return decision
 
     def _preemption(self, attempt: Attempt) -> Calls[MakeRoom]:
-        """Return what finds victims for the pod: nothing where its profile has no preemption."""
+        """Return the preemption hook for the pod; empty where its profile has no preemption."""
         hooks, pod = attempt.table.preemption, attempt.pod
         if hooks is None:
             return ()
@@ -425,9 +436,9 @@ class Engine:
         return ((hooks.plugin, preemption.run),)
 
     def _nominate(self, attempt: Attempt, node: str) -> None:
-        """Promise the pod a node, or take back what it was promised where there is none.
+        """Nominate the pod for a node, or withdraw its nomination where `node` is empty.
 
-        Pods that were promised the node and would have to go if they were on it lose their promise.
+        Pods nominated for the node that this pod could preempt lose their nomination.
         """
         pod, hooks = attempt.pod, attempt.table.preemption
         if not node:
@@ -443,9 +454,9 @@ class Engine:
         self.nominator.add(pod, node)
 
     def _evict(self, attempt: Attempt, decision: Decision) -> None:
-        """Have the victims of a decision removed; one that is held by a Permit hook is only sent back.
+        """Evict the victims of a decision; a victim that a Permit hook holds is only sent back.
 
-        Without an evictor the decision is all that happens.
+        Without an evictor, the decision has no effect on the cluster.
         """
         if self._evictor is None:
             return
@@ -455,7 +466,7 @@ class Engine:
                 self._evictor.evict(pod, victim.condition, attempt.pod)
 
     def _stop(self, victim: str) -> bool:
-        """Send a victim back that is not bound yet; False where it is, or will be."""
+        """Send back a victim that is not bound yet; return False where it is bound, or will be."""
         reserved = self._placer.under_way.get(victim)
         if reserved is not None:
             return self._placer.bindings.stop(reserved)

@@ -1,4 +1,4 @@
-"""Names of cluster events as kube-scheduler's metrics have them: `AssignedPodDelete`, `NodeAdd`."""
+"""Names of cluster events as in kube-scheduler's metrics: `AssignedPodDelete`, `NodeAdd`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _ACTIONS: Final = (
 
 
 def event_label(event: ClusterEvent) -> str:
-    """Return the name of an event: its own, else resource and action, the first where it is several."""
+    """Return the name of an event: its own, else resource and action, the first action of several."""
     return event.label or _name(event.resource, event.actions)
 
 
 @cache
 def _name(resource: Resource, actions: Action) -> str:
-    # A handful of combinations happen: the cache stays small.
+    # Few combinations occur, so the cache stays small.
     word = next((word for action, word in _ACTIONS if action & actions), "Update")
     return _SUBJECTS.get(resource, str(resource)) + word

@@ -1,4 +1,4 @@
-"""What went wrong in an attempt, from all of its phases: the `faults` of its decision."""
+"""The errors of an attempt, from all of its phases: the `faults` of its decision."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _BEHIND_ALL: Final = np.iinfo(np.int32).max
 def faults_of(
     attempt: Attempt, search: Search | None, is_scored: bool, postfilter: Status | None, last: Fault | None
 ) -> tuple[Fault, ...]:
-    """Return each thing that went wrong once, in the order of the phases; `last` ended the attempt.
+    """Return each error once, in the order of the phases; `last` is the error that ended the attempt.
 
-    What plugins have noted is taken: this is asked once.
+    The call removes the faults that plugins recorded, so it is made once for each attempt.
     """
     state, rules = attempt.state, attempt.table.rule_faults
     has_rules = rules is not None and rules.are_possible
     has_answers = search is not None and _may_have_faults(search)
-    # The hot path: nearly always nothing goes wrong.
+    # The hot path: most attempts have no faults.
     if not (has_rules or has_answers or state.has_faults or last is not None or _is_error(postfilter)):
         return ()
     found: list[Fault] = []
@@ -42,8 +42,8 @@ def faults_of(
             found += rules.of_scores(attempt.pod, NodeSet(attempt.snapshot, search.feasible))
         found += rules.of_preemption()
     found += state.take_faults()
-    # Where PreFilter ends early, PostFilter misses what plugins behind it would have written. The reference
-    # ends with an error then; nothing went wrong.
+    # Where PreFilter ends early, later plugins have not written the state that PostFilter reads. The
+    # reference returns an error then; it is no fault.
     is_whole = search is None or search.prefilter.rejection is None
     if postfilter is not None and is_whole and _is_error(postfilter):
         found += postfilter.faults or (Fault(postfilter.plugin, postfilter.message),)
@@ -55,7 +55,7 @@ def _is_error(status: Status | None) -> bool:
 
 
 def _may_have_faults(search: Search) -> bool:
-    """Tell whether a rejection may come from an error."""
+    """Return whether a rejection may come from an error."""
     rejection, verdicts = search.prefilter.rejection, search.verdicts
     if rejection is not None:
         return bool(rejection.faults)
@@ -64,7 +64,7 @@ def _may_have_faults(search: Search) -> bool:
 
 
 def _of_answers(search: Search, attempt: Attempt) -> Iterator[Fault]:
-    """Yield the faults that the rejections come from, of the pod and of the nodes that were visited."""
+    """Yield the faults behind the rejections, of the pod and of the visited nodes."""
     rejection = search.prefilter.rejection
     if rejection is not None:
         yield from rejection.faults
@@ -80,7 +80,7 @@ def _of_answers(search: Search, attempt: Attempt) -> Iterator[Fault]:
 
 
 class _Reached:
-    """Tells which of the visited nodes a filter was asked about: those that no filter before it rejected."""
+    """Finds the visited nodes that reached a filter: those that no earlier filter rejected."""
 
     def __init__(self, attempt: Attempt, verdicts: Verdicts) -> None:
         self._nodes = NodeSet(attempt.snapshot, verdicts.rows)
@@ -88,7 +88,9 @@ class _Reached:
         self._ends = self._ends_of(verdicts, attempt.table.check_all)
 
     def _ends_of(self, verdicts: Verdicts, check_all: bool) -> NDArray[np.int64]:
-        """Return for each node the place of the filter that rejected it; of none where all are asked."""
+        """Return for each node the place of the filter that rejected it; no place where every filter gets all
+        nodes.
+        """
         ends = np.full(len(verdicts.rows), _BEHIND_ALL, np.int64)
         for number, _ in () if check_all else verdicts.used():
             plugin = verdicts.column.table[number].plugin
@@ -96,6 +98,6 @@ class _Reached:
         return ends
 
     def by(self, plugin: str, is_passed: bool) -> NodeSet:
-        """Return the nodes about which a filter was asked; those that it let pass if `is_passed`."""
+        """Return the nodes that reached a filter; with `is_passed` only those that the filter let pass."""
         place = self._places.get(plugin, _BEHIND_ALL)
         return self._nodes.take(self._ends > place if is_passed else self._ends >= place)

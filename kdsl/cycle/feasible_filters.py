@@ -1,6 +1,6 @@
-"""Filters that see all feasible nodes at once, after the search: extenders, for one.
+"""Filters that get all feasible nodes at once, after the search, such as extenders.
 
-The cycle knows of none unless a plugin brings one: nothing here runs on the hot path without it.
+Without a plugin that has such a filter, none of this code runs on the hot path.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from kdsl.hooks.status import Status, StatusColumn
 
 
 def run_feasible_filters(attempt: Attempt, verdicts: Verdicts) -> Verdicts:
-    """Let each `filter_feasible` hook judge the nodes that are left; what goes wrong is the `error` of the
-    answer.
+    """Run each `filter_feasible` hook on the nodes that are left; a failure becomes the `error` of the
+    result.
 
-    The nodes stay visited, whatever becomes of them: where the next search starts does not depend on it.
+    Rejected nodes still count as visited, so the start of the next search does not depend on these filters.
     """
     if verdicts.error is not None:
         return verdicts
@@ -42,7 +42,7 @@ def run_feasible_filters(attempt: Attempt, verdicts: Verdicts) -> Verdicts:
 
 
 def _narrowed(verdicts: Verdicts, answer: StatusColumn, plugin: str) -> Verdicts:
-    """Return the verdicts with those of `answer` for the nodes that were feasible."""
+    """Return the verdicts with the statuses of `answer` for the nodes that were feasible."""
     column = verdicts.column
     places = np.flatnonzero(column.ids == 0)
     if len(answer) != len(places):

@@ -1,9 +1,8 @@
 """The Filter phase: visits candidates in order until enough feasible ones are found.
 
-The outcome is that of one worker going from node to node: the search ends at the first feasible node beyond
-the number wanted, which itself counts as not visited. Nodes are judged in runs, perhaps several at once;
-whatever a run says about nodes beyond the end is dropped, so parallelism and the size of the runs change
-nothing but time.
+The result is that of one worker going from node to node: the search ends at the first feasible node beyond
+the number wanted, which itself counts as not visited. Nodes are judged in runs, perhaps several at once.
+Answers for nodes beyond the end are dropped, so parallelism and the size of the runs change only the time.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from kdsl.cycle.workers import Workers
 from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import StatusColumn
 
-_SMALLEST_RUN = 64  # below this a call costs more than its columns
+_SMALLEST_RUN = 64  # a call for fewer nodes costs more than its columns
 _SPARE = 4  # a run is longer by a quarter than its estimate: a further run costs more than these nodes
 _REST = 2  # a run that needs half of the nodes left takes them all
 
@@ -55,22 +54,22 @@ def find_feasible(
             break
         begin += length
         if run_length is None:
-            # One worker knows how many nodes passed so far.
+            # A single worker has the number of nodes that passed so far.
             length = search.next_run(begin, count - begin)
     return search.verdicts()
 
 
 class _Search(Struct, eq=False):
-    """Merges runs in visiting order and knows where the search ends."""
+    """Merges runs in visiting order and determines where the search ends."""
 
     wanted: int
     found: int = 0
     error: PluginError | None = None
     runs: list[tuple[NDArray[np.int32], StatusColumn, NDArray[np.int32]]] = []
-    """The nodes of each run up to the end, what they are answered, and those that are feasible."""
+    """The nodes of each run up to the end, their statuses, and the feasible ones."""
 
     def add(self, run: NDArray[np.int32], judged: Judged) -> bool:
-        """Take the next run; tell whether the search is over."""
+        """Add the next run; return whether the search is over."""
         column, passed = judged.column, judged.passed
         room = self.wanted - self.found
         found = len(column.ids) if passed is None else len(passed)

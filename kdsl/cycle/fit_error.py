@@ -1,4 +1,4 @@
-"""Why a pod fits on no node: the diagnosis, and kube-scheduler's text for it, byte for byte.
+"""The reason why a pod fits on no node: the diagnosis, and kube-scheduler's text for it, byte for byte.
 
 Used for the decision's message, the pod's condition and the FailedScheduling event.
 """
@@ -15,16 +15,16 @@ from kdsl.cycle.verdicts import Verdicts
 from kdsl.hooks.status import Code, Status
 
 UNKNOWN = Status(Code.UNRESOLVABLE)
-"""What a node is answered that nobody asked about."""
+"""The status of a node that no filter judged."""
 
 NO_NODES = "no nodes available to schedule pods"
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What every node of the snapshot (`nodes` of them) was answered.
+    """The statuses of all `nodes` nodes of the snapshot.
 
-    `absent` stands for the nodes without a verdict of their own. A PreFilter rejection sets
+    `absent` is the status of the nodes without a verdict of their own. A PreFilter rejection sets
     `prefilter_message` and hides the reasons of the nodes.
     """
 
@@ -35,7 +35,9 @@ class Diagnosis:
     postfilter_message: str = ""
 
     def counted(self) -> list[tuple[Status, int]]:
-        """Return each rejection with its number of nodes; `absent` counts for those not visited."""
+        """Return each rejection with its number of nodes; `absent` counts for the nodes that were not
+        visited.
+        """
         found = self.verdicts.counted()
         without = self.nodes - sum(count for _, count in found)
         return [*found, (self.absent, without)] if without > 0 else found
@@ -60,7 +62,7 @@ class Diagnosis:
 
 
 def single_node_message(status: Status) -> str:
-    """Return the FitError text of a pod that was turned away from the one node chosen for it."""
+    """Return the FitError text of a pod that a plugin rejected on the one node chosen for it."""
     reasons = sorted(f"{count} {reason}" for reason, count in Counter(status.reasons).items())
     return "0/1 nodes are available:" + (f" {', '.join(reasons)}." if reasons else "")
 
@@ -81,7 +83,7 @@ def rejections(counted: list[tuple[Status, int]]) -> tuple[Rejection, ...]:
 
 
 def _left_out(others: Iterable[tuple[tuple[str, str, str, str, bool], int]]) -> Iterator[Rejection]:
-    """Yield what stands for records that are left out: one for each plugin and code."""
+    """Yield one summary record for each plugin and code of the records that are left out."""
     found: dict[tuple[str, str, bool], list[int]] = {}
     for (plugin, code, _, _, is_error), count in others:
         found.setdefault((plugin, code, is_error), []).append(count)
@@ -90,6 +92,6 @@ def _left_out(others: Iterable[tuple[tuple[str, str, str, str, bool], int]]) -> 
 
 
 def _readable(reasons: list[str]) -> list[str]:
-    """Return the reasons of a message, as many as somebody may read."""
+    """Return the reasons of a message, shortened to a readable number."""
     kept = room(reasons, len(reasons), MAX_TOGETHER)
     return reasons if kept == len(reasons) else [*reasons[:kept], more(len(reasons) - kept)]

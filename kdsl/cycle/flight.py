@@ -1,7 +1,7 @@
-"""Pods that are being tried, and what happens meanwhile.
+"""Pods in an attempt, and the events meanwhile.
 
-An attempt sees the cluster as it was when it began. What changes during it must reach the pod if it fails:
-the events are kept until every attempt that may have missed them is over.
+An attempt uses the cluster's state at its start. If it fails, the pod must still get the events since then:
+they are kept until every attempt that may have missed them is over.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from kdsl.cluster.snapshot.events import ClusterEvent
 
 
 class InFlight:
-    """The pods in flight in the order in which they were taken, each with its place among the events."""
+    """The pods in flight in the order in which they were taken, each with its position in the list of
+    events.
+    """
 
     def __init__(self) -> None:
         self._starts: dict[str, int] = {}
@@ -24,20 +26,20 @@ class InFlight:
         return len(self._starts)
 
     def holds_others(self, key: str) -> bool:
-        """Tell whether a pod other than this one is in flight."""
+        """Return whether a pod other than this one is in flight."""
         return len(self._starts) > (key in self._starts)
 
     def start(self, key: str) -> None:
-        """Note that an attempt for a pod begins now."""
+        """Record that an attempt for a pod begins."""
         self._starts[key] = self._dropped + len(self._events)
 
     def record(self, event: ClusterEvent) -> None:
-        """Keep an event for the pods in flight."""
+        """Store an event for the pods in flight."""
         if self._starts:
             self._events.append(event)
 
     def end(self, key: str) -> tuple[ClusterEvent, ...]:
-        """End the attempt for a pod and return what happened during it."""
+        """End the attempt for a pod and return the events since its start."""
         start = self._starts.pop(key, None)
         if start is None or not self._events:
             return ()

@@ -1,4 +1,4 @@
-"""Pods in order: one line for each profile, since only keys of one profile can be compared."""
+"""Pods in order: one line for each profile, since only sort keys of one profile can be compared."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from kdsl.hooks.specs import QueuedPod
 from kdsl.hooks.table import HookTable
 
 Place = tuple[str, str]
-"""The profile and scheduler that order a pod; pods that no profile takes have a line for each scheduler."""
+"""The profile and scheduler that order a pod; pods that no profile takes have one line for each scheduler."""
 
 Entry = tuple[int, Any, int, int, QueuedPod, str]
-"""When it is due, sort key, sequence, number of the push, pod, its `namespace/name`.
+"""Due time, sort key, sequence, number of the push, pod, its `namespace/name`.
 
-A pod that was removed and pushed again leaves an entry that is the same but for the number of the push: it is
-what keeps pods from being compared.
+If a pod is removed and pushed again, its old entry differs only in the number of the push, which keeps the
+comparison from reaching the pods.
 """
 
 
 class _Line:
-    """Entries that can be compared, the smallest first.
+    """Comparable entries, the smallest first.
 
-    Most pods come in their order: those are a sorted run, which costs one comparison at its end, however long
-    it is. Only the others are in a heap.
+    Most pods arrive in sorted order: they form a sorted run, and appending costs one comparison, however long
+    the run is. Only the others are in a heap.
     """
 
     __slots__ = ("_heap", "_run")
@@ -36,7 +36,7 @@ class _Line:
         self._heap: list[Entry] = []
 
     def push(self, entry: Entry) -> None:
-        """Add an entry; what its comparison raises leaves the line as it was."""
+        """Add an entry; if its comparison raises, the line stays unchanged."""
         if not self._run or self._run[-1] < entry:
             self._run.append(entry)
             return
@@ -48,13 +48,13 @@ class _Line:
             raise
 
     def first(self) -> Entry | None:
-        """Return the smallest entry, None where there is none."""
+        """Return the smallest entry, None if the line is empty."""
         if not self._heap:
             return self._run[0] if self._run else None
         return min(self._run[0], self._heap[0]) if self._run else self._heap[0]
 
     def drop(self, first: Entry) -> None:
-        """Take out the smallest entry, which is `first`."""
+        """Remove the smallest entry, which is `first`."""
         if self._run and self._run[0] is first:
             self._run.popleft()
         else:
@@ -62,10 +62,10 @@ class _Line:
 
 
 class Heaps:
-    """Pods by profile: those that are due first come first, then by the profile's order.
+    """Pods by profile: by due time, then by the profile's order.
 
-    Between profiles the pod with the higher priority comes first, then the one that was queued first. A pod
-    that was removed stays in its line until it comes to the top.
+    Between profiles the pod with the higher priority comes first, then the one that was queued first. A
+    removed pod stays in its line until it comes to the top.
     """
 
     def __init__(self) -> None:
@@ -80,8 +80,8 @@ class Heaps:
         return key in self._alive
 
     def push(self, table: HookTable | None, key: str, queued: QueuedPod, due: int = 0) -> None:
-        """Add the pod `namespace/name`; raises PluginError where its profile has no sort key for it, or one
-        that cannot be compared.
+        """Add the pod `namespace/name`. Raises PluginError where its profile returns no sort key for it, or
+        one that cannot be compared.
         """
         place = ("", queued.pod.scheduler_name) if table is None else (table.profile, table.scheduler)
         line = self._lines.get(place)
@@ -96,13 +96,13 @@ class Heaps:
 
     @property
     def due(self) -> int | None:
-        """When the pod is due that is first of all, None where there is none."""
-        # Most often nobody waits, and this is asked before every attempt.
+        """Return the due time of the first pod, None where there is none."""
+        # Most often no pod waits, and every attempt calls this first.
         found = self._first() if self._alive else None
         return None if found is None else found[1][0]
 
     def pop(self) -> str | None:
-        """Take the pod that is first of all and return its `namespace/name`, None where there is none."""
+        """Remove the first pod and return its `namespace/name`, None where there is none."""
         found = self._first()
         if found is None:
             return None
@@ -112,7 +112,7 @@ class Heaps:
         return entry[5]
 
     def _first(self) -> tuple[_Line, Entry] | None:
-        """Return the entry of the pod that is first of all and its line, None where there is none."""
+        """Return the entry of the first pod and its line, None where there is none."""
         found: tuple[_Line, Entry] | None = None
         for line in self._lines.values():
             while (entry := line.first()) is not None and self._alive.get(entry[5]) is not entry[4]:
@@ -122,8 +122,8 @@ class Heaps:
         return found
 
     def clear(self) -> tuple[str, ...]:
-        """Take all pods out, with all that is known of how they compare, and return them by `namespace/name`
-        in the order in which they came.
+        """Remove all pods and all their sort keys; return them by `namespace/name` in the order in which they
+        came.
         """
         keys = tuple(self._alive)
         self._lines.clear()
@@ -131,12 +131,12 @@ class Heaps:
         return keys
 
     def remove(self, key: str) -> bool:
-        """Take the pod `namespace/name` out, wherever it stands; False where it is not here."""
+        """Remove the pod `namespace/name`, wherever it stands; return False where it is not here."""
         return self._alive.pop(key, None) is not None
 
 
 def _turn(entry: Entry) -> tuple[int, tuple[int, int, int]]:
-    """Return what orders pods of different profiles."""
+    """Return the key that orders pods of different profiles."""
     return entry[0], age(entry[4])
 
 
@@ -146,4 +146,4 @@ def age(queued: QueuedPod) -> tuple[int, int, int]:
 
 
 _PRIORITY_SORT: Final = ("PrioritySort", age)
-"""What orders pods where their profile does not say."""
+"""The order of pods where their profile defines none."""

@@ -1,6 +1,6 @@
-"""Judges a run of nodes through all filters, column by column, as a node-by-node search would.
+"""Judges a run of nodes with all filters, column by column; the result is that of a node-by-node search.
 
-`filtering` deals the nodes out in runs and merges the answers.
+`filtering` divides the nodes into runs and merges the answers.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from kdsl.hooks.status import Code, Status, StatusColumn, StatusTable
 from kdsl.hooks.table import AddPod, Calls
 
 Contested = Mapping[int, Sequence[PodInfo]]
-"""The nominated pods that must be taken into account on a node, by row."""
+"""The nominated pods that count on a node, by row."""
 
 
 class Judged(Struct, frozen=True, eq=False):
-    """Answers for the first nodes of a run; an `error` ends them before its node. `passed` are the places of
-    those that are not rejected, None for all.
+    """Statuses for the first nodes of a run; `error` happened on the node after them. `passed` are the places
+    of the nodes that are not rejected, None for all.
     """
 
     column: StatusColumn
@@ -40,7 +40,7 @@ class Judged(Struct, frozen=True, eq=False):
 
 
 class Judge(Struct, frozen=True, eq=False):
-    """The filters that are not skipped, for one pod over one snapshot. Safe to use from several threads."""
+    """The active filters for one pod over one snapshot. Safe to use from several threads."""
 
     state: CycleState
     pod: PodInfo
@@ -60,21 +60,22 @@ class Judge(Struct, frozen=True, eq=False):
             snapshot=attempt.snapshot,
             filters=tuple([step for step in table.filter_steps if not skipped.issuperset(step.names)]),
             add_pods=table.add_pods,
-            # Without filters nothing can reject, whatever is nominated.
+            # Without filters no node is rejected, so nominated pods do not matter.
             contested=contested if table.filters else {},
             check_all=table.check_all,
         )
 
     def over(self, snapshot: Snapshot, state: CycleState) -> Judge:
-        """Return the judge of the same pod over another snapshot, of which `state` knows."""
+        """Return the judge of the same pod over another snapshot; `state` belongs to that snapshot."""
         return replace(self, snapshot=snapshot, state=state)
 
     def judge(self, rows: NDArray[np.int32]) -> Judged:
-        """Judge nodes: the first filter that rejects one answers for it, and later ones never see it.
+        """Judge nodes: the first filter that rejects a node decides its status, and later filters do not get
+        it.
 
-        With `check_all` every filter is asked about every node, and a status has what all of them say.
+        With `check_all` every filter gets every node, and a status holds the reasons of all of them.
         """
-        # What is known so far, and the places of the nodes that go on; None while nobody rejects any.
+        # The statuses so far, and the places of the nodes that passed so far; None while no node is rejected.
         found: StatusColumn | None = None
         alive: NDArray[np.intp] | None = None
         error: PluginError | None = None
@@ -94,7 +95,7 @@ class Judge(Struct, frozen=True, eq=False):
                 alive = np.arange(len(answers)) if self.check_all else answers.passed.nonzero()[0]
                 continue
             if failed is not None:
-                # Nodes from the failing one on are out; earlier ones go on to the other filters.
+                # Nodes from the failing one on are dropped; earlier ones continue with the other filters.
                 found, alive = found.take(slice(alive[len(answers)])), alive[: len(answers)]
             if self.check_all:
                 answers = joined(found.take(alive), answers)
@@ -105,7 +106,7 @@ class Judge(Struct, frozen=True, eq=False):
         return Judged(found, found.passed.nonzero()[0] if self.check_all else alive, error)
 
     def _judge_contested(self, rows: NDArray[np.int32]) -> tuple[StatusColumn, PluginError | None]:
-        """Give the nodes with nominated pods their first pass; the other nodes pass it unasked."""
+        """Judge the nodes with nominated pods in the first pass; the other nodes pass it without filters."""
         found = StatusColumn(np.zeros(len(rows), dtype=np.int32), table := StatusTable())
         if len(rows) == 1 and int(rows[0]) not in self.contested:
             return found, None  # a dry run, most often
@@ -120,7 +121,7 @@ class Judge(Struct, frozen=True, eq=False):
         return found, None
 
     def _with_nominated(self, row: int, nominated: Sequence[PodInfo]) -> Status | None:
-        """Judge one node as if the nominated pods ran on it; None where it passes."""
+        """Judge one node as if the nominated pods ran on it; return None where it passes."""
         state = self.state.clone()
         node = self.snapshot.info(row)
         for pod in nominated:
@@ -136,8 +137,8 @@ class Judge(Struct, frozen=True, eq=False):
     def _ask(
         self, plugin: str, call: Filter, rows: NDArray[np.int32]
     ) -> tuple[StatusColumn | None, PluginError | None]:
-        """Return the answers of one filter, up to the first node on which it goes wrong; None where all
-        nodes pass.
+        """Return the statuses of one filter, up to the first node on which it fails; None where all nodes
+        pass.
         """
         try:
             column = call(self.state, self.pod, NodeSet(self.snapshot, rows))
@@ -154,9 +155,9 @@ class Judge(Struct, frozen=True, eq=False):
     def _locate(
         self, plugin: str, call: Filter, rows: NDArray[np.int32], error: PluginError
     ) -> tuple[StatusColumn, PluginError]:
-        """Find by halving the first of `rows` on which the filter raises; those before it are answered.
+        """Find by bisection the first of `rows` on which the filter raises; the nodes before it get statuses.
 
-        Without this the outcome would depend on how many nodes were asked about at once.
+        Without this the result would depend on the number of nodes in one call.
         """
         nothing = StatusColumn(np.zeros(0, dtype=np.int32), ALL_PASS)
         if len(rows) == 1:
@@ -171,16 +172,16 @@ class Judge(Struct, frozen=True, eq=False):
         if failed is not None and right is not None:
             ids, table = numbered_alike((left, right))
             return StatusColumn(np.concatenate(ids), table), failed
-        # It raises for all nodes but for neither half: no node can be blamed, so none is answered.
+        # It raises for all nodes but for neither half: no node can be blamed, so none gets a status.
         return nothing, error
 
 
 def account_for(
     point: str, calls: Calls[AddPod], state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo
 ) -> None:
-    """Tell plugins by their `add_pod` or `remove_pod` hooks that `other` is on `node` now, or no more.
+    """Call the `add_pod` or `remove_pod` hooks: `other` is now on `node`, or has left it.
 
-    Those that skip the pod are not told. Raises PluginError where one goes wrong.
+    Plugins that skip the pod are not called. Raises PluginError where one fails.
     """
     for plugin, call in calls:
         if plugin in state.skipped_filters:
@@ -194,7 +195,7 @@ def account_for(
 
 
 def _read(plugin: str, column: StatusColumn) -> tuple[StatusColumn, PluginError | None]:
-    """Stamp a plugin's answers, up to the first that is neither success nor a rejection."""
+    """Set the plugin on its statuses, up to the first that is neither success nor a rejection."""
     if isinstance(column.table, StatusTable) and column.table.is_settled:
         return column, None
     ids, known = column.ids, StatusTable()

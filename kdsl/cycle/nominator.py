@@ -1,7 +1,7 @@
-"""Remembers which pending pods are promised which node, so that nobody else takes the room that is being made
-for them.
+"""Records which pending pods are nominated for which node, so that no other pod takes the room that is being
+made for them.
 
-In memory this is ahead of the pods' own `status.nominatedNodeName`, which it starts from.
+This record is newer than the pods' own `status.nominatedNodeName`, from which it starts.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ class Nominator:
     """Nominated pods by node, in the order in which they were nominated."""
 
     def __init__(self, withdrawn: Callable[[PodInfo], None] = lambda pod: None) -> None:
-        """`withdrawn` is told of every pod that leaves room on the node it was promised."""
+        """`withdrawn` is called with every pod whose nomination ends and leaves room on a node."""
         self._withdrawn = withdrawn
         self._pods_by_node: dict[str, dict[str, PodInfo]] = {}
         self._nodes: dict[str, str] = {}
 
     def add(self, pod: PodInfo, node: str = "") -> None:
-        """Nominate a pending pod for `node`, by default for the one in its status.
+        """Nominate a pending pod for `node`, by default for the node in its status.
 
-        A bound pod is not nominated. A pod without a node in its status keeps the nomination it has.
+        A bound pod is not nominated. A pod without a node in its status keeps its nomination.
         """
         identity = _identity(pod)
         before = self._nodes.get(identity, "")
@@ -36,12 +36,12 @@ class Nominator:
             self._withdrawn(pod)
 
     def clear(self, pod: PodInfo) -> None:
-        """Withdraw the nomination of a pod that stays pending, whatever its status still says."""
+        """Withdraw the nomination of a pod that stays pending, whatever its status says."""
         self.delete(pod)
         self._nodes[_identity(pod)] = ""
 
     def delete(self, pod: PodInfo, placed_on: str = "") -> None:
-        """Forget a pod that was placed, on the node it was promised or another, or is gone."""
+        """Forget a pod that is gone or was placed, on its nominated node or another."""
         if not self._nodes:
             return
         node = self._remove(pod)
@@ -49,7 +49,7 @@ class Nominator:
             self._withdrawn(pod)
 
     def _remove(self, pod: PodInfo) -> str:
-        """Take a pod out and return the node that it was promised."""
+        """Remove a pod and return its nominated node."""
         identity = _identity(pod)
         node = self._nodes.pop(identity, "")
         pods = self._pods_by_node.get(node)
@@ -60,19 +60,19 @@ class Nominator:
         return node
 
     def node_of(self, pod: PodInfo) -> str:
-        """Return the node the pod is promised, or an empty string."""
+        """Return the nominated node of the pod, or an empty string."""
         return self._nodes.get(_identity(pod), pod.nominated_node_name)
 
     def pods_of(self, node: str) -> tuple[PodInfo, ...]:
-        """Return the pods that are promised the node, in the order in which they were."""
+        """Return the pods that are nominated for the node, in the order of their nominations."""
         return tuple(self._pods_by_node.get(node, {}).values())
 
     def promised(self) -> tuple[tuple[PodInfo, str], ...]:
-        """Return all nominated pods with their nodes, those of one node in the order in which they were."""
+        """Return all nominated pods with their nodes, those of one node in the order of their nominations."""
         return tuple((pod, node) for node, pods in self._pods_by_node.items() for pod in pods.values())
 
     def rivals(self, pod: PodInfo) -> dict[str, tuple[PodInfo, ...]]:
-        """Return whom `pod` must leave room for, by node: nominated pods of at least its priority."""
+        """Return the nominated pods that `pod` must respect, by node: those of at least its priority."""
         if not self._pods_by_node:
             return {}
         found = {
@@ -87,5 +87,5 @@ class Nominator:
 
 
 def _identity(pod: PodInfo) -> str:
-    """The pod's UID, or its key where an input gives it none."""
+    """Return the pod's UID, or its key where the input has none."""
     return pod.uid or pod.key

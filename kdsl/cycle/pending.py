@@ -1,4 +1,4 @@
-"""What the queue knows of a pod beyond its place: how often it was tried, and who rejected it."""
+"""The queue's record of a pod beyond its place: its attempts, and the plugins that rejected it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kdsl.hooks.status import Code, Status
 
 
 class Rejectors(Struct, frozen=True):
-    """The plugins that a pod failed by: none of them where the attempt went wrong.
+    """The plugins that rejected a pod: empty where the attempt failed with an error.
 
-    Those of `pending` wait for something that is on its way: once it is there, the pod need not wait.
+    The plugins of `pending` wait for an operation under way: when it ends, the pod is tried without backoff.
     """
 
     unschedulable: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ NOBODY = Rejectors()
 
 
 def rejectors_of(decision: Decision) -> Rejectors:
-    """Return who must change their mind before the pod of a decision can be placed."""
+    """Return the plugins whose rejections keep the pod of a decision from being placed."""
     if decision.outcome is not Outcome.UNSCHEDULABLE:
         return NOBODY
     if decision.turned_away is not None:
@@ -52,10 +52,10 @@ def _split(found: list[tuple[str, str]]) -> Rejectors:
 
 
 class PendingPod(Struct, eq=False):
-    """A pod that waits. `rejections` and `errors` count failures for the backoff: errors only those in a row.
+    """A waiting pod. `rejections` and `errors` count failures for the backoff: errors only those in a row.
 
-    `key` is its `namespace/name`. `refusal` is why the pod is gated, None where it is not. `is_flushed`:
-    nothing but the time that passed gave it its latest attempt.
+    `key` is its `namespace/name`. `refusal` is why the pod is gated, None where it is not. `is_flushed`: its
+    latest attempt came from the timeout and not from an event.
     """
 
     key: str
@@ -68,7 +68,7 @@ class PendingPod(Struct, eq=False):
 
     @property
     def failures(self) -> int:
-        """The failures that the backoff goes by."""
+        """Return the number of failures that determines the backoff."""
         return self.errors or self.rejections
 
     def fail(self, rejectors: Rejectors) -> None:

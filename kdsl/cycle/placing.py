@@ -1,7 +1,7 @@
-"""Takes a chosen node to a bound pod: assume, reserve, permit, bind; or takes everything back.
+"""Takes a chosen node to a bound pod: assume, reserve, permit, bind; or undoes everything.
 
-Every change goes through a `Statement`. Whatever fails, the pod loses its nomination, as in kube-scheduler.
-Binding may be done beside the cycle: the pod stays assumed until it is known what came of it.
+Every change goes through a `Statement`. After any failure the pod loses its nomination, as in kube-scheduler.
+Binding may be asynchronous: the pod stays assumed until its result is known.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Placer:
     """The pods that are being bound, by key."""
 
     def place(self, attempt: Attempt, decision: Decision) -> Decision:
-        """Set the decision's node aside, ask for permission, and bind unless a plugin asks to wait."""
+        """Reserve the decision's node, run Permit, and bind unless a plugin asks to wait."""
         node, statement = decision.node, Statement(self.cluster)
         reserved = Reserved(attempt, decision, statement)
         statement.assume(attempt, node)
@@ -57,7 +57,7 @@ class Placer:
         return self.bind(reserved)
 
     def bind(self, reserved: Reserved) -> Decision:
-        """Bind a pod that nothing holds any more, or begin to."""
+        """Bind a pod that no Permit hook holds any more, or begin to."""
         try:
             result = self.bindings.begin(reserved)
         except PluginError as error:
@@ -68,7 +68,7 @@ class Placer:
         return reserved.decision.with_fields(outcome=Outcome.BINDING)
 
     def finish(self, result: BindingResult) -> Decision | None:
-        """End a binding that was under way; None where the pod was given up meanwhile."""
+        """End an asynchronous binding; return None where the pod was given up meanwhile."""
         reserved = result.reserved
         key = reserved.attempt.pod.key
         if self.under_way.get(key) is not reserved:
@@ -78,7 +78,7 @@ class Placer:
         return self.close(result)
 
     def close(self, result: BindingResult) -> Decision:
-        """Keep what was reserved, or give it back, as a binding came out."""
+        """Commit or undo the reservation, depending on the binding's result."""
         reserved = result.reserved
         match result.end:
             case BindingEnd.BOUND:
@@ -92,9 +92,9 @@ class Placer:
                 return decision
 
     def give_up(self, key: str) -> bool:
-        """Give back at once the room of a pod that is gone; False where none is set aside for it.
+        """Free the room of a deleted pod at once; return False where none is reserved for it.
 
-        The rest is given back at once as well where nothing is under way, else when that is over.
+        The rest is undone at once as well unless a binding is under way, else when the binding ends.
         """
         held = self.waiting.take(key)
         reserved = held or self.under_way.pop(key, None)
@@ -108,13 +108,13 @@ class Placer:
         return True
 
     def turn_away(self, reserved: Reserved, rejection: Status) -> Decision:
-        """Give everything back because a plugin refused the pod on this node."""
+        """Undo everything because a plugin rejected the pod on this node."""
         message = single_node_message(rejection)
         decision = self._give_back(reserved, Outcome.UNSCHEDULABLE, message, rejection.faults)
         return decision.with_fields(turned_away=rejection)
 
     def _fail(self, reserved: Reserved, message: str, fault: Fault) -> Decision:
-        """Give everything back because a plugin went wrong."""
+        """Undo everything because a plugin failed."""
         return self._give_back(reserved, Outcome.ERROR, message, (fault,))
 
     def _give_back(
@@ -128,7 +128,7 @@ class Placer:
 
 
 def _with_faults(reserved: Reserved, faults: Iterable[Fault]) -> Decision:
-    """Return the decision with what went wrong since it was written, plugins' own notes included."""
+    """Return the decision with the faults since it was written, including those that plugins recorded."""
     decision, state = reserved.decision, reserved.attempt.state
     new = (*state.take_faults(), *faults) if state.has_faults else tuple(faults)
     return decision.with_fields(faults=merged((*decision.faults, *new))) if new else decision

@@ -1,5 +1,5 @@
-"""How the core meets the world: the edges implement these protocols, tests fake them, the core imports no
-edge.
+"""The protocols between the core and its surroundings: edges implement them, tests fake them, and the core
+imports no edge.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ __all__ = ["AttemptState", "Binder", "Clock", "ClusterSource", "DecisionSink", "
 
 
 class ClusterSource(Protocol):
-    """The cluster as the cycle sees it. `kdsl.cluster.ClusterCache` is one."""
+    """The cluster as the cycle reads it. `kdsl.cluster.ClusterCache` is one."""
 
     def snapshot(self) -> Snapshot:
-        """Return the present state; it is good for reading until the next call."""
+        """Return the present state; it may be read until the next call."""
         ...
 
     def pod(self, key: str) -> PodInfo | None:
@@ -31,24 +31,24 @@ class ClusterSource(Protocol):
         ...
 
     def complete(self, pod: PodInfo) -> PodInfo:
-        """Return the pod with what the catalog knows of its namespace."""
+        """Return the pod with the catalog's facts of its namespace added."""
         ...
 
     def observe(
         self, observer: Callable[[ClusterEvent], None], listens: Callable[[str], bool] = lambda pod: True
     ) -> None:
-        """Tell `observer` of every change from now on, assumed pods included.
+        """Call `observer` with every change from now on, including those of assumed pods.
 
-        It need not be told of what happens to a placed pod `namespace/name` that it does not listen to.
+        Events of a placed pod `namespace/name` for which `listens` is false may be left out.
         """
         ...
 
     def assume(self, pod: PodInfo, node_name: str) -> object:
-        """Count the pod on the node from now on, before anybody has bound it."""
+        """Count the pod on the node from now on, before it is bound."""
         ...
 
     def forget(self, key: str) -> object:
-        """Take the assumed pod `namespace/name` back."""
+        """Remove the assumed pod `namespace/name` again."""
         ...
 
 
@@ -61,29 +61,30 @@ class Evictor(Protocol):
 
 
 class Router(Protocol):
-    """Tells which profile a pod gets. `kdsl.plan.router.ProfileRouter` is one."""
+    """Selects the profile of a pod. `kdsl.plan.router.ProfileRouter` is one."""
 
     def profile_of(self, pod: PodInfo) -> str | None:
         """Return the name of the profile; None where the pod asks for another scheduler."""
         ...
 
     def faults_of(self, pod: PodInfo) -> tuple[Fault, ...]:
-        """Return what went wrong where the profile was looked for."""
+        """Return the errors of selecting the pod's profile."""
         ...
 
 
 class DecisionSink(Protocol):
-    """Somebody who listens: reports, metrics, traces. A sink cannot change a decision and must not raise."""
+    """A listener: reports, metrics, traces. A sink cannot change a decision and must not raise."""
 
     def record(self, decision: Decision) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptState:
-    """What of an engine a decision depends on, beside its options: with it another engine decides the same.
+    """The engine's state that a decision depends on, beside its options: with it another engine decides the
+    same.
 
-    `start` is where the search begins, `number` how many attempts there were before, `nominated_node` what
-    the pod is promised ("" for none), `promised` the nominated pods with their nodes.
+    `start` is the start of the search, `number` the number of earlier attempts, `nominated_node` the pod's
+    nomination ("" for none), `promised` the nominated pods with their nodes.
     """
 
     start: int
@@ -93,6 +94,6 @@ class AttemptState:
 
 
 class Tracer(DecisionSink, Protocol):
-    """A sink that is told of every attempt before it is made as well."""
+    """A sink that is also called before every attempt."""
 
     def begin(self, pod: PodInfo, state: AttemptState) -> None: ...

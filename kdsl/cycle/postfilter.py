@@ -1,4 +1,4 @@
-"""The PostFilter phase: asks plugins to make room for a pod that fits nowhere, by preemption or otherwise."""
+"""The PostFilter phase: plugins make room for a pod that fits nowhere, by preemption or otherwise."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn, StatusTable
 from kdsl.hooks.table import Calls
 
 MakeRoom = Callable[[NodeSet, StatusColumn], Status | Nominated | None]
-"""Something that looks for room, given what rejected each node."""
+"""A search for room, given the rejection of each node."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
-    """What came of the phase: `status` is None where no plugin has anything to say.
+    """The result of the phase: `status` is None where no plugin answers.
 
-    `nominated` is the node the pod gets with its victims; one without a node withdraws the pod's nomination.
+    `nominated` is the node for the pod, with its victims; an empty node withdraws the pod's nomination.
     """
 
     status: Status | None = None
@@ -32,14 +32,14 @@ class PostFilterResult:
 
     @property
     def message(self) -> str:
-        """The text for the FitError."""
+        """Return the text for the FitError."""
         return "" if self.status is None else self.status.message
 
 
 def run_post_filters(attempt: Attempt, diagnosis: Diagnosis, last: Calls[MakeRoom] = ()) -> PostFilterResult:
-    """Run the PostFilter hooks, then `last`, until one makes room; raise PluginError where one raises.
+    """Run the PostFilter hooks, then `last`, until one makes room; raises PluginError where one raises.
 
-    Success and UNRESOLVABLE end the phase, UNSCHEDULABLE adds its reasons, as does finding nothing, an error
+    Success and UNRESOLVABLE end the phase. UNSCHEDULABLE adds its reasons, as does finding no room. An error
     status becomes the text: the pod stays unschedulable either way.
     """
     nodes, column = attempt.all_nodes, statuses_of_all(attempt, diagnosis)
@@ -72,7 +72,7 @@ def run_post_filters(attempt: Attempt, diagnosis: Diagnosis, last: Calls[MakeRoo
 
 
 def statuses_of_all(attempt: Attempt, diagnosis: Diagnosis) -> StatusColumn:
-    """Spread a diagnosis over all nodes of the snapshot, in its order."""
+    """Return the statuses of a diagnosis for all nodes of the snapshot, in its order."""
     order = attempt.snapshot.order
     column = diagnosis.verdicts.column
     table = StatusTable()

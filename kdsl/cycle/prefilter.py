@@ -1,5 +1,5 @@
-"""The PreFilter phase: rejects a pod before any node is looked at, narrows the candidates, and finds filters
-with nothing to do.
+"""The PreFilter phase: rejects a pod before any node is judged, narrows the candidates, and finds the filters
+to skip.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from kdsl.hooks.status import Code, Status
 
 
 class PreFilterResult(Struct, frozen=True):
-    """The pod's rejection, or the names of the candidates (None: all nodes) and who narrowed them.
+    """The pod's rejection, or the names of the candidates (None: all nodes) and the plugins that narrowed
+    them.
 
-    `skipping` are the plugins with nothing to do, in the order of the profile. After `ended_by`
-    no plugin was asked.
+    `skipping` are the plugins that skip the pod, in the order of the profile. No plugin after `ended_by` ran.
     """
 
     skipping: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class PreFilterResult(Struct, frozen=True):
 
     @property
     def absent(self) -> Status:
-        """What the nodes that are not candidates are answered."""
+        """Return the status of the nodes that are not candidates."""
         if self.rejection is not None:
             return self.rejection
         if self.names is None:
@@ -42,11 +42,11 @@ class PreFilterResult(Struct, frozen=True):
 
 
 def run_pre_filters(attempt: Attempt) -> PreFilterResult:
-    """Run the PreFilter hooks in profile order and merge their answers; raise PluginError for an error.
+    """Run the PreFilter hooks in profile order and merge their answers; raises PluginError for an error.
 
     A plugin that answers SKIP enters `state.skipped_filters`. UNRESOLVABLE ends the phase; of several
-    UNSCHEDULABLE answers the last counts, after all plugins ran. Narrowings intersect; nothing left is a
-    rejection.
+    UNSCHEDULABLE answers the last counts, after all plugins ran. Narrowings intersect; an empty intersection
+    is a rejection.
     """
     rejection: Status | None = None
     names: frozenset[str] | None = None

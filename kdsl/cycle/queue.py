@@ -1,12 +1,13 @@
-"""The scheduling queue: which pod is next, which pods wait, and what wakes them.
+"""The scheduling queue: the order of pods, the pods that wait, and the events that wake them.
 
 A pod is in one of five places. `active`: it is next, by its profile's order. `backoff`: it failed and waits,
-from one second to ten by default; pods whose attempt went wrong wait apart. `unschedulable`: rules rejected
-it, and it sleeps until an event may have cured that. `gated`: it is not let in. In flight: it is being tried.
-A pod that is being bound beside the cycle is in none of them: it comes back, or is done.
+from one second to ten by default; pods whose attempt had an error wait in a separate heap. `unschedulable`:
+rules rejected it, and it sleeps until an event may have removed the cause. `gated`: it is not let in. In
+flight: its attempt is running. A pod that is being bound asynchronously is in none of them: it comes back, or
+is done.
 
-There is no thread and no timer: what is due is found when a pod is asked for. All times are those of the
-clock.
+There is no thread and no timer: due pods are found when the queue is asked for the next pod. All times are
+those of the clock.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from kdsl.hooks.table import HookTable
 SECOND = 10**9
 FLUSH_EVERY = 30 * SECOND
 MAX_ASLEEP = 5 * 60 * SECOND
-"""How often pods are looked for that nothing has woken, and how long they sleep at most. The safety net:
-every pod that is placed because of it is counted, for it tells of an event that is missing.
+"""The interval of looking for pods that no event has woken, and their longest sleep. It is a safety net:
+every pod that is placed because of it is counted, since an event is missing in that case.
 """
 
 POD_ADD = "UnschedulablePodAdd"
@@ -46,14 +47,14 @@ TIMEOUT = ClusterEvent(Resource.ANY, Action.ALL, label="UnschedulableTimeout")
 
 @dataclass(frozen=True, slots=True)
 class GatedPod:
-    """A pod that is not let into the queue, and why."""
+    """A pod that is not let into the queue, and the reason."""
 
     queued: QueuedPod
     status: Status
 
 
 class SchedulingQueue:
-    """The pods waiting for an attempt, and those that are being tried."""
+    """The pods that wait for an attempt, and those in one."""
 
     def __init__(
         self,
@@ -62,8 +63,8 @@ class SchedulingQueue:
         is_promised: Callable[[str], bool] = lambda node: False,
         complete: Callable[[PodInfo], PodInfo] = lambda pod: pod,
     ) -> None:
-        """`is_promised` tells of a node whether a pod that is not there yet is counted on it; `complete`
-        returns a pod with what the cluster knows of its namespace.
+        """`is_promised` returns whether a node has nominated pods that are not there yet; `complete` returns
+        a pod with the catalog's facts of its namespace added.
         """
         self._complete = complete
         self._routes = routes
@@ -74,7 +75,7 @@ class SchedulingQueue:
         self._active = Heaps()
         self._backoff = Heaps()
         self._error_backoff = Heaps()
-        # Pods that rules rejected, and those that are not let in.
+        # Pods that rules rejected, and gated pods.
         self._asleep = Sleepers()
         self._in_flight = InFlight()
         self._leaving: set[str] = set()
@@ -83,23 +84,23 @@ class SchedulingQueue:
         self.flushed = 0
         self.placed_after_flush = 0
         self.wakes: Counter[str] = Counter()
-        # Pods that entered a part of the queue, by the part and what moved them.
+        # Number of pods that entered a part of the queue, by the part and the cause.
         self.incoming: Counter[tuple[str, str]] = Counter()
 
     def __len__(self) -> int:
-        """The number of pods that could be taken now or later without another event."""
+        """Return the number of pods that could be taken now or later without another event."""
         return len(self._active) + len(self._backoff) + len(self._error_backoff)
 
     @property
     def has_next(self) -> bool:
-        """Tell whether `pop` has a pod to give, whatever the time is."""
+        """Return whether `pop` has a pod to return, whatever the time is."""
         return bool(len(self._active) or len(self._backoff))
 
     # ---- looking in --------------------------------------------------------------------------------------
 
     @property
     def gated(self) -> dict[str, GatedPod]:
-        """The pods that are not let in, by key."""
+        """Return the gated pods by key."""
         return {
             key: GatedPod(self._pods[key].queued, refusal)
             for key in self._asleep
@@ -108,12 +109,12 @@ class SchedulingQueue:
 
     @property
     def unschedulable(self) -> dict[str, Rejectors]:
-        """The pods that sleep until an event wakes them, by key, with those who rejected them."""
+        """Return the pods that sleep until an event wakes them by key, with their rejectors."""
         return {key: self._pods[key].rejectors for key in self._asleep if not self._pods[key].refusal}
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The number of pods in each part."""
+        """Return the number of pods in each part."""
         gated = sum(1 for key in self._asleep if self._pods[key].refusal is not None)
         return {
             "active": len(self._active),
@@ -124,20 +125,20 @@ class SchedulingQueue:
 
     @property
     def in_flight(self) -> int:
-        """The number of pods that are being tried."""
+        """Return the number of pods in an attempt."""
         return len(self._in_flight)
 
     def rejected(self) -> Counter[tuple[str, str]]:
-        """Count the pods that sleep, gated ones too, by plugin that rejected them and profile."""
+        """Count the sleeping pods, gated ones included, by rejecting plugin and profile."""
         return self._asleep.rejected()
 
     def pending(self, key: str) -> PendingPod | None:
-        """Return what is known of the pod `namespace/name`."""
+        """Return the record of the pod `namespace/name`."""
         return self._pods.get(key)
 
     def place_of(self, key: str) -> str:
         """Return where a pod is: `active`, `backoff`, `unschedulable`, `gated`, `in flight`, `leaving` (it is
-        being bound), or nothing.
+        being bound), or an empty string.
         """
         if key in self._active:
             return "active"
@@ -152,7 +153,7 @@ class SchedulingQueue:
     # ---- pods come, change and go ------------------------------------------------------------------------
 
     def add(self, pod: PodInfo) -> GatedPod | None:
-        """Queue a pod, or gate it and return why. A hook that goes wrong gates the pod as well."""
+        """Queue a pod, or gate it and return the reason. A failing hook gates the pod as well."""
         pod, key = self._complete(pod), pod.key
         self.delete(key)
         pending = self._pods[key] = PendingPod(key, self._queued(pod, 0))
@@ -160,7 +161,7 @@ class SchedulingQueue:
         return None if pending.refusal is None else GatedPod(pending.queued, pending.refusal)
 
     def update(self, pod: PodInfo) -> None:
-        """Take in what a waiting pod has become; it is queued where it is new."""
+        """Apply the new version of a waiting pod; a new pod is queued."""
         pending = self._pods.get(pod.key)
         if pending is None:
             self.add(pod)
@@ -170,7 +171,7 @@ class SchedulingQueue:
         pending.queued = pending.queued.with_pod(pod)
         for heaps in (self._active, self._backoff, self._error_backoff):
             if heaps.remove(pending.key):
-                # Its place may be another one now: what orders pods may have changed.
+                # The change may have moved it: its sort key may be another one.
                 self._enter(heaps, pending)
         if event is not None:
             self.notice(event)
@@ -192,10 +193,9 @@ class SchedulingQueue:
     # ---- attempts ----------------------------------------------------------------------------------------
 
     def pop(self) -> QueuedPod | None:
-        """Take the pod that is next, None where there is none.
+        """Take the next pod, None where there is none.
 
-        Where no pod is active, one that still waits after a rejection is taken early, but none whose attempt
-        went wrong.
+        Where no pod is active, a pod in backoff after a rejection is taken early, but none after an error.
         """
         self.flush()
         key = self._active.pop()
@@ -210,7 +210,9 @@ class SchedulingQueue:
         return queued
 
     def put_back(self, queued: QueuedPod) -> None:
-        """Undo a `pop`: the attempt was not begun. What happened since does not matter, it will see it."""
+        """Undo a `pop` before the attempt began. Events since then do not matter: the next attempt includes
+        them.
+        """
         key = queued.pod.key
         pending = self._pods.get(key)
         self._in_flight.end(key)
@@ -219,21 +221,21 @@ class SchedulingQueue:
             self._enter(self._active, pending)
 
     def done(self, key: str, *, is_placed: bool = True) -> None:
-        """End an attempt for good: the pod is placed, or nothing is to be done for it."""
+        """End the last attempt of a pod: it is placed, or no work is left for it."""
         pending = self._pods.get(key)
         if pending is not None and pending.is_flushed and is_placed:
             self.placed_after_flush += 1
         self.delete(key)
 
     def leave(self, key: str) -> None:
-        """Let go a pod that is being bound: what happens from now on cannot cure what it may fail by."""
+        """Release a pod that is being bound: later events cannot remove the cause of a failure."""
         if key in self._pods and key in self._in_flight:
             self._in_flight.end(key)
             self._leaving.add(key)
 
     def requeue(self, key: str, rejectors: Rejectors) -> None:
-        """End a failed attempt. The pod sleeps until an event may have cured its rejectors, perhaps one that
-        came during the attempt; without rejectors it is tried again when it has waited.
+        """End a failed attempt. The pod sleeps until an event, perhaps one during the attempt, may have cured
+        its rejectors; without rejectors it is tried again after its backoff.
         """
         pending = self._pods.get(key)
         if pending is None or not (key in self._in_flight or key in self._leaving):
@@ -257,16 +259,17 @@ class SchedulingQueue:
     # ---- events ------------------------------------------------------------------------------------------
 
     def listens(self, key: str) -> bool:
-        """Tell whether an event of the placed pod `namespace/name` could wake a pod, at once or later.
+        """Return whether an event of the placed pod `namespace/name` could wake a pod, at once or later.
 
-        Its own events tell a pod nothing.
+        Its own events wake no pod.
         """
         return bool(self._asleep) or self._in_flight.holds_others(key)
 
     def notice(self, event: ClusterEvent) -> None:
-        """Wake the pods that the event may have cured."""
+        """Wake the pods whose rejection the event may have cured."""
         if event.node_after is not None and self._is_promised(event.node_after.name):
-            # A pod may have been rejected for others that are counted on the node: what it was says nothing.
+            # Nominated pods on the node may have caused a rejection, so the node's former state does not
+            # matter.
             event = replace(event, node_before=None)
         self._in_flight.record(event)
         for key in self._asleep.concerned(event):
@@ -276,7 +279,7 @@ class SchedulingQueue:
                 self._wake(pending, urgency, _label(event), event_label(event))
 
     def activate(self, keys: Iterable[str]) -> None:
-        """Let pods be tried at once; one in flight is tried again at once if it fails."""
+        """Let pods be tried at once; a pod in flight is tried again at once if it fails."""
         for key in keys:
             pending = self._pods.get(key)
             force = ClusterEvent(Resource.ANY, Action.ALL, target=key, label="ForceActivate")
@@ -288,7 +291,9 @@ class SchedulingQueue:
                 self._wake(pending, Urgency.AT_ONCE, force.label, force.label)
 
     def flush(self) -> None:
-        """Let in who has waited long enough, and wake who has slept for more than five minutes."""
+        """Activate the pods whose backoff is over, and wake the pods that slept for more than five
+        minutes.
+        """
         now = self._clock.now()
         for heaps in (self._error_backoff, self._backoff):
             while (due := heaps.due) is not None and due < now // SECOND:
@@ -308,7 +313,7 @@ class SchedulingQueue:
                     self.flushed += 1
 
     def hold(self, key: str) -> None:
-        """Keep the pod `namespace/name` from being tried until it is let go: room is being made for it."""
+        """Keep the pod `namespace/name` from being tried until `let_go`: room is being made for it."""
         pending = self._pods.get(key)
         if pending is None:
             return
@@ -318,7 +323,7 @@ class SchedulingQueue:
                 self._enter(heaps, pending)
 
     def let_go(self, key: str) -> None:
-        """End a hold; a pod that was woken meanwhile is tried when it has waited."""
+        """End a hold; a pod that was woken meanwhile is tried after its backoff."""
         self._held.discard(key)
         pending = self._pods.get(key)
         if pending is not None and pending.refusal is _HELD:
@@ -326,15 +331,15 @@ class SchedulingQueue:
 
     @property
     def next_due(self) -> int | None:
-        """When `flush` has something to do at the earliest, in nanoseconds; None where nothing waits."""
+        """Return the earliest time in nanoseconds at which `flush` has work; None where no pod waits."""
         dues = [heaps.due for heaps in (self._backoff, self._error_backoff)]
         times = [(due + 1) * SECOND for due in dues if due is not None]
         return min([*times, *((self._next_flush,) if self._asleep else ())], default=None)
 
     def reroute(self) -> None:
-        """Put the waiting pods where they belong now that profiles have changed.
+        """Move the waiting pods to their places after a change of profiles.
 
-        Those that were rejected or kept out are tried again: what rejected them may not be there any more.
+        Rejected and gated pods are tried again: the rule that rejected them may be gone.
         """
         asleep = tuple(self._asleep)
         for heaps in (self._active, self._backoff, self._error_backoff):
@@ -346,9 +351,9 @@ class SchedulingQueue:
     # ---- moving ------------------------------------------------------------------------------------------
 
     def _wake(self, pending: PendingPod, urgency: Urgency, label: str, cause: str) -> None:
-        """Take a pod from its sleep to where it is tried from, unless it is gated.
+        """Move a sleeping pod to the active or backoff part, unless it is gated.
 
-        `label` is the event that woke it, `cause` what moves it in the words of kube-scheduler's metrics.
+        `label` is the event that woke it, `cause` the cause in the words of kube-scheduler's metrics.
         """
         self.wakes[label] += 1
         heaps = self._active
@@ -359,7 +364,7 @@ class SchedulingQueue:
     def _enter(self, heaps: Heaps, pending: PendingPod, cause: str = "") -> None:
         """Put a pod into a heap if its profile lets it in, else to sleep behind its gate.
 
-        Without a `cause` it only gets another place, and is not counted as coming in.
+        Without a `cause` it only changes its place, and is not counted as incoming.
         """
         pod = pending.queued.pod
         table = self._routes.table_of(pod)
@@ -382,9 +387,7 @@ class SchedulingQueue:
         self._asleep.add(pending, table)
 
     def _due(self, pending: PendingPod) -> int:
-        """Return the second up to the end of which the pod waits; one that need not wait is due in the
-        past.
-        """
+        """Return the last second of the pod's backoff; it is in the past where the pod need not wait."""
         table = self._routes.table_of(pending.queued.pod)
         wait = (table.backoff if table else Backoff()).after(pending.failures)
         return (pending.queued.queued_at + wait) // SECOND if wait else -1

@@ -1,4 +1,4 @@
-"""Writes a decision: gathers what the phases found and condenses it to the level of detail asked for."""
+"""Writes a decision: gathers the results of the phases and condenses them to the wanted detail."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kdsl.hooks.status import Code
 
 
 class Record(Struct, eq=False):
-    """What is known about an attempt so far; a phase that was not reached leaves its field empty."""
+    """The results of an attempt so far; the field of a phase that did not run is empty."""
 
     attempt: Attempt
     detail: Detail
@@ -43,7 +43,7 @@ class Record(Struct, eq=False):
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """What every node was answered, so far as it was asked."""
+        """Return the statuses of all nodes so far."""
         nodes = len(self.attempt.snapshot.order)
         if self.search is None:
             return Diagnosis(nodes, Verdicts.empty())

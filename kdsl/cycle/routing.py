@@ -1,4 +1,4 @@
-"""From a pod to the hooks that schedule it. The engine and its queue ask here, so that they always agree."""
+"""Selects the hooks for a pod. The engine and its queue both use it, so that they always agree."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class Routes:
         self.adopt(tables, router)
 
     def adopt(self, tables: Iterable[HookTable], router: Router | None = None) -> None:
-        """Send pods to these tables from now on; attempts that have begun keep theirs."""
+        """Use these tables from now on; attempts that have begun keep theirs."""
         self._router = router
         self._tables = {table.scheduler if router is None else table.profile: table for table in tables}
 
     def table_of(self, pod: PodInfo) -> HookTable | None:
-        """Return the hooks of the pod's profile; None where it is not ours to schedule."""
+        """Return the hooks of the pod's profile; None where this scheduler does not take the pod."""
         name = pod.scheduler_name if self._router is None else self._router.profile_of(pod)
         return None if name is None else self._tables.get(name)
 
     def faults_of(self, pod: PodInfo) -> tuple[Fault, ...]:
-        """Return what went wrong where the pod's profile was looked for."""
+        """Return the errors of selecting the pod's profile."""
         return () if self._router is None else self._router.faults_of(pod)

@@ -1,4 +1,4 @@
-"""How many feasible nodes to look for, and where in the visiting order to begin: kube-scheduler's sampling
+"""The number of feasible nodes to look for, and the start in the visiting order: kube-scheduler's sampling
 and rotation.
 
 Sources of the formulas: numFeasibleNodesToFind and nextStartNodeIndex of kube-scheduler 1.36.
@@ -27,7 +27,8 @@ def num_feasible_nodes_to_find(candidates: int, percentage: int) -> int:
 class Rotated:
     """Candidates in visiting order: index i visits candidate `(start + i) % len(candidates)`.
 
-    It is never laid out as a whole: a search ends long before it has seen all nodes of a large cluster.
+    The order is never built as a whole: in a large cluster a search ends long before it has visited all
+    nodes.
     """
 
     def __init__(self, candidates: NDArray[np.int32], start: int = 0) -> None:
@@ -49,7 +50,7 @@ class Rotated:
 
 
 def next_start(start: int, processed: int, nodes: int) -> int:
-    """Return where the next search begins.
+    """Return the start of the next search.
 
     `processed` counts the feasible and the rejected nodes of this one, `nodes` those of the whole snapshot.
     """

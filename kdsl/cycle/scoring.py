@@ -28,7 +28,7 @@ C = TypeVar("C", bound="RawScores")
 
 
 class ScoreColumn(Struct, frozen=True, eq=False):
-    """One plugin's scores: as it gave them and in 0..100, one per feasible node."""
+    """One plugin's scores: as returned and in 0..100, one for each feasible node."""
 
     plugin: str
     weight: int
@@ -39,7 +39,7 @@ class ScoreColumn(Struct, frozen=True, eq=False):
 class Scores(Struct, frozen=True, eq=False):
     """The scores of a feasible set in its order; `totals` are weighted sums over the columns.
 
-    `compute` gives the columns, which not every decision shows: ask for them before the snapshot changes.
+    `compute` returns the columns, which not every decision shows; call it before the snapshot changes.
     """
 
     totals: NDArray[np.int64]
@@ -51,13 +51,15 @@ class Scores(Struct, frozen=True, eq=False):
 
 
 def score_nodes(attempt: Attempt, nodes: NodeSet) -> Scores:
-    """Score `nodes`; raise PluginError where a plugin goes wrong. Without score plugins each totals 1."""
+    """Score `nodes`; raises PluginError where a plugin fails. Without score plugins each total is 1."""
     scores = _by_profile(attempt, nodes)
     return _with_added(scores, attempt, nodes) if attempt.table.added_scores else scores
 
 
 def _with_added(scores: Scores, attempt: Attempt, nodes: NodeSet) -> Scores:
-    """Add the points that plugins give beside the scores of the profile: where it has none, they are all."""
+    """Add the plugins' extra scores to those of the profile; where the profile has none, they are the
+    totals.
+    """
     added: list[ScoreColumn] = []
     totals = scores.totals if attempt.table.scores else np.zeros(len(nodes.rows), dtype=np.int64)
     for plugin, call in attempt.table.added_scores:
@@ -72,14 +74,14 @@ def _with_added(scores: Scores, attempt: Attempt, nodes: NodeSet) -> Scores:
 
 
 def _weighted(column: NDArray[np.int64], weight: int, totals: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return scores times their weight; ValueError where a total could not hold them."""
+    """Return scores times their weight; raises ValueError where a total could overflow."""
     if _largest(column) * abs(weight) + _largest(totals) > _INT64_MAX:
         raise ValueError("no total can hold its points")
     return column * weight
 
 
 def _largest(column: NDArray[np.int64]) -> int:
-    """Return the largest distance from 0, which may be more than a column holds."""
+    """Return the largest distance from 0, which may be beyond the column's type."""
     return max(-int(column.min()), int(column.max())) if len(column) else 0
 
 
@@ -101,7 +103,7 @@ def _by_profile(attempt: Attempt, nodes: NodeSet) -> Scores:
 
 
 def _joined_totals(joined: JoinedScores, attempt: Attempt, nodes: NodeSet) -> Scores | None:
-    """Return the totals by way of what is kept; None where the plugins must be asked one by one."""
+    """Return the totals from the memo; None where the plugins must run one by one."""
     try:
         totals = joined.totals(attempt.state, attempt.pod, nodes)
     except Exception:  # noqa: BLE001 - asked one by one, the plugin that raised is known
@@ -155,7 +157,7 @@ def _run_pre_scores(attempt: Attempt, nodes: NodeSet, calls: Calls[PreScore]) ->
 def _score(
     hook: ScoreHook, attempt: Attempt, nodes: NodeSet
 ) -> tuple[RawScores | int, NDArray[np.int64] | int]:
-    """Return a plugin's scores as it gave them and in 0..100: columns, or the one number of all nodes."""
+    """Return a plugin's scores as returned and in 0..100: columns, or one number for all nodes."""
     state, pod, length = attempt.state, attempt.pod, len(nodes.rows)
     points: NDArray[np.int64] | int
     try:
@@ -177,7 +179,7 @@ def _score(
 
 
 def _outside(points: NDArray[np.int64] | int) -> int | None:
-    """Return the first score that is not in 0..100."""
+    """Return the first score outside 0..100."""
     if isinstance(points, int):
         return None if 0 <= points <= MAX_NODE_SCORE else points
     # As unsigned numbers, negative ones are the largest.
@@ -187,7 +189,7 @@ def _outside(points: NDArray[np.int64] | int) -> int | None:
 
 
 def _spread(scores: C | int, length: int) -> C | NDArray[np.int64]:
-    """Return a column of the number that all nodes have; a column stays as it is."""
+    """Return a column filled with the common number of all nodes; a column stays as it is."""
     return np.full(length, scores, np.int64) if isinstance(scores, int) else scores
 
 
@@ -197,7 +199,7 @@ def _checked(scores: RawScores | int, length: int) -> RawScores | int:
 
 
 def _column(scores: RawScores | int, length: int) -> RawScores:
-    """Check the shape and type of a column."""
+    """Return a column after checking its shape and type."""
     column: NDArray[Any] = np.asarray(scores)
     if column.shape != (length,):
         raise ValueError(f"scores of shape {column.shape} for {length} nodes")
@@ -208,7 +210,7 @@ def _column(scores: RawScores | int, length: int) -> RawScores:
 
 
 def _read_only(scores: RawScores) -> RawScores:
-    """Return a view of raw scores for a normaliser, which must not change them."""
+    """Return a read-only view of raw scores for a normalizer."""
     view = scores.view()
     view.flags.writeable = False
     return view

@@ -1,6 +1,6 @@
 """Finds the nodes a pod fits on: PreFilter, the nominated node, then Filter over the sampled candidates.
 
-Reads the snapshot and changes nothing; the engine, `explain` and what-if simulation all search this way.
+It reads the snapshot and changes nothing; the engine, `explain` and what-if simulation all use it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kdsl.cycle.workers import Workers
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """How to search; `percentage` (0: adaptive) is for profiles without their own."""
+    """Settings of a search; `percentage` (0: adaptive) is for profiles without their own."""
 
     workers: Workers
     percentage: int = 0
@@ -38,10 +38,10 @@ class SearchSettings:
 
 
 class Search(Struct, frozen=True, eq=False):
-    """What a search found. `start` is the index at which it began, `next_start` where the next one begins.
+    """The result of a search. `start` is the index at which it began, `next_start` the start of the next one.
 
-    `nominated` tells that the pod's nominated node took it, without a look at any other. `wanted` is how many
-    feasible nodes were looked for.
+    `nominated`: the pod's nominated node is feasible, and no other node was judged. `wanted` is the number of
+    feasible nodes to look for.
     """
 
     prefilter: PreFilterResult
@@ -53,11 +53,11 @@ class Search(Struct, frozen=True, eq=False):
 
     @property
     def feasible(self) -> NDArray[np.int32]:
-        """The rows of the feasible nodes in visiting order."""
+        """Return the rows of the feasible nodes in visiting order."""
         return self.verdicts.feasible
 
     def diagnosis(self, nodes: int) -> Diagnosis:
-        """Say why none of the snapshot's `nodes` is feasible."""
+        """Return why none of the snapshot's `nodes` is feasible."""
         rejection = self.prefilter.rejection
         return Diagnosis(
             nodes,
@@ -75,10 +75,10 @@ def search(
     nominated_node: str = "",
     rivals: Mapping[str, Sequence[PodInfo]] | None = None,
 ) -> Search:
-    """Search for feasible nodes; raise PluginError where PreFilter goes wrong.
+    """Search for feasible nodes; raises PluginError where PreFilter fails.
 
-    `rivals` are the nominated pods to leave room for, by node. An error of a filter is in the verdicts: the
-    search so far counts for where the next one starts.
+    `rivals` are the nominated pods to respect, by node. An error of a filter is in the verdicts: the search
+    up to it counts for the start of the next one.
     """
     snapshot = attempt.snapshot
     prefilter = run_pre_filters(attempt)
@@ -90,7 +90,7 @@ def search(
     if row is not None:
         nominated = find_feasible(judge, Rotated(np.array([row], dtype=np.int32)), 1, settings.workers)
         nominated = run_feasible_filters(attempt, nominated)
-        # An error on the nominated node is not the end: the node is met again in the search below.
+        # An error on the nominated node is not final: the search below visits the node again.
         if nominated.error is None and len(nominated.feasible):
             return Search(prefilter, nominated, start, start, wanted=1, nominated=True)
     candidates = candidate_rows(snapshot, prefilter.names)
@@ -104,13 +104,13 @@ def search(
 def _wanted(attempt: Attempt, candidates: int, percentage: int) -> int:
     table = attempt.table
     if not (table.scores or table.added_scores or table.feasible_filters):
-        return min(1, candidates)  # nothing tells feasible nodes apart: the first will do
+        return min(1, candidates)  # feasible nodes are equal without scores: the first is enough
     own = table.percentage
     return num_feasible_nodes_to_find(candidates, percentage if own is None else own)
 
 
 def rivals_by_row(attempt: Attempt, rivals: Mapping[str, Sequence[PodInfo]]) -> dict[int, Sequence[PodInfo]]:
-    """Return the nominated pods to leave room for by row, of the nodes that exist."""
+    """Return the nominated pods to respect by row, of the nodes that exist."""
     if not rivals:
         return {}
     rows = {node: attempt.snapshot.row_of(node) for node in rivals}

@@ -13,11 +13,15 @@ from numpy.typing import NDArray
 from kdsl.cycle.decision import TieBreak
 
 MAX_ORDERS: Final = 32
-"""So many pre-orders are kept, 8 bytes per node each. How many nodes are feasible changes little."""
+"""The largest number of pre-orders in the cache, 8 bytes for each node. The number of feasible nodes varies
+little.
+"""
 
 
 class Choice(Struct, frozen=True):
-    """`index` into the feasible list, its `total` (None: not scored), and how many nodes shared it."""
+    """`index` into the feasible list, its `total` (None: not scored), and the number of nodes that share
+    it.
+    """
 
     index: int
     total: int | None = None
@@ -42,13 +46,13 @@ def select(totals: NDArray[np.int64], tie_break: TieBreak, random: Random | None
 
 @lru_cache(MAX_ORDERS)
 def _pre_order(size: int) -> NDArray[np.intp]:
-    """Return the indices of a binary heap in pre-order: the first maximum in it is what is on top.
+    """Return the indices of a binary heap in pre-order: the first maximum in it is the top of the heap.
 
     The heap is built as by Go's `heap.Init`. Heapify works from the last parent to the root; sifting down
     replaces an element by a child only if the child is strictly greater, and prefers the left child unless
     the right one is strictly greater. So the top of the subtree at i is element i where it equals the
-    subtree's maximum, else the top of the left subtree where that one holds the maximum, else of the right.
-    What a sift-down moves below i never changes the top of i.
+    subtree's maximum, else the top of the left subtree where that one holds the maximum, else of the right. A
+    sift-down moves elements below i only and never changes the top of i.
     """
     order = _full_pre_order(size.bit_length())
     return order[order < size]
@@ -56,7 +60,7 @@ def _pre_order(size: int) -> NDArray[np.intp]:
 
 @cache
 def _full_pre_order(bits: int) -> NDArray[np.intp]:
-    """Return the pre-order of the indices of less than so many bits.
+    """Return the pre-order of all indices with fewer than `bits` bits.
 
     The path from the root to index i is the binary form of i + 1 without its leading one (0 left, 1 right),
     and pre-order is the lexicographic order of paths, a prefix first. Aligned to the left, paths compare as

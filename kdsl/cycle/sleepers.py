@@ -1,6 +1,6 @@
-"""The pods that sleep until something wakes them, by who must change their mind.
+"""The pods that sleep until an event wakes them, grouped by the plugins that rejected them.
 
-An event is compared with what those wait for once, however many pods there are.
+An event is compared with the events of each group once, however many pods the group has.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Sleepers:
         return len(self._groups)
 
     def add(self, pending: PendingPod, table: HookTable | None) -> None:
-        """Let a pod sleep, until something concerns its gate or its rejectors."""
+        """Add a sleeping pod, which waits for the events of its gate or its rejectors."""
         key = pending.key
         self.remove(key)
         plugins = (pending.refusal.plugin,) if pending.refusal is not None else pending.rejectors.all
@@ -47,7 +47,7 @@ class Sleepers:
             self._wakes[group] = tuple(wake for one in plugins for wake in known.get(one, (UNDECLARED,)))
 
     def remove(self, key: str) -> bool:
-        """Take a pod out; False where it does not sleep."""
+        """Remove a pod; return False where it does not sleep."""
         group = self._groups.pop(key, None)
         if group is None:
             return False
@@ -57,7 +57,9 @@ class Sleepers:
         return True
 
     def rejected(self) -> Counter[tuple[str, str]]:
-        """Count the pods by plugin that must change its mind and profile: as fast as there are few kinds."""
+        """Count the pods by rejecting plugin and profile. The time depends on the number of groups, not of
+        pods.
+        """
         found: Counter[tuple[str, str]] = Counter()
         for (profile, plugins), keys in self._keys.items():
             for plugin in plugins:

@@ -1,4 +1,4 @@
-"""Tentative changes that can be taken back: the only way in which the cycle changes anything.
+"""Tentative changes that can be undone: the cycle changes the cluster only through them.
 
 Every step records how it is undone. A gang or a preemption takes checkpoints between pods and rolls back to
 one of them.
@@ -22,7 +22,7 @@ _OVER: Final = "the statement is over"
 class Statement(Struct, eq=False):
     """A log of undo steps. It ends with `commit` (keep all) or `discard` (undo all, last first).
 
-    `faults` collects what went wrong while undoing: by then nothing else can be done about it.
+    `faults` collects the errors during undoing, which have no other remedy.
     """
 
     _cluster: ClusterSource
@@ -51,7 +51,7 @@ class Statement(Struct, eq=False):
         self._is_open = False
 
     def release(self, pod: str) -> None:
-        """Give back at once the room of the assumed pod `namespace/name`; `discard` undoes the rest."""
+        """Free the room of the assumed pod `namespace/name` at once; `discard` undoes the rest."""
         if self._has_room:
             self._has_room = False
             self._cluster.forget(pod)
@@ -68,7 +68,7 @@ class Statement(Struct, eq=False):
 
         Raises PluginError for an error.
 
-        Undoing runs every Unreserve hook in reverse order, also of plugins that were not reached.
+        Undoing runs every Unreserve hook in reverse order, including those of plugins that were not reached.
         """
         if not self._is_open:
             raise RuntimeError(_OVER)
@@ -86,7 +86,7 @@ class Statement(Struct, eq=False):
         return None
 
     def _forget(self, attempt: Attempt) -> None:
-        # Its room may be another pod's of the same name by now.
+        # Another pod of the same name may have its room by now.
         if self._has_room:
             self._cluster.forget(attempt.pod.key)
 

@@ -1,6 +1,6 @@
-"""What filtering found out: which nodes were visited, in which order, and what each was answered.
+"""The results of filtering: the visited nodes in their order, and the status of each.
 
-Columns throughout: nothing here loops over nodes.
+All data are columns: no code here loops over nodes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ALL_PASS: Final[Sequence[Status]] = (SUCCESS,)
 
 
 def numbered_alike(columns: Sequence[StatusColumn]) -> tuple[list[NDArray[np.int32]], Sequence[Status]]:
-    """Return the numbers of columns by one table, and that table. It must not be grown."""
+    """Return the numbers of columns in one common table, and the table, which must not be extended."""
     # Success is 0 in any table.
     tables = [column.table for column in columns if len(column.table) > 1]
     first = tables[0] if tables else ALL_PASS
@@ -41,7 +41,7 @@ def merged(column: StatusColumn, places: NDArray[np.intp], answers: StatusColumn
 
 
 def joined(column: StatusColumn, other: StatusColumn) -> StatusColumn:
-    """Return for each node what two filters answer: both where both reject it."""
+    """Return for each node the status of two filters together: both reasons where both reject it."""
     table = StatusTable()
     first, second = table.translate(column), table.translate(other)
     ids = np.where(first == 0, second, first)
@@ -55,9 +55,9 @@ def joined(column: StatusColumn, other: StatusColumn) -> StatusColumn:
 class Verdicts(Struct, frozen=True, eq=False):
     """The visited nodes up to the end of the search.
 
-    `rows` are rows of the snapshot in visiting order; `column` answers for them, every rejection stamped with
-    its plugin: `rejected` of them. `feasible` are the rows of the others in visiting order. `error` ended the
-    search; the node it happened on is not among the rows.
+    `rows` are rows of the snapshot in visiting order. `column` holds their statuses; every rejection names
+    its plugin, and there are `rejected` of them. `feasible` are the rows of the others in visiting order.
+    `error` ended the search; its node is not among the rows.
     """
 
     rows: NDArray[np.int32]
@@ -75,7 +75,7 @@ class Verdicts(Struct, frozen=True, eq=False):
     @staticmethod
     @cache
     def empty() -> Verdicts:
-        """Return the verdicts where nobody was asked."""
+        """Return verdicts without any node."""
         nothing = np.empty(0, dtype=np.int32)
         return Verdicts.of(nothing, StatusColumn(nothing, ALL_PASS))
 
@@ -85,9 +85,9 @@ class Verdicts(Struct, frozen=True, eq=False):
         return [(table[number], count) for number, count in self.used()]
 
     def used(self) -> list[tuple[int, int]]:
-        """Return the number in the table of each rejection, and how many nodes have it."""
+        """Return the table number of each rejection, and its number of nodes."""
         counts = np.bincount(self.column.ids)
-        # A table may hold far more than a column uses.
+        # A table may hold far more statuses than a column uses.
         return [(number, int(counts[number])) for number in counts.nonzero()[0].tolist() if number]
 
     def including(self, other: Verdicts) -> Verdicts:

@@ -1,5 +1,5 @@
-"""Holds the pods that a Permit hook asked to wait with. There is no thread and no timer: whoever drives the
-engine asks it to settle, with the clock telling what has expired.
+"""Holds the pods for which a Permit hook asks to wait. There is no thread and no timer: the caller asks the
+engine to settle, and the clock shows which pods have timed out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Held(Generic[T]):
 
 
 class WaitingPods(Generic[T]):
-    """The held pods by key, each with a ticket for what is to happen next; the `Permits` of plugins."""
+    """The held pods by key, each with a ticket for its continuation; the `Permits` of plugins."""
 
     def __init__(self) -> None:
         self._held: dict[str, _Held[T]] = {}
@@ -40,16 +40,18 @@ class WaitingPods(Generic[T]):
         return len(self._held)
 
     def hold(self, pod: str, timeouts: dict[str, int], now: int, ticket: T) -> None:
-        """Hold a pod until all plugins of `timeouts` (nanoseconds) allow it, one rejects it or is late."""
+        """Hold a pod until all plugins of `timeouts` (nanoseconds) allow it, one rejects it, or one times
+        out.
+        """
         self._held[pod] = _Held(ticket, now, dict(timeouts))
 
     def allow(self, pod: str, plugin: str) -> bool:
-        """Let the pod go on as far as `plugin` is concerned; False where it does not wait for that."""
+        """Record that `plugin` allows the pod; return False where the pod does not wait for that plugin."""
         held = self._held.get(pod)
         return held is not None and held.timeouts.pop(plugin, None) is not None
 
     def reject(self, pod: str, plugin: str, reason: str) -> bool:
-        """Send the pod back; False where it is not held, or settled already."""
+        """Reject a held pod; return False where it is not held, or settled already."""
         held = self._held.get(pod)
         if held is None or held.is_settled:
             return False
@@ -63,17 +65,17 @@ class WaitingPods(Generic[T]):
 
     @property
     def deadline(self) -> int | None:
-        """When the time of a held pod is up at the earliest, None where none is held."""
+        """Return the earliest timeout of a held pod, None where none is held."""
         times = (held.since + timeout for held in self._held.values() for timeout in held.timeouts.values())
         return min(times, default=None)
 
     @property
     def is_any_settled(self) -> bool:
-        """Whether a pod need not wait any longer."""
+        """Return whether any held pod need not wait any longer."""
         return any(held.is_settled for held in self._held.values())
 
     def expire(self, now: int) -> None:
-        """Reject the pods of which a plugin's time is up: the one that ran out first is blamed."""
+        """Reject the pods with an expired plugin: the one that expired first is named."""
         for pod, held in self._held.items():
             late = min(held.timeouts.items(), key=lambda item: item[1], default=None)
             if late is not None and held.since + late[1] <= now:
@@ -82,7 +84,7 @@ class WaitingPods(Generic[T]):
                 self.reject(pod, plugin, text)
 
     def take_settled(self) -> list[tuple[T, Status | None]]:
-        """Remove and return who need not wait any longer, in the order they came, with the rejection."""
+        """Remove and return the settled pods in the order of their arrival, with their rejections."""
         settled = {pod: held for pod, held in self._held.items() if held.is_settled}
         for pod in settled:
             del self._held[pod]

@@ -1,4 +1,6 @@
-"""Whether an event gives a sleeping pod another attempt, and how soon: kube-scheduler's requeue decision."""
+"""Decides whether an event gives a sleeping pod another attempt, and when: kube-scheduler's requeue
+decision.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from kdsl.hooks.wake import UNDECLARED
 
 
 class Urgency(IntEnum):
-    """When a pod is tried again."""
+    """The time at which a pod is tried again."""
 
     NONE = 0
     AFTER_BACKOFF = 1
@@ -20,10 +22,10 @@ class Urgency(IntEnum):
 
 
 def urgency_of(pending: PendingPod, table: HookTable | None, event: ClusterEvent) -> Urgency:
-    """Return what an event means for a pod that sleeps.
+    """Return the effect of an event on a sleeping pod.
 
-    Those who rejected it decide, each for the events it waits for; a plugin that waits for something on its
-    way gets the pod tried at once. What stands behind a gate is looked at again for the events of the gate.
+    The plugins that rejected the pod decide, each for its own events; a plugin that waits for an operation
+    under way makes the pod tried at once. A gated pod is checked again at the events of its gate.
     """
     pod = pending.queued.pod
     if event.target and event.target != pod.key:
@@ -31,7 +33,7 @@ def urgency_of(pending: PendingPod, table: HookTable | None, event: ClusterEvent
     if event.label == "ForceActivate":
         return Urgency.AT_ONCE
     if event.resource is not Resource.TARGET_POD and event.pod is not None and event.pod.key == pod.key:
-        # Its own reservation, taken or given back, tells a pod nothing.
+        # Its own reservation, made or undone, does not wake a pod.
         return Urgency.NONE
     if event.priority is not None and pod.priority > event.priority:
         return Urgency.NONE

@@ -1,6 +1,6 @@
-"""Runs pieces of work at most so many at a time and hands the results back in the order of the pieces.
+"""Runs pieces of work with a limited number of threads and returns the results in the order of the pieces.
 
-With one worker there is no pool and no thread: a piece is computed when its result is asked for.
+With one worker there is no pool and no thread: a piece is computed when its result is requested.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Workers:
     def map(self, function: Callable[[P], R], pieces: Iterable[P]) -> Generator[R, None, None]:
         """Yield `function(piece)` for each piece, in order.
 
-        Pieces are drawn as workers become free. Closing the generator early cancels what has not begun and
-        waits for what has, so that nothing runs on behind the caller.
+        Workers take the next piece when they become free. Closing the generator early cancels the pieces that
+        have not begun and waits for those that have, so that no work outlives the caller.
         """
         if self._pool is None:
             yield from map(function, pieces)

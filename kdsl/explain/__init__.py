@@ -1,5 +1,5 @@
-"""Why a pod is pending, or why it is where it is: all rules on all nodes, what decided, and what would help.
+"""Why a pod is pending or has its node: all rules on all nodes, the deciding values, and possible remedies.
 
-Nothing here knows a rule by its name: values come from the checked expressions of a rule, cures are found by
-asking it again about a changed pod or cluster.
+This package names no rule: values come from the checked expressions of a rule, and cures are found by running
+the rule again on a changed pod or cluster.
 """

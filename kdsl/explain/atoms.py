@@ -1,4 +1,4 @@
-"""What decided a condition: the smallest parts of it that explain its value, with the values they had."""
+"""The parts of a condition that decided its value: the smallest ones, with their values."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """A place that a condition compares with something: setting it to `value` may make the condition hold.
+    """A place that a condition compares with a value: setting it to `value` may make the condition hold.
 
-    `on` is `pod` or `node`; `key` is the key of a map, empty for a field that is none.
+    `on` is `pod` or `node`; `key` is the key of a map, empty for a field that is no map.
     """
 
     on: str
@@ -32,11 +32,11 @@ class Handle:
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A condition without `&&`, `||` and `!` of its own, and the value it had (`holds`).
+    """A condition without `&&`, `||` and `!` of its own, and its value (`holds`).
 
-    `parts` are its operators and operands in turn; `items` the variables of the loops it stands in, innermost
-    last. `shortage` is by what share of the larger side a comparison of numbers fails, None for any other
-    atom. `error` is set where it has no value.
+    `parts` are its operators and operands in turn; `items` the variables of the loops around it, innermost
+    last. `shortage` is the share of the larger side by which a comparison of numbers fails, None for any
+    other atom. `error` is set where it has no value.
     """
 
     source: str

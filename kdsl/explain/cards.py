@@ -1,7 +1,7 @@
-"""Why cards of a node are given or refused: the devices of a profile asked once more, card by card.
+"""Why cards of a node are given or refused: the devices of a profile run once more, card by card.
 
-What is told is heard while the cards are chosen, so it is what the cycle does. What decided about a card is
-found by taking the `require` apart that refused it.
+A listener records the choice of cards as it is made, so the explanation follows the cycle. The deciding
+values of a card come from the parts of the `require` that refused it.
 """
 
 from __future__ import annotations
@@ -41,13 +41,15 @@ from kdsl.plan.devices.requests import Request
 from kdsl.plan.devices.situation import Situation
 
 READS: Final = frozenset(("pod.annotations", "pod.devices", "node.usage", "node.static", "node.annotations"))
-"""What decides whether devices let a pod onto a node, as the search for cures is told it."""
+"""The reads that decide whether devices let a pod onto a node, for the search for cures."""
 _COUNTED: Final = re.compile(r"(\d+)/\d+ (.+)")
-"""A part of a node's reason: so many of its cards were refused for this."""
+"""A part of a node's reason: the number of its cards that were refused for this."""
 
 
 class CardOutcome(StrEnum):
-    """What became of a card: `LEFT` ones would do, but others were taken; `UNASKED` ones come after those."""
+    """The outcome for a card. `LEFT`: the card fits, but others were taken; `UNASKED`: it comes after
+    those.
+    """
 
     GIVEN = "given"
     REFUSED = "refused"
@@ -57,10 +59,10 @@ class CardOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CardVerdict:
-    """One card as a container found it.
+    """One card from the view of a container.
 
-    `fullness` is what the pod's policy orders cards by, from 0. `failed` is the `require` that refused the
-    card; `grants` are what it gives, several where it is cut into parts.
+    `fullness` is the value by which the pod's policy orders cards, from 0. `failed` is the `require` that
+    refused the card; `grants` are the parts that it gives, several where it is cut.
     """
 
     card: Card
@@ -72,7 +74,7 @@ class CardVerdict:
 
     @property
     def shortage(self) -> float:
-        """By how much the card does not do: see `JudgedNode.shortage`."""
+        """Return how far the card is from fitting: see `JudgedNode.shortage`."""
         known = [1.0 if each.shortage is None else each.shortage for each in self.atoms]
         return sum(known) if known else 1.0
 
@@ -83,9 +85,9 @@ class CardVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ContainerCards:
-    """What a container asks of one kind of device, and every card of that kind in the order of trying.
+    """A container's request for one kind of device, and every card of that kind in the order of trying.
 
-    `reason` says why it gets nothing, empty where it gets what it asks for; `failed` is the `require` about
+    `reason` says why the container gets no cards, empty where it gets them; `failed` is the `require` about
     the node as a whole that does not hold. `order` is the device's own `order by`, empty where the pod's
     policy orders the cards.
     """
@@ -101,11 +103,11 @@ class ContainerCards:
 
 @dataclass(frozen=True, slots=True)
 class CardsOfNode:
-    """The cards of a node for one pod, container by container up to the first that gets nothing.
+    """The cards of a node for one pod, container by container up to the first that gets none.
 
-    `score` is the node's, None where the pod does not get its cards; `fullness` is how full its cards are
-    together, 0 to 30, the part of the score that does not come from the devices' `value`. `is_own_policy`
-    tells that the pod's annotations say how cards are ordered.
+    `score` is the node's, None where the pod does not get its cards; `fullness` is the fullness of all its
+    cards, 0 to 30, the part of the score that does not come from the devices' `value`. `is_own_policy` is
+    true if the pod's annotations define the order of cards.
     """
 
     node: str
@@ -118,7 +120,7 @@ class CardsOfNode:
 
     @property
     def nearest(self) -> CardVerdict | None:
-        """The card that lacks least of what would make it do."""
+        """Return the refused card that is nearest to fitting."""
         refused = [
             each
             for one in self.containers
@@ -130,7 +132,9 @@ class CardsOfNode:
 
     @property
     def failed(self) -> Failed | None:
-        """What decided: the `require` that the node fails as a whole, else that of its nearest card."""
+        """Return the deciding test: the `require` that the node fails as a whole, else the one of its nearest
+        card.
+        """
         whole = next((one.failed for one in self.containers if one.failed is not None), None)
         nearest = self.nearest
         return whole or (None if nearest is None else nearest.failed)
@@ -138,7 +142,7 @@ class CardsOfNode:
 
 @dataclass(frozen=True, slots=True)
 class RefusedCards:
-    """How many cards of all nodes are refused for a reason, and on how many nodes."""
+    """The number of cards of all nodes that are refused for a reason, and of the nodes."""
 
     reason: str
     cards: int
@@ -146,8 +150,8 @@ class RefusedCards:
 
 
 def count_refused(reasons: Iterable[tuple[str, int]]) -> tuple[RefusedCards, ...]:
-    """Add up what nodes say of their cards, `2/8 CardNotHealth, 6/8 CardInsufficientMemory`: texts, and how
-    many nodes say each. The most frequent comes first.
+    """Add up the reasons of nodes about their cards, such as `2/8 CardNotHealth, 6/8 CardInsufficientMemory`,
+    given with their number of nodes. The most frequent comes first.
     """
     cards: Counter[str] = Counter()
     nodes: Counter[str] = Counter()
@@ -173,26 +177,26 @@ class CardExplainer:
 
     @staticmethod
     def of(rules: RuleSet, profile: CheckedProfile, steps: Steps) -> CardExplainer | None:
-        """Return what explains the cards of a profile, None where it has no devices."""
+        """Return an explainer for the cards of a profile, None where it has no devices."""
         plugin = compile_devices(rules, profile, NO_ANNOTATIONS, ManualClock(), steps)
         return None if plugin is None else CardExplainer(plugin, Functions.of(rules.fns, steps=steps))
 
     @property
     def records(self) -> tuple[str, ...]:
-        """The annotations of pods that say which cards they have."""
+        """Return the annotations of pods that record their cards."""
         return tuple(program.record for program in self._plugin.stock.programs.values())
 
     def look(
         self, pod: PodInfo, snapshot: Snapshot, node: NodeInfo, promised: Iterable[PodInfo] = ()
     ) -> CardsOfNode | None:
-        """Return what becomes of each card of a node; None for a pod that asks for none or may not.
+        """Return the outcome of each card of a node; None for a pod that requests none or may not have any.
 
-        `promised` are those of the pods on the node that are not there yet.
+        `promised` are the pods nominated for the node that are not there yet.
         """
         demand = self._plugin.demand(pod, snapshot)
         if not isinstance(demand, Demand):
             return None
-        stock, hearing = self._plugin.stock, _Hearing(self, demand)
+        stock, listener = self._plugin.stock, _CardListener(self, demand)
         keys = frozenset(each.key for each in promised)
         at = (
             NodeCards(stock.at(node).node, self._plugin.cards(node, keys, snapshot))
@@ -203,7 +207,7 @@ class CardExplainer:
         reason, score = "" if at.cards else UNREGISTERED, None
         if at.cards:
             try:
-                found = place(stock.programs, demand.pod, demand.requests, demand.policy, at, quota, hearing)
+                found = place(stock.programs, demand.pod, demand.requests, demand.policy, at, quota, listener)
                 if isinstance(found, Placed):
                     score = float(found.score)
                 else:
@@ -214,7 +218,7 @@ class CardExplainer:
             node=node.name,
             policy=demand.policy,
             is_own_policy=CARD_POLICY in demand.pod.annotations,
-            containers=tuple(hearing.told),
+            containers=tuple(listener.containers),
             reason=reason,
             fullness=float(node_score(at.cards)),
             score=score,
@@ -228,7 +232,7 @@ class CardExplainer:
         )
 
     def fit(self, kind: str) -> _Tests:
-        """Return what explains the cards of a kind."""
+        """Return the tests of a kind's cards."""
         if kind not in self._fits:
             device = self._checked[kind]
             steps = [step for step in device.fit.steps if isinstance(step, CheckedLet | CheckedTest)]
@@ -236,7 +240,7 @@ class CardExplainer:
         return self._fits[kind]
 
     def gates(self, kind: str) -> _Tests:
-        """Return what explains the `require`s of a kind about nodes as a whole."""
+        """Return the tests of a kind's `require`s about nodes as a whole."""
         if kind not in self._gates:
             device = self._checked[kind]
             self._gates[kind] = _Tests(device, device.gates.scope, device.gates.tests, self._functions)
@@ -244,7 +248,7 @@ class CardExplainer:
 
 
 class _Tests:
-    """The tests of one section of a device, compiled for being explained."""
+    """The tests of one section of a device, compiled for explanations."""
 
     def __init__(
         self,
@@ -268,7 +272,7 @@ class _Tests:
         self._blank = scope.new_frame()
 
     def why(self, values: Mapping[str, Value]) -> Failed | None:
-        """Return the first test that fails where the names of the section have these values."""
+        """Return the first test that fails with these values for the section's names."""
         frame = self._blank.copy()
         frame[-1] = Meter(self._limit)
         for name, value in values.items():
@@ -284,11 +288,11 @@ class _Tests:
         return None
 
 
-class _Hearing:
-    """A listener that notes what becomes of every card, container by container."""
+class _CardListener:
+    """A listener that records the outcome of every card, container by container."""
 
     def __init__(self, explainer: CardExplainer, demand: Demand) -> None:
-        self.told: list[ContainerCards] = []
+        self.containers: list[ContainerCards] = []
         self._explainer = explainer
         self._weights = demand.policy.weights
         self._situation: Situation | None = None
@@ -319,7 +323,7 @@ class _Hearing:
             whole = self._explainer.gates(kind).why({**values, "devices": tuple(s.cards)})
         verdicts = tuple(self._verdict(card, s.request, grants) for card in s.cards)
         order = self._explainer.order_of(kind)
-        self.told.append(
+        self.containers.append(
             ContainerCards(s.container.name, s.request, self._chooser, order, verdicts, reason, whole)
         )
 

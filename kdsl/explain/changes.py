@@ -1,4 +1,4 @@
-"""Small changes to a pod or its cluster, in the one notation that `--what-if` takes and explanations use.
+"""Small changes to a pod or its cluster, in one notation for `--what-if` and explanations.
 
     pod.requests.cpu=1            pod.labels.app=web        pod.labels.app-          pod.priority=1000
     pod.tolerations+=gpu=true:NoSchedule                    pod.tolerations-         pod.nodeSelector.disk-
@@ -6,7 +6,7 @@
     node.n1.taints+=gpu=true:NoSchedule                     node.n1.taints-=gpu   node.n1.unschedulable=false
     pods-=shop/web-1
 
-`=` sets, `+=` adds, `-=` takes one away, a final `-` takes all of it away, as in `kubectl label`.
+`=` sets, `+=` adds, `-=` removes one item, a final `-` removes the whole field, as in `kubectl label`.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ DROPPABLE: Final[Mapping[str, tuple[str, object]]] = {
     "volumes": ("volumes", ()),
     "resourceClaims": ("resource_claims", ()),
 }
-"""What a pod can do without, by the field of the `Pod` view: the attribute and its empty value."""
+"""Optional fields of a pod, by the field of the `Pod` view: the attribute and its empty value."""
 _POD_TEXTS: Final = {"serviceAccount": "service_account", "schedulerName": "scheduler_name"}
 POD_FIELDS: Final = (*dict.fromkeys((*_POD_MAPS, *DROPPABLE, *_POD_TEXTS, "priority")),)
 NODE_FIELDS: Final = ("allocatable", "annotations", "labels", "taints", "unschedulable")
 
 
 class ChangeError(ValueError):
-    """A text that is no change: why, and what helps."""
+    """A text that is not a valid change: the reason, and help."""
 
     def __init__(self, reason: str, *help: str) -> None:
         super().__init__(reason)
@@ -58,7 +58,7 @@ class ChangeError(ValueError):
 
 
 class Operation(StrEnum):
-    """What is done to a field."""
+    """The operation of a change on a field."""
 
     SET = "="
     ADD = "+="
@@ -82,7 +82,7 @@ class Change:
 
     @property
     def text(self) -> str:
-        """The change as `--what-if` takes it."""
+        """Return the change in the notation of `--what-if`."""
         if self.on == PODS:
             return f"{PODS}{self.operation.value}{self.value}"
         place = f"node.{self.on}" if self.is_of_node else POD
@@ -90,7 +90,7 @@ class Change:
         return f"{place}.{self.field}{key}{self.operation.value}{self.value}"
 
     def to_pod(self, pod: PodInfo) -> PodInfo:
-        """Return the pod with this change; the same pod where it is about something else."""
+        """Return the pod with this change; the same pod where the change is not about pods."""
         if self.on != POD:
             return pod
         if self.field == "requests" and self.operation is Operation.SET:
@@ -113,7 +113,7 @@ class Change:
         return pod.with_fields(**{attribute: empty})
 
     def to_node(self, node: NodeFacts) -> NodeFacts:
-        """Return the node with this change; the same node where it is about something else."""
+        """Return the node with this change; the same node where the change is not about it."""
         if self.on != node.name:
             return node
         match self.field:
@@ -156,7 +156,7 @@ def with_amount(resources: Resources, name: str, amount: int) -> Resources:
 
 
 def with_request(pod: PodInfo, name: str, amount: int) -> PodInfo:
-    """Return the pod as it would be with another request, in all that follows from it."""
+    """Return the pod with another request, and with all fields that depend on it."""
     difference = amount - pod.requests.amount(name)
     return pod.with_fields(
         device_containers=with_more(pod, name, difference),
@@ -186,7 +186,7 @@ def without_taint(node: str, taint: Taint) -> Change:
 
 
 def parse_change(text: str, nodes: Iterable[str]) -> Change:
-    """Read a change. `nodes` are the names that nodes have; raises ChangeError."""
+    """Read a change. `nodes` are the names of the nodes. Raises ChangeError."""
     place, operation, value = _split(text)
     if place == PODS:
         if operation is not Operation.TAKE or "/" not in value:
@@ -217,7 +217,7 @@ def _split(text: str) -> tuple[str, Operation, str]:
 
 
 def _node_of(rest: str, names: set[str]) -> tuple[str, str]:
-    """Cut the name of a node from the field behind it: names have dots of their own."""
+    """Split the name of a node from the field behind it: names of nodes may contain dots."""
     cuts = [at for at, char in enumerate(rest) if char == "." and rest[:at] in names]
     known = [at for at in cuts if rest[at + 1 :].split(".")[0] in NODE_FIELDS]
     if cuts:
@@ -233,7 +233,7 @@ def _checked(on: str, rest: str, operation: Operation, value: str) -> Change:
     name, _, key = rest.partition(".")
     known = POD_FIELDS if on == POD else NODE_FIELDS
     if name not in known:
-        help_ = did_you_mean(name, known) or (f"what can be changed: {', '.join(known)}",)
+        help_ = did_you_mean(name, known) or (f"fields that can be changed: {', '.join(known)}",)
         raise ChangeError(f"`{name}` of a {'pod' if on == POD else 'node'} cannot be changed", *help_)
     change = Change(on, name, operation, key, value)
     problem = _problem(change)
@@ -243,7 +243,7 @@ def _checked(on: str, rest: str, operation: Operation, value: str) -> Change:
 
 
 def _problem(change: Change) -> tuple[str, ...] | None:
-    """Say what is wrong with a change of a known field, and what would be right."""
+    """Return the error in a change of a known field, with help; None where it is valid."""
     name, operation = change.field, change.operation
     place = change.text.partition(operation.value)[0] if operation is not Operation.DROP else change.text[:-1]
     if name in ("requests", "allocatable") and operation is Operation.SET:
@@ -269,7 +269,7 @@ def _problem(change: Change) -> tuple[str, ...] | None:
     is_droppable = name in DROPPABLE if change.on == POD else name == "taints"
     if operation is Operation.DROP and is_droppable and not change.key:
         return None
-    return f"`{operation.value}` cannot be done to `{name}`", "see docs/explain.md for what can be changed"
+    return f"`{operation.value}` cannot be done to `{name}`", "docs/explain.md lists the possible changes"
 
 
 def _problem_of_amount(change: Change, place: str) -> tuple[str, ...] | None:
@@ -293,7 +293,7 @@ def _problem_of_taint(change: Change) -> tuple[str, ...] | None:
 
 
 def _split_taint(text: str) -> tuple[str, str | None, str]:
-    """Cut `key=value:effect`, of which value and effect may be missing."""
+    """Split `key=value:effect`; value and effect may be missing."""
     rest, _, effect = text.partition(":")
     key, sign, value = rest.partition("=")
     return key, value if sign else None, effect

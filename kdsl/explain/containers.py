@@ -1,4 +1,4 @@
-"""What devices read of a pod whose requests were changed."""
+"""The device containers of a pod whose requests were changed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kdsl.cluster.objects.pod import PodInfo
 
 
 def with_more(pod: PodInfo, resource: str, difference: int) -> tuple[DeviceContainer, ...]:
-    """Return what devices read of a pod of which the first container that asks for a resource asks for so
-    much more of it. Where none does, the first that is no init container begins to.
+    """Return a pod's device containers with `difference` more of a resource in the first container that
+    requests it. If none does, the first container that is no init container gets the request.
 
-    No container asks for less than nothing. Only extended resources are a device's.
+    No request becomes negative. Only extended resources are a device's.
     """
     if "/" not in resource:
         return pod.device_containers
@@ -30,7 +30,7 @@ def with_more(pod: PodInfo, resource: str, difference: int) -> tuple[DeviceConta
 def _with_more(container: DeviceContainer, resource: str, difference: int) -> DeviceContainer:
     amount = Quantity.of(max(0, container.amounts.get(resource, 0) + difference))
     limits = FrozenMap({**container.limits, resource: amount})
-    # An extended resource that is requested is limited to as much.
+    # An extended resource that is requested has an equal limit.
     is_requested = resource in container.requests
     requests = FrozenMap({**container.requests, resource: amount}) if is_requested else container.requests
     return replace(container, limits=limits, requests=requests)

@@ -1,4 +1,6 @@
-"""The smallest changes that make a rule let a pod onto a node: found by search, verified by asking it."""
+"""The smallest changes that make a rule let a pod onto a node: found by search, verified by running the
+rule.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,14 @@ from kdsl.explain.patience import Patience
 from kdsl.explain.worlds import Step, World
 
 MAX_QUESTIONS = 400
-"""So often a rule is asked at most in one search; a search that needs more finds nothing."""
+"""The largest number of rule runs in one search; a search that needs more finds nothing."""
 
 Passes = Callable[[Sequence[Step]], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """Changes after which `rule` lets the pod onto `node`: all of them are needed."""
+    """Changes after which `rule` lets the pod onto `node`; all of them are needed."""
 
     rule: str
     node: str
@@ -30,11 +32,11 @@ class Cure:
 
 
 class _TooManyQuestionsError(Exception):
-    """A search went on for too long."""
+    """A search needed too many rule runs."""
 
 
 class CureFinder:
-    """Finds cures over one world; what is not found while there is `patience` is not found."""
+    """Finds cures over one world; the search stops when `patience` is over."""
 
     def __init__(self, world: World, patience: Patience) -> None:
         self._world = world
@@ -43,8 +45,8 @@ class CureFinder:
     def cures(
         self, rule: Rule, row: int, atoms: Iterable[Atom], reads: frozenset[str] | None
     ) -> tuple[Cure, ...]:
-        """Return for each kind of change the smallest that is found, if any; of freed resources both the
-        amounts and the pods that would have to go.
+        """Return the smallest cure of each kind of change, if any; of freed resources both the amounts and
+        the pods to evict.
         """
         node = self._world.snapshot.info(row)
         found: dict[tuple[Kind, bool], Cure] = {}
@@ -57,7 +59,7 @@ class CureFinder:
         return tuple(sorted(found.values(), key=lambda cure: _KINDS.index(cure.kind)))
 
     def passes(self, rules: Iterable[Rule], row: int, steps: Sequence[Step]) -> bool:
-        """Tell whether all `rules` let the pod onto a node after some steps."""
+        """Return whether all `rules` let the pod onto a node after some steps."""
         world, rows = self._world.after(steps), np.array([row], dtype=np.int32)
         return all(not rule.judge(world.pod, world.snapshot, rows).ids[0] for rule in rules)
 
@@ -75,7 +77,7 @@ class CureFinder:
 
     @staticmethod
     def _smallest(family: Family, passes: Passes) -> tuple[Step, ...]:
-        """Return the steps of a family that are needed; none where it does not help."""
+        """Return the steps of a family that are needed; empty where it does not help."""
         try:
             if family.amounts:
                 return _closest(family.amounts, passes)
@@ -88,7 +90,7 @@ _KINDS = tuple(Kind)
 
 
 def _fewest(steps: tuple[Step, ...], passes: Passes) -> tuple[Step, ...]:
-    """Leave out steps, in halves where that goes, until none can be left out."""
+    """Remove steps, in halves where possible, until every remaining one is needed."""
     if not steps or not passes(steps):
         return ()
     kept = list(steps)
@@ -107,7 +109,7 @@ def _fewest(steps: tuple[Step, ...], passes: Passes) -> tuple[Step, ...]:
 
 
 def _closest(amounts: tuple[Amount, ...], passes: Passes) -> tuple[Step, ...]:
-    """Choose one amount after the other, as close to what it is now as the rule allows."""
+    """Choose one amount after the other, as close to its present value as the rule allows."""
     chosen = [amount.least for amount in amounts]
 
     def steps() -> tuple[Step, ...]:

@@ -1,4 +1,4 @@
-"""Finds what decided a condition: compiles its parts beside it, and asks them where it does not hold."""
+"""Finds the parts that decided a condition: compiles them beside it, and evaluates them where it fails."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from kdsl.explain.places import Place, Places
 from kdsl.plan.compile.scope import Functions, RuleScope
 
 Why = Callable[[Frame], tuple[Atom, ...]]
-"""Explains the value that a condition has in a frame."""
+"""Explains the value of a condition in a frame."""
 
 MAX_ATOMS = 4
-"""The most atoms that explain one condition."""
+"""The largest number of atoms that explain one condition."""
 
 _COMPARISONS = {"_<=_": "<=", "_<_": "<", "_>=_": ">=", "_>_": ">", "_==_": "==", "_!=_": "!=", "@in": "in"}
 _ARITHMETIC = {"_+_": ("+", 1), "_-_": ("-", 1), "_*_": ("*", 2), "_/_": ("/", 2), "_%_": ("%", 2)}
@@ -33,7 +33,7 @@ _NUMERIC = ("int", "uint", "double", "quantity", "duration", "timestamp")
 class Deciding:
     """Compiles explanations of conditions in the scope of one rule or function.
 
-    `lets` are the expressions that names stand for, by slot.
+    `lets` are the expressions behind names, by slot.
     """
 
     scope: RuleScope
@@ -41,7 +41,7 @@ class Deciding:
     lets: dict[int, TypedExpr] = field(default_factory=dict)
 
     def why(self, expr: TypedExpr) -> Why:
-        """Compile what explains the value of a condition."""
+        """Compile the explanation of a condition's value."""
         match expr:
             case CallOf(function="_&&_" | "_||_" as function, args=args):
                 return self._junction(args, decides=function == "_||_")
@@ -58,14 +58,14 @@ class Deciding:
         return self._atom(expr)
 
     def _junction(self, args: tuple[TypedExpr, ...], *, decides: bool) -> Why:
-        """Explain `&&` and `||`: the part whose value `decides` does so alone, else all parts do together."""
+        """Explain `&&` and `||`: a part whose value `decides` does so alone, else all parts do together."""
         parts = [(self.scope.compile(arg), self.why(arg)) for arg in args]
 
         def why(frame: Frame) -> tuple[Atom, ...]:
             values = [(_truth(value, frame), explain) for value, explain in parts]
             alone = [explain for value, explain in values if value is decides]
             if alone:
-                # One is enough for `||` to hold; of `&&` every part that fails has to change.
+                # One true part is enough for `||`; of `&&` every failing part has to change.
                 chosen = alone[:1] if decides else alone
             else:
                 broken = [explain for value, explain in values if value is None]
@@ -83,13 +83,13 @@ class Deciding:
             if chosen is None:
                 return because(frame)
             branch, explain = branches[chosen]
-            # A branch that is a constant says nothing: what chose it does.
+            # A constant branch explains nothing: the condition that chose it does.
             return because(frame) if not branch.reads and not _has_variables(branch) else explain(frame)
 
         return why
 
     def _call(self, expr: CallFn) -> Why:
-        """Explain a call of a function by its body, in a frame of its own."""
+        """Explain a call of a function by its body, in a separate frame."""
         fn = self.functions.fns[expr.fn]
         assert isinstance(fn, CheckedFn)
         scope = RuleScope({}, (), fn.slots, self.functions)
@@ -110,7 +110,7 @@ class Deciding:
         return _or_error(why, expr)
 
     def _quantified(self, expr: Comprehension) -> Why:
-        """Explain `all` and `exists` by the first item that decides, or by the only one there is."""
+        """Explain `all` and `exists` by the first item that decides, or by the only item."""
         slots = tuple(variable.slot for variable in expr.variables)
         each = each_of(expr.iterable.type, self.scope.compile(expr.iterable), slots)
         condition, inner, whole = self.scope.compile(expr.body), self.why(expr.body), self._atom(expr)
@@ -164,7 +164,9 @@ class Deciding:
         return _or_error(why, expr)
 
     def _operands(self, expr: TypedExpr, level: int = 0) -> list[str | Callable[[Frame], Shown]]:
-        """Take arithmetic apart, with the parentheses it needs; `level` is how tight its place binds."""
+        """Split arithmetic into its operands, with the parentheses it needs; `level` is the precedence of its
+        place.
+        """
         if isinstance(expr, CallOf) and expr.function in _ARITHMETIC and expr.type.name in _NUMERIC:
             sign, own = _ARITHMETIC[expr.function]
             left, right = expr.args
@@ -177,7 +179,9 @@ class Deciding:
         return lambda frame: Shown(source, value(frame), type_)
 
     def _handles(self, expr: TypedExpr, operator: str) -> Callable[[Frame, Value], Iterator[Handle]]:
-        """Return what names the place behind one side of a comparison, to be set to what the other is."""
+        """Return a function for one side of a comparison: it yields handles that set the side's place to the
+        other side.
+        """
         found = Places(self.functions, self.lets).of(expr)
         if found is None or operator == "!=":
             return lambda frame, value: iter(())
@@ -190,7 +194,7 @@ class Deciding:
                 yield Handle(place.on, place.field, name, each)
 
         def keys(frame: Frame, value: Value) -> Iterator[Handle]:
-            # `"key" in node.labels`: any value will do.
+            # `"key" in node.labels`: any value is right.
             if isinstance(value, str):
                 yield Handle(place.on, place.field, value, "true")
 
@@ -198,7 +202,7 @@ class Deciding:
 
 
 def _candidates(operator: str, value: Value) -> Iterator[Value]:
-    """List what a place may be set to for a comparison with `value` to change: it and its neighbours."""
+    """Yield values for a place that may change a comparison with `value`: `value` and its neighbours."""
     if operator == "in":
         yield from list(value)[:1] if isinstance(value, (tuple, list)) else ()
         return
@@ -212,7 +216,7 @@ def _switch(place: Place | None, holds: bool) -> tuple[Handle, ...]:
 
 
 def with_items(atoms: tuple[Atom, ...], variables: tuple[Var, ...], frame: Frame) -> tuple[Atom, ...]:
-    """Note in atoms which items of a loop they are about."""
+    """Return the atoms with the items of a loop that they are about."""
     items = tuple(Shown(each.name, frame[each.slot], each.type) for each in variables)
     return tuple(replace(atom, items=(*items, *atom.items)) for atom in atoms)
 
@@ -225,7 +229,7 @@ def _parts(operands: list[str | Callable[[Frame], Shown]], frame: Frame) -> Iter
 def _by_resource(
     source: str, operator: str, left: Resources, right: Resources, holds: bool
 ) -> Iterator[Atom]:
-    """Explain a comparison of resources by those of them that do not compare that way."""
+    """Explain a comparison of resources by the resources that fail it."""
     for name in dict.fromkeys((*left, *right)):
         one, other = left[name], right[name]
         if _COMPARES[operator](one, other) is not holds:
@@ -246,7 +250,7 @@ _COMPARES: Mapping[str, Callable[[Quantity, Quantity], bool]] = {
 
 
 def _gap(left: Value, right: Value) -> float | None:
-    """Return by what share of the larger two numbers differ."""
+    """Return the difference of two numbers as a share of the larger."""
     one, other = (
         float(each.nanos if isinstance(each, Quantity) else each)
         if isinstance(each, (int, float, Quantity))
@@ -267,7 +271,7 @@ def _truth(value: Closure, frame: Frame) -> bool | None:
 
 
 def _or_error(why: Why, expr: TypedExpr) -> Why:
-    """Say that a condition has no value where that is so."""
+    """Return an explanation that reports a condition without a value as an error."""
     source = _source(expr)
 
     def guarded(frame: Frame) -> tuple[Atom, ...]:
@@ -285,6 +289,6 @@ def _has_variables(expr: TypedExpr) -> bool:
 
 def _source(expr: TypedExpr) -> str:
     text = " ".join(expr.span.text.split())
-    # `has(a.b)` is known by the place of its argument.
+    # `has(a.b)` is found by the place of its argument.
     is_presence = isinstance(expr, HasField) or (isinstance(expr, KeyOf) and expr.test)
     return f"has({text})" if is_presence else text

@@ -1,4 +1,4 @@
-"""A decision with everything that explains it."""
+"""A decision with its complete explanation."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kdsl.explain.placement import Placement
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A `full` decision, what was found out before it, and what follows from it.
+    """A `full` decision, the findings before it, and its consequences.
 
-    `findings` is None for a pod that never came to its turn, as one that is gated. `wakes` are the events
-    that would give the pod another attempt. `changes` are those that were supposed, as text; `before` is the
-    decision without them. `cards` are those of the node that a placed pod is on, as the pod found them.
+    `findings` is None for a pod that never came to its turn, such as a gated one. `wakes` are the events that
+    would give the pod another attempt. `changes` are the hypothetical changes, as text; `before` is the
+    decision without them. `cards` are the cards of a placed pod's node, before the pod took its own.
 
-    `home` is the node that the pod has: the decision is the one it would get if it were taken off and had to
-    wait again. Empty for a pod that waits.
+    `home` is the node that the pod has: the decision is the one it would get if it were removed and waited
+    again. Empty for a pod that waits.
     """
 
     decision: Decision

@@ -1,4 +1,6 @@
-"""All that can be said about a pod before it is decided: what rejects it where, and what would help."""
+"""The findings about a pod before its decision: the rules that reject it on each node, and possible
+remedies.
+"""
 
 from __future__ import annotations
 
@@ -27,20 +29,21 @@ from kdsl.hooks.table import HookTable
 from kdsl.plan.compile.scope import Functions
 
 SHOWN = 10
-"""So many nodes are told one by one unless all are asked for."""
+"""The number of nodes that are listed one by one, unless all are requested."""
 MAX_COMPARED = 512
-"""So many nodes with the fewest failing rules, and the fewest reasons, are compared by what they are short
-of."""
+"""The number of nodes that are compared by their shortage: those with the fewest failing rules and
+reasons.
+"""
 MAX_NEAREST = 3
-"""For so many of the nearest nodes it is found out what would make them fit."""
+"""The number of nearest nodes for which fits are searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """One rule that rejects one node. `failed` says what decided, where the rule is written in a rule file.
+    """One rule that rejects one node. `failed` are the deciding conditions, for a rule in a rule file.
 
-    `promised`: the rule rejects the node only since pods that were promised it have to fit as well.
-    `is_error`: the rule went wrong, so that nobody knows what it would say.
+    `promised`: the rule rejects the node only because nominated pods have to fit as well. `is_error`: the
+    rule failed, so its answer is unknown.
     """
 
     rule: str
@@ -54,10 +57,10 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class JudgedNode:
-    """What all rules say of a node: nothing where it is feasible.
+    """The answers of all rules for a node: empty where it is feasible.
 
-    `shortage` adds up by how much comparisons fail, each in 0..1; what is no comparison counts as 1. `cards`
-    is what devices say of its cards, where they reject the node or it was asked for.
+    `shortage` adds up the gaps of failing comparisons, each in 0..1; any other failing atom counts as 1.
+    `cards` are the outcomes of its cards, where devices reject the node or it was requested.
     """
 
     node: str
@@ -67,15 +70,17 @@ class JudgedNode:
 
     @property
     def is_never(self) -> bool:
-        """Tell whether no eviction can help: the node or the pod has to change."""
+        """Return whether no eviction can help: the node or the pod has to change."""
         return any(each.code is Code.UNRESOLVABLE and not each.is_error for each in self.rejected)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """How many nodes a rule rejects for one reason, and how many of them it `alone` rejects.
+    """The number of nodes that a rule rejects for one reason, and the number of those that it `alone`
+    rejects.
 
-    `nearest` is the nearest of these nodes, `failed` what decided there; of the first `SHOWN` groups only.
+    `nearest` is the nearest of these nodes, `failed` the deciding conditions there; both only for the first
+    `SHOWN` groups.
     """
 
     rule: str
@@ -91,7 +96,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Steps after which every rule lets the pod onto `node`: asked, not guessed."""
+    """Steps after which every rule lets the pod onto `node`: verified by running the rules."""
 
     node: str
     steps: tuple[Step, ...]
@@ -99,15 +104,15 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What is known of a pod before it is decided.
+    """The findings about a pod before its decision.
 
     `passing` counts the nodes that no rule rejects, `never` those that no eviction can make fit, `errors`
-    those of the others on which a rule went wrong. `groups` come by number of nodes. `nodes` are the nearest,
-    or all, rejected ones: fewest failing rules first, then least shortage; `asked` is the node that was asked
-    for by name. `cures` has for each failing rule what would make it pass on the nearest node that it
-    rejects, and for the node that was asked for. `cards` counts by reason the cards of all nodes that are
-    refused. `home` is the node that the pod was taken off. `unfinished`: for want of patience some nodes were
-    not compared, or some changes not tried.
+    those of the others with a failing rule. `groups` are ordered by number of nodes. `nodes` are the nearest
+    rejected ones, or all: fewest failing rules first, then least shortage; `asked` is the node that was
+    requested by name. `cures` has for each failing rule the changes that make it pass on the nearest node
+    that it rejects, and on the requested node. `cards` counts the refused cards of all nodes by reason.
+    `home` is the node from which the pod was removed. `unfinished`: the time ended before all nodes were
+    compared, or all changes tried.
     """
 
     total: int
@@ -127,10 +132,10 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """How to look at a pod: `node` asks for one node, `everything` for all of them.
+    """The scope of an inspection: `node` requests one node, `everything` all of them.
 
-    Without `is_needed` only the decision is wanted. `home` is the node that the pod was taken off, to be
-    decided anew: then all nodes are looked at. `begin` says how long to look for what would help.
+    Without `is_needed` only the decision is wanted. `home` is the node from which the pod was removed to be
+    decided again: then all nodes are inspected. `begin` starts the time limit of the search for remedies.
     """
 
     node: str = ""
@@ -149,7 +154,7 @@ def inspect(
     steps: Steps,
     inspection: Inspection = Inspection(),
 ) -> Findings:
-    """Ask all rules of a profile about `pod` on every node, and find what would have to change."""
+    """Run all rules of a profile for `pod` on every node, and search for changes that help."""
     profile = rules.profiles[table.profile]
     asked = rules_of(table)
     inspector = _Inspector(
@@ -206,14 +211,14 @@ class _Inspector:
         )
 
     def _named(self, name: str) -> JudgedNode | None:
-        """Return what all rules say of the node called `name`; None where that is none."""
+        """Return the answers of all rules for the node called `name`; None where it does not exist."""
         row = self.snapshot.row_of(name) if name else None
         if row is None:
             return None
         return self._node(int(np.flatnonzero(self.judgement.rows == row)[0]), is_asked=True)
 
     def _any(self, matches: Callable[[Status], bool]) -> NDArray[np.bool_]:
-        """Tell of each node whether some rule gives it a status that matches."""
+        """Return for each node whether some rule gives it a status that matches."""
         found = np.zeros(len(self.judgement.rows), dtype=np.bool_)
         for column in self.judgement.columns.values():
             found |= np.array([matches(status) for status in column.table])[column.ids]
@@ -242,16 +247,16 @@ class _Inspector:
             )
             for key in sorted(nodes, key=lambda key: (-nodes[key], key))
         ]
-        told = (self._with_nearest(group, at, nearest) for group, at in groups[:SHOWN])
-        return (*told, *(group for group, _ in groups[SHOWN:]))
+        shown = (self._with_nearest(group, at, nearest) for group, at in groups[:SHOWN])
+        return (*shown, *(group for group, _ in groups[SHOWN:]))
 
     def _with_nearest(self, group: Group, first: int, nearest: Sequence[JudgedNode]) -> Group:
-        """Return a group with its nearest node: one of those told one by one, else the first there is."""
-        told = group.reason, group.site
+        """Return a group with its nearest node: the first of the listed nodes in it, else its first node."""
+        key = group.reason, group.site
 
         def rejections(node: JudgedNode) -> list[Rejected]:
             of_rule = (each for each in node.rejected if (each.rule, each.code) == (group.rule, group.code))
-            return [each for each in of_rule if told in _reasons(each)]
+            return [each for each in of_rule if key in _reasons(each)]
 
         node = next((node for node in nearest if rejections(node)), None)
         if node is None and self.patience.is_over():
@@ -261,12 +266,12 @@ class _Inspector:
             each
             for rejected in rejections(node)
             for each in rejected.failed
-            if (each.reason, each.site) == told
+            if (each.reason, each.site) == key
         )
         return replace(group, nearest=node.node, failed=failed)
 
     def _nearest(self, counts: NDArray[np.int64], everything: bool) -> tuple[JudgedNode, ...]:
-        """Return rejected nodes, the nearest first; so many are compared, or as there is patience for."""
+        """Return rejected nodes, the nearest first; the number compared is limited by count and time."""
         by_reasons = np.lexsort((self.judgement.reasons(), counts))
         order = [at for at in by_reasons.tolist() if counts[at]]
         compared = order if everything else order[:MAX_COMPARED]
@@ -284,8 +289,8 @@ class _Inspector:
         if self.cards is None or column is None:
             return ()
         used = np.bincount(column.ids, minlength=len(column.table)).tolist()
-        told = zip(column.table, used, strict=True)
-        return count_refused((reason, times) for status, times in told for reason in status.reasons)
+        counted = zip(column.table, used, strict=True)
+        return count_refused((reason, times) for status, times in counted for reason in status.reasons)
 
     def _node(self, at: int, is_asked: bool = False) -> JudgedNode:
         row = int(self.judgement.rows[at])
@@ -298,7 +303,7 @@ class _Inspector:
         return JudgedNode(node.name, rejected, sum(map(_shortage, rejected)), cards)
 
     def _cards_of(self, row: int) -> CardsOfNode | None:
-        """Return the cards of a node as the pod finds them: without those of promised pods if need be."""
+        """Return the cards of a node as the pod finds them: without those of nominated pods if need be."""
         assert self.cards is not None
         is_promised = (DEVICES, row) in self.judgement.promised
         snapshot = self._around(row) if is_promised else self.snapshot
@@ -308,21 +313,21 @@ class _Inspector:
     def _rejected(self, status: Status, row: int, cards: CardsOfNode | None) -> Rejected:
         promised = (status.plugin, row) in self.judgement.promised
         if status.plugin == DEVICES and cards is not None:
-            known = () if cards.failed is None else (_as_told(cards.failed, status),)
-            return _told(status, known, promised)
+            known = () if cards.failed is None else (_with_reason_of(cards.failed, status),)
+            return _rejection(status, known, promised)
         snapshot = self._around(row) if promised else self.snapshot
         failed = self.traces.failures(status.plugin, self.pod, snapshot, snapshot.info(row))
-        # What the rule answered is the truth; what has no `require` behind it, as `narrow to`, has no trace.
-        told = tuple(each for each in failed if each.site in status.sites)
-        return _told(status, told, promised)
+        # The rule's answer counts; a reason without a `require` behind it, such as `narrow to`, has no trace.
+        confirmed = tuple(each for each in failed if each.site in status.sites)
+        return _rejection(status, confirmed, promised)
 
     def _around(self, row: int) -> Snapshot:
-        """Return the cluster as the pod finds it on a node: with the pods that were promised that node."""
+        """Return the cluster as the pod finds it on a node: with the pods that are nominated for the node."""
         promised = self.contested.get(row, ())
         return with_pods(self.snapshot, row, promised) if promised else self.snapshot
 
     def _by_rule(self, counts: NDArray[np.int64], nearest: Sequence[JudgedNode]) -> dict[str, JudgedNode]:
-        """Return for each rule that rejects a node the nearest node that it rejects."""
+        """Return for each rule the nearest node that it rejects."""
         found: dict[str, JudgedNode] = {}
         for node in nearest:
             for each in node.rejected:
@@ -336,16 +341,16 @@ class _Inspector:
     def _help(
         self, by_rule: Mapping[str, JudgedNode], nearest: Iterable[JudgedNode]
     ) -> tuple[tuple[Cure, ...], tuple[Fit, ...]]:
-        """Find what makes each rule pass on its node, and all of them on the nearest nodes."""
+        """Find changes that make each rule pass on its node, and all of them on the nearest nodes."""
         known: dict[tuple[str, str], tuple[Cure, ...]] = {}
-        told: list[Cure] = []
+        found: list[Cure] = []
         fits: list[Fit] = []
         for rule, node in by_rule.items():
-            told += self._cures(known, node.node, next(each for each in node.rejected if each.rule == rule))
+            found += self._cures(known, node.node, next(each for each in node.rejected if each.rule == rule))
         for node in nearest:
             cures = [self._cures(known, node.node, each) for each in node.rejected]
             fits += self._fits(node.node, cures)
-        return tuple(told), tuple(fits)
+        return tuple(found), tuple(fits)
 
     def _cures(
         self, known: dict[tuple[str, str], tuple[Cure, ...]], node: str, rejected: Rejected
@@ -362,9 +367,11 @@ class _Inspector:
         return known[key]
 
     def _fits(self, node: str, cures: Sequence[tuple[Cure, ...]]) -> Iterable[Fit]:
-        """Put the cures of all failing rules together: of one kind where there are such, else the first."""
+        """Yield combinations of the cures of all failing rules: of one kind where possible, else the first of
+        each.
+        """
         row = self.snapshot.row_of(node)
-        # Of a node that nothing rejects there is nothing to change.
+        # A node without rejections needs no changes.
         if row is None or not cures or not all(cures):
             return
         finder = CureFinder(World.of(self.pod, self._around(row)), self.patience)
@@ -377,14 +384,14 @@ class _Inspector:
             tried.add(steps)
 
 
-def _told(status: Status, failed: tuple[Failed, ...], promised: bool) -> Rejected:
+def _rejection(status: Status, failed: tuple[Failed, ...], promised: bool) -> Rejected:
     return Rejected(
         status.plugin, status.code, status.reasons, status.sites, failed, promised, status.is_error
     )
 
 
-def _as_told(failed: Failed, status: Status) -> Failed:
-    """Return what decided about a card as the answer of its node, which counts cards by reason."""
+def _with_reason_of(failed: Failed, status: Status) -> Failed:
+    """Return a card's deciding test in the form of the node's answer, which counts cards by reason."""
     site = status.sites[0] if status.sites else ""
     return replace(failed, reason=status.reasons[0] if status.reasons else "", site=site)
 

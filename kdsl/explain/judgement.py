@@ -1,5 +1,5 @@
-"""Asks every rule of a profile about every node, each as if it were the only one: nothing hides behind the
-rule that rejects first.
+"""Runs every rule of a profile on every node, each as if it were alone: no rejection hides behind an earlier
+one.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from kdsl.hooks.status import SUCCESS, Code, Status, StatusColumn
 from kdsl.hooks.table import AddPod, Calls, HookTable, PreFilterHook
 
 Contested = Mapping[int, Sequence[PodInfo]]
-"""By row, the pods that were promised a node and that the pod must leave room for."""
+"""By row, the pods nominated for a node that the pod must respect."""
 
 NOT_CONTESTED: Contested = MappingProxyType({})
 
 MAX_ERRORS = 8
-"""So often a filter that raises is asked again about the nodes behind the one on which it did."""
+"""The largest number of repeated runs of a filter that raises, each for the nodes behind the failing one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class Rule:
     def judge(
         self, pod: PodInfo, snapshot: Snapshot, rows: NDArray[np.int32], contested: Contested = NOT_CONTESTED
     ) -> StatusColumn:
-        """Return what the rule, asked alone, says of each node, with and without pods that were promised it.
+        """Return the rule's own status of each node, with and without the pods nominated for it.
 
-        An error is an answer like any other.
+        An error is a status like any other.
         """
         state = CycleState()
         outside: Narrowed | None = None
@@ -89,7 +89,7 @@ class Rule:
         return StatusColumn.of((*found, *[found[-1]] * (len(rows) - len(found))))
 
     def _narrowed(self, column: StatusColumn, narrowed: Narrowed, nodes: NodeSet) -> StatusColumn:
-        """Reject the nodes that the rule does not name, unless it says of itself what is wrong with them."""
+        """Reject the nodes outside the rule's narrowing, unless the rule has its own reason for them."""
         reason = f"node(s) didn't satisfy plugin(s) [{self.name}]"
         outside = Status(Code.UNRESOLVABLE, (reason,), self.name)
         return StatusColumn.of(
@@ -115,10 +115,10 @@ def rules_of(table: HookTable) -> tuple[Rule, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What every rule says of every node of a snapshot, in visiting order.
+    """The statuses of every rule for every node of a snapshot, in visiting order.
 
-    `promised` are the nodes on which a rule rejects only since pods that were promised the node have to fit
-    as well, as pairs of rule and row.
+    `promised` are pairs of rule and row where the rule rejects the node only because nominated pods have to
+    fit as well.
     """
 
     rows: NDArray[np.int32]
@@ -126,20 +126,20 @@ class Judgement:
     promised: frozenset[tuple[str, int]] = field(default_factory=frozenset)
 
     def rejections(self, at: int) -> Iterator[Status]:
-        """List the rejections of the node at a position, in the order of the profile."""
+        """Yield the rejections of the node at a position, in the order of the profile."""
         for column in self.columns.values():
             if column.ids[at]:
                 yield column[at]
 
     def counts(self) -> NDArray[np.int64]:
-        """Return how many rules reject each node."""
+        """Return the number of rules that reject each node."""
         counts = np.zeros(len(self.rows), dtype=np.int64)
         for column in self.columns.values():
             counts += column.ids != 0
         return counts
 
     def reasons(self) -> NDArray[np.int64]:
-        """Return how many reasons each node is rejected for."""
+        """Return the number of reasons against each node."""
         counts = np.zeros(len(self.rows), dtype=np.int64)
         for column in self.columns.values():
             counts += np.array([len(status.reasons) for status in column.table])[column.ids]
@@ -147,7 +147,7 @@ class Judgement:
 
 
 def judge_all(rules: Iterable[Rule], pod: PodInfo, snapshot: Snapshot, contested: Contested) -> Judgement:
-    """Ask all `rules` about all nodes; those with promised pods with them on it, and without."""
+    """Run all `rules` on all nodes; nodes with nominated pods are judged with and without them."""
     rows = snapshot.order
     columns: dict[str, StatusColumn] = {}
     promised: set[tuple[str, int]] = set()
@@ -167,7 +167,7 @@ def _crowd(
     contested: Contested,
     promised: set[tuple[str, int]],
 ) -> StatusColumn:
-    """Return a column where nodes are rejected, too, that the rule would let pass but for promised pods."""
+    """Return a column that also rejects the nodes that fail only with their nominated pods."""
     rows = snapshot.order.tolist()
     crowded = [row for row in rows if row in contested]
     answers = _each(rule.judge(pod, snapshot, np.array(crowded, dtype=np.int32), contested))
@@ -181,7 +181,7 @@ def _crowd(
 
 
 def with_pods(snapshot: Snapshot, row: int, pods: Sequence[PodInfo]) -> Snapshot:
-    """Return the snapshot with pods that were promised the node of `row` on it."""
+    """Return the snapshot with pods that are nominated for the node of `row` placed on it."""
     node = snapshot.info(row)
     for pod in pods:
         node = node.with_pod(pod.on(node.name))

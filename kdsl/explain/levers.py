@@ -1,7 +1,7 @@
-"""What could be changed so that a rule lets a pod onto a node: whole families of changes to try.
+"""Changes that may make a rule let a pod onto a node, grouped in families.
 
-A family is offered for any rule that reads what it changes. Whether it cures the rule, and how little of it
-will do, is found out by asking the rule.
+A family is offered for any rule that reads the changed facts. Running the rule shows whether the family
+helps, and which smallest part of it is enough.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from kdsl.explain.changes import (
 from kdsl.explain.worlds import Freed, Step, World
 
 MAX_PODS = 256
-"""So many placed pods at most are tried to be taken away."""
+"""The largest number of placed pods that are tried as evictions."""
 
 _MEBI = 2**20
 _COARSE = 64 * _MEBI
-"""From so many bytes on amounts are chosen in whole Mi: nobody writes a request of 30278897984."""
+"""Amounts from this number of bytes on are chosen in whole Mi: nobody writes a request of 30278897984."""
 
 _CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 _MAP_FIELDS = ("labels", "annotations", "nodeSelector")
@@ -44,7 +44,7 @@ _MOST = 2**62
 
 
 class Kind(StrEnum):
-    """What has to change: the pod, what other pods take, or the node."""
+    """The object of a change: the pod, the usage of other pods, or the node."""
 
     POD = "pod"
     FREED = "freed"
@@ -53,11 +53,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number that can be chosen: `step(x)` for x from `least`, which is the most help, to `most`, which is
-    what it is now.
+    """A number to choose: `step(x)` for x from `least`, which helps most, to `most`, the present value.
 
-    Of two amounts the larger helps less, so that the largest that cures is the smallest change. Where the
-    opposite holds, `least` is above `most`.
+    Of two amounts the larger helps less, so the largest that cures is the smallest change. Where the opposite
+    holds, `least` is above `most`.
     """
 
     step: Callable[[int], Step]
@@ -67,8 +66,8 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Changes that may cure a rule together. Either `steps`, of which as few as will do are taken, the first
-    given back first, or `amounts`, each as close to what it is now as will do.
+    """Changes that may cure a rule together. Either `steps`, of which as few as possible are used, the first
+    dropped first, or `amounts`, each as close to its present value as possible.
     """
 
     kind: Kind
@@ -79,7 +78,9 @@ class Family:
 def families(
     world: World, node: NodeInfo, atoms: Iterable[Atom], reads: frozenset[str] | None
 ) -> Iterator[Family]:
-    """List what to try for a rule with these reads (None: unknown), the gentlest families of a kind first."""
+    """Yield the families for a rule with these reads (None: unknown), the mildest families of a kind
+    first.
+    """
     pod, name = world.pod, node.name
 
     def is_read(*words: str) -> bool:
@@ -119,13 +120,13 @@ def _singles(kind: Kind, steps: Iterable[Step]) -> Iterator[Family]:
 
 
 def _unit(name: str, amount: int) -> int:
-    """Return in what steps an amount of a resource is chosen, in its canonical unit."""
+    """Return the step in which an amount of a resource is chosen, in its canonical unit."""
     is_bytes = quantity_of(name, amount).format is QuantityFormat.BINARY_SI
     return _MEBI if is_bytes and amount >= _COARSE else 1
 
 
 def _units(amount: int, unit: int) -> int:
-    """Return how many units an amount takes, rounded up."""
+    """Return the number of units that hold an amount, rounded up."""
     return -(-amount // unit)
 
 
@@ -141,7 +142,7 @@ def _requests(pod: PodInfo) -> Iterator[Amount]:
 
 def _device_requests(pod: PodInfo) -> Iterator[Family]:
     """Offer less of each extended resource, then of all: memory before compute before the number of cards, by
-    how large the amounts are. At least 1 of each is left, for without it a pod may get all of a card.
+    the size of the amounts. At least 1 of each is left, since without a request a pod may get a whole card.
     """
     asked = dict.fromkeys(name for each in pod.device_containers for name in each.amounts)
     amounts = sorted((pod.requests.amount(name), name) for name in asked)
@@ -156,13 +157,13 @@ def _device_requests(pod: PodInfo) -> Iterator[Family]:
 
 
 def _annotation_drops(on: str, annotations: Mapping[str, str], is_wanted: bool) -> Iterator[Step]:
-    """Offer to do without each annotation."""
+    """Offer to drop each annotation."""
     for key in annotations if is_wanted else ():
         yield Change(on, "annotations", Operation.DROP, key)
 
 
 def _freed(node: NodeInfo) -> Iterator[Amount]:
-    """Offer what is used on a node: `least` is nothing left of it."""
+    """Offer to free the used resources of a node: `least` frees all."""
     for name, amount in node.requested.amounts().items():
         unit = _unit(name, amount)
 
@@ -199,14 +200,14 @@ def _drops(pod: PodInfo, is_read: Callable[..., bool]) -> Iterator[Step]:
 
 
 def _selector_changes(pod: PodInfo, node: NodeInfo) -> Iterator[Step]:
-    """Offer to select the node by the labels it has."""
+    """Offer to set the values in the pod's nodeSelector to those of the node's labels."""
     for key, value in pod.node_selector.items():
         if key in node.labels and node.labels[key] != value:
             yield Change(POD, "nodeSelector", Operation.SET, key, node.labels[key])
 
 
 def _wanted_labels(pod: PodInfo, name: str) -> Iterator[Step]:
-    """Offer the labels that the pod's selector and required affinity ask for: the first that will do."""
+    """Offer to add the labels that the pod's selector and required affinity ask for: the first that fit."""
     for key, value in pod.node_selector.items():
         yield Change(name, "labels", Operation.SET, key, value)
     affinity = pod.required_node_affinity
@@ -242,7 +243,7 @@ def _node_changes(handles: Iterable[Handle], name: str) -> Iterator[Step]:
 
 
 def _text(value: Value) -> str | None:
-    """Return a value as a change writes it; None for what is no single value."""
+    """Return a value in the notation of changes; None for a value with several parts."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Optional):
@@ -253,7 +254,7 @@ def _text(value: Value) -> str | None:
 
 
 def _evictions(world: World, node: NodeInfo, is_read: Callable[..., bool]) -> Iterator[Family]:
-    """Offer the pods of the node, then all pods; the more important are given back first."""
+    """Offer to evict the pods of the node, then all pods; the more important are spared first."""
     if is_read("node.usage", "cluster.pods"):
         yield Family(Kind.FREED, tuple(_gone(node.pods)))
     if is_read("cluster.pods"):

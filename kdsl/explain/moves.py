@@ -1,4 +1,4 @@
-"""What two runs of one workload decide differently: which pods are elsewhere, and what told them apart."""
+"""Differences between two runs of one workload: the pods with another node, and the causes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdsl.hooks.faults import merged
 
 
 class MoveKind(StrEnum):
-    """What becomes of a pod under the new rules."""
+    """The change for a pod under the new rules."""
 
     MOVED = "moved"
     PENDING = "pending"
@@ -20,12 +20,12 @@ class MoveKind(StrEnum):
 
 
 class CauseKind(StrEnum):
-    """What tells the old node from the new one, for one pod.
+    """The reason for a pod's new node.
 
     `evicted`: the pod goes for another, which `reason` names. `evicts`: others go for it. `rejects`: a rule
     rejects the old node. `accepts`: a rule rejected the new node and does so no longer. `score`: a score
-    changed most in favour of the new node. `unvisited`: the search did not come to one of the nodes. `tie`:
-    both have equal totals. `other`: nothing about a node; `reason` is the message.
+    changed most in favour of the new node. `unvisited`: the search did not reach one of the nodes. `tie`:
+    both have equal totals. `other`: no reason at a node; `reason` is the message.
     """
 
     EVICTED = "evicted"
@@ -40,9 +40,9 @@ class CauseKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a pod moves. `rule`, `reason` and `site` are those of a rejection or the score.
+    """The reason why a pod moves. `rule`, `reason` and `site` are those of a rejection or the score.
 
-    `before` and `now` are by how many weighted points the score favours the new node over the old one, in
+    `before` and `now` are the weighted points by which the score favours the new node over the old one, in
     the old run and the new one; None where a run did not score both.
     """
 
@@ -56,7 +56,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A pod that ends elsewhere: `before` and `after` are nodes, "" where it waits."""
+    """A pod with another node: `before` and `after` are nodes, "" where it waits."""
 
     pod: str
     kind: MoveKind
@@ -67,7 +67,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A pod that one of the two runs takes off its node for another, and the other does not."""
+    """A pod that only one of the two runs evicts, in favour of another pod."""
 
     pod: str
     preemptor: str
@@ -76,7 +76,7 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True)
 class RunFault:
-    """What went wrong in a run, and in how many decisions."""
+    """An error of a run, and the number of decisions with it."""
 
     text: str
     decisions: int
@@ -98,25 +98,25 @@ class Moves:
 
     @property
     def is_any(self) -> bool:
-        """Whether the runs differ in more than what went wrong."""
+        """Return whether the runs differ in more than their errors."""
         return bool(self.moves or self.evictions)
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What became of each pod of a run, and for whom those went that were evicted."""
+    """The last decision of each pod of a run, and the preemptors of the evicted pods."""
 
     decisions: Mapping[str, Decision]
     evicted: Mapping[str, str]
 
     def node(self, pod: str) -> str:
-        """Return where a pod is in the end, "" where it waits."""
+        """Return the final node of a pod, "" where it waits."""
         decision = self.decisions.get(pod)
         return decision.node if decision is not None and decision.outcome is Outcome.PLACED else ""
 
 
 def ends_of(decisions: Sequence[Decision]) -> Ends:
-    """Return how a run ends for each pod; one that was evicted and stayed away waits."""
+    """Return the end of a run for each pod; a pod that was evicted and did not return waits."""
     last: dict[str, Decision] = {}
     evicted: dict[str, str] = {}
     for decision in decisions:
@@ -128,9 +128,9 @@ def ends_of(decisions: Sequence[Decision]) -> Ends:
 
 
 def moved_pods(old: Ends, new: Ends, homes: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return the nodes before and after of each pod that ends elsewhere.
+    """Return the nodes before and after of each pod with another node.
 
-    `homes` are the nodes of pods that were placed at the start: what neither run evicts is still there.
+    `homes` are the nodes of pods that were placed at the start: a pod that neither run evicts is still there.
     """
     pods = dict.fromkeys((*old.decisions, *new.decisions, *old.evicted, *new.evicted))
     nodes = {pod: (_end(old, pod, homes), _end(new, pod, homes)) for pod in pods}
@@ -138,7 +138,7 @@ def moved_pods(old: Ends, new: Ends, homes: Mapping[str, str]) -> dict[str, tupl
 
 
 def moves_of(old: Sequence[Decision], new: Sequence[Decision], homes: Mapping[str, str]) -> Moves:
-    """Compare two runs whose decisions about moved pods tell the nodes before and after in full."""
+    """Compare two runs whose decisions about moved pods are full."""
     was, is_ = ends_of(old), ends_of(new)
     nodes = moved_pods(was, is_, homes)
     moves = tuple(_move(pod, before, after, was, is_) for pod, (before, after) in nodes.items())
@@ -168,7 +168,7 @@ def _evictions(old: Ends, new: Ends) -> tuple[Eviction, ...]:
 
 
 def _faults(old: Sequence[Decision], new: Sequence[Decision]) -> tuple[RunFault, ...]:
-    """Count what went wrong in each run, the most frequent first, as it happened first."""
+    """Count the errors of each run, the most frequent first, each in its first form."""
     return tuple(
         RunFault(text, count, is_new)
         for run, is_new in ((old, False), (new, True))
@@ -190,7 +190,7 @@ def _move(pod: str, before: str, after: str, old: Ends, new: Ends) -> Move:
 
 
 def _eviction_of(pod: str, old: Ends, new: Ends) -> Cause | None:
-    """Say that a pod goes for another, or others for it, where that is not so in the old run."""
+    """Return the cause where the pod is evicted, or evicts others, and the old run has no such eviction."""
     if pod in new.evicted.keys() - old.evicted.keys():
         return Cause(CauseKind.EVICTED, reason=new.evicted[pod])
     evicts = pod in set(new.evicted.values()) - set(old.evicted.values())
@@ -198,7 +198,7 @@ def _eviction_of(pod: str, old: Ends, new: Ends) -> Cause | None:
 
 
 def _cause(before: str, after: str, was: Decision | None, is_: Decision | None) -> Cause:
-    """Return the first of what tells the two nodes apart, in the order of `CauseKind`."""
+    """Return the first cause that applies to the two nodes, in the order of `CauseKind`."""
     now_before, now_after = _verdict(is_, before), _verdict(is_, after)
     old_before, old_after = _verdict(was, before), _verdict(was, after)
     for kind, verdict in ((CauseKind.REJECTS, now_before), (CauseKind.ACCEPTS, old_after)):
@@ -222,7 +222,7 @@ def _verdict(decision: Decision | None, node: str) -> NodeVerdict | None:
 
 
 def _gaps(before: NodeVerdict | None, after: NodeVerdict | None) -> Mapping[str, int] | None:
-    """Return by how much each score favours the new node; None where a run did not score both."""
+    """Return the lead of the new node in each score; None where a run did not score both."""
     if before is None or after is None or before.total is None or after.total is None:
         return None
     least = {cell.plugin: cell.weighted for cell in before.scores}
@@ -230,7 +230,7 @@ def _gaps(before: NodeVerdict | None, after: NodeVerdict | None) -> Mapping[str,
 
 
 def _score(old: Mapping[str, int] | None, new: Mapping[str, int] | None) -> Cause | None:
-    """Return the score whose favour changed most towards the new node, the first of equal ones."""
+    """Return the score whose lead changed most towards the new node, the first of equal ones."""
     if new is None:
         return None
     change = {rule: new.get(rule, 0) - (old or {}).get(rule, 0) for rule in {**new, **(old or {})}}

@@ -1,5 +1,5 @@
-"""How long an explanation looks for what nobody needs for the decision: nodes are compared and changes are
-tried by asking the rules again, and what each answer takes is up to the rules.
+"""The time limit for the optional parts of an explanation: comparing nodes and trying changes runs the rules
+again, and the time of each run depends on the rules.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import Final
 
 SECONDS: Final = 15
-"""A usual explanation takes a hundredth of it. One that is given up says so."""
+"""A usual explanation takes a hundredth of it. An explanation that reaches the limit reports that."""
 
 Stopwatch = Callable[[], int]
-"""Tells nanoseconds from any beginning."""
+"""Returns nanoseconds from an arbitrary start."""
 
 
 class Patience:
-    """Runs out after so many seconds from now on. `ran_out` tells whether something was given up for it."""
+    """A time limit that starts now. `ran_out` is true if work was left out because of it."""
 
     def __init__(self, stopwatch: Stopwatch = time.perf_counter_ns, seconds: int = SECONDS) -> None:
         self._stopwatch = stopwatch
@@ -24,7 +24,7 @@ class Patience:
         self.ran_out = False
 
     def is_over(self) -> bool:
-        """Tell whether to give up now what is to be done next."""
+        """Return whether the time is over and the next piece of work is to be left out."""
         if self._stopwatch() < self._end:
             return False
         self.ran_out = True

@@ -1,4 +1,4 @@
-"""Why a placed pod is where it is: by how much, how a tie was broken, and which scores mattered."""
+"""Why a placed pod has its node: the lead, how a tie was broken, and the scores that mattered."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kdsl.cycle.selection import select
 
 @dataclass(frozen=True, slots=True)
 class WithoutScore:
-    """Where else the pod would go if one score did not count: `node` is empty where that changes nothing.
+    """The pod's node without one score: `node` is empty where it is the same.
 
-    `margin` is by how much the winner would be ahead of the next.
+    `margin` is the lead of the winner over the next node then.
     """
 
     score: str
@@ -26,9 +26,10 @@ class WithoutScore:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """How close it was: `margin` is the lead over `runner_up`, which is empty for the only candidate.
+    """The lead of the chosen node: `margin` is the lead over `runner_up`, which is empty for the only
+    candidate.
 
-    `unvisited` counts the nodes that were not looked at.
+    `unvisited` counts the nodes that were not judged.
     """
 
     margin: int
@@ -39,12 +40,12 @@ class Placement:
 
     @property
     def decisive(self) -> tuple[str, ...]:
-        """The scores without which the pod would be elsewhere."""
+        """Return the scores without which the pod would have another node."""
         return tuple(each.score for each in self.without if each.node)
 
 
 def placement_of(decision: Decision) -> Placement | None:
-    """Return what can be said of a `full` decision; None where no node was chosen."""
+    """Return the placement of a `full` decision; None where no node was chosen."""
     if not decision.node:
         return None
     unvisited = sum(1 for each in decision.verdicts if not each.feasible and each.status is None)
@@ -68,7 +69,7 @@ def _without(
     score: str, totals: NDArray[np.int64], chosen: int, scored: list[NodeVerdict], tie_break: TieBreak
 ) -> WithoutScore:
     if tie_break is TieBreak.RANDOM and totals[chosen] == totals.max():
-        # What is drawn cannot be told; that it could still be this node can.
+        # A random draw cannot be repeated; it can still give this node.
         winner = chosen
     else:
         by = TieBreak.FIRST if tie_break is TieBreak.RANDOM else tie_break
@@ -78,7 +79,7 @@ def _without(
 
 
 def _runner_up(totals: NDArray[np.int64], chosen: int) -> tuple[int | None, int]:
-    """Return the best of the others, the first in visiting order, and how far it is behind."""
+    """Return the best of the others, the first in visiting order, and its distance to the winner."""
     if len(totals) == 1:
         return None, 0
     others = totals.copy()

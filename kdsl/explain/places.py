@@ -1,4 +1,4 @@
-"""Which field of the pod or the node an expression reads: where a change of the input would show in it."""
+"""Finds the field of the pod or the node that an expression reads: the input to change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdsl.plan.compile.scope import Functions
 
 _INDEX = ("_[_]", "_[?_]")
 _SAME_TEXT = ("int", "double", "quantity", "string", "orValue", "value")
-"""Functions that take a value from where it stands, whose text stays what it is."""
+"""Functions that convert a value without changing its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Looks through names, conversions and calls of functions; `lets` are what names stand for, by slot."""
+    """Finds places behind names, conversions and calls of functions; `lets` are the expressions of names, by
+    slot.
+    """
 
     functions: Functions
     lets: Mapping[int, TypedExpr]
 
     def of(self, expr: TypedExpr) -> Place | None:
-        """Return the place whose value the expression is; None where it is something else."""
+        """Return the place whose value the expression is; None for any other expression."""
         match expr:
             case Var(slot=slot) if slot in self.lets:
                 return self.of(self.lets[slot])
@@ -56,11 +58,13 @@ class Places:
         return None if place is None or place.key is not None else replace(place, key=key)
 
     def _in_body(self, fn: object, args: tuple[TypedExpr, ...]) -> Place | None:
-        """Look into the body of a function; a key that depends on its arguments has no meaning outside."""
+        """Return the place in the body of a function; a key that depends on its arguments has no meaning
+        outside.
+        """
         if not isinstance(fn, CheckedFn):
             return None
         names = {param.slot: arg for param, arg in zip(fn.params, args, strict=True)}
-        # The slots of a function are its own: what its arguments are is looked up with the caller's names.
+        # A function has its own slots: its arguments are looked up with the caller's names.
         found = _Body(self.functions, {}, names, self).of(fn.body)
         is_known = found is not None and (found.key is None or isinstance(found.key, Const))
         return found if is_known else None

@@ -1,4 +1,4 @@
-"""Reads the changes of `--what-if` for one cluster, and says all that is wrong with them."""
+"""Reads the changes of `--what-if` for one cluster, and reports all errors in them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kdsl.explain.changes import PODS, Change, ChangeError, parse_change
 def parse_changes(
     texts: Iterable[str], nodes: Collection[str], placed: Collection[str]
 ) -> tuple[Change, ...]:
-    """Read changes to a cluster with these nodes and these pods on them (`namespace/name`).
+    """Read changes to a cluster with these nodes and these placed pods (`namespace/name`).
 
-    Raises InvalidInputError with all that is wrong.
+    Raises InvalidInputError with all errors.
     """
     found: list[Change] = []
     problems: list[Diagnostic] = []

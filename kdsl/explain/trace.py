@@ -1,4 +1,4 @@
-"""Runs a predicate over one node once more, and says for each `require` that fails what decided it."""
+"""Runs a predicate over one node once more, and finds the deciding parts of each `require` that fails."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Run = Callable[[Frame], Iterator[Failed]]
 
 
 class PredicateTrace:
-    """A predicate, without its tightenings, compiled for being explained."""
+    """A predicate without its tightenings, compiled for explanations."""
 
     def __init__(self, rule: CheckedPredicate, functions: Functions) -> None:
         self._rule = rule.name
@@ -64,12 +64,12 @@ class PredicateTrace:
         self._blank = self._scope.new_frame()
 
     def failures(self, pod: PodInfo, snapshot: Snapshot, node: NodeInfo) -> tuple[Failed, ...]:
-        """Return what fails: the first `require`, or where the rule reports all so many of them as may have
+        """Return the failures: the first `require`, or where the rule reports all, as many as may have
         reasons.
         """
         frame = self._blank.copy()
         frame[self._pod], frame[self._node], frame[self._cluster] = pod, node, ClusterView(snapshot)
-        # One node is looked at here, for which what is computed once per pod is computed as well.
+        # One node is judged here, so the values that are computed once per pod count as well.
         frame[-1] = Meter(self._steps.pod)
         if not self._applies.hold(frame):
             return ()
@@ -156,7 +156,7 @@ class PredicateTrace:
 
 
 def explained(why: Why, source: str, frame: Frame) -> tuple[Atom, ...]:
-    """Return what decided a condition; the whole of it where its parts have no value."""
+    """Return the deciding atoms of a condition; the whole condition where its parts have no value."""
     try:
         return why(frame)
     except EvalError as error:
@@ -164,16 +164,16 @@ def explained(why: Why, source: str, frame: Frame) -> tuple[Atom, ...]:
 
 
 def broken(source: str, span: Span, error: EvalError, rule: str = "") -> Failed:
-    """Return what is told of a condition that has no value, under the reason that the rule gives."""
+    """Return the failure for a condition without a value, with the rule's reason."""
     atom = Atom(source, (source,), holds=False, error=error.message)
     reason = error_text(rule, error, span) if rule else error.message
     return Failed(reason, span.site, source, (atom,))
 
 
 class Traces:
-    """The predicates of a profile by the name that verdicts show, each with its tightenings.
+    """The predicates of a profile by their name in verdicts, each with its tightenings.
 
-    What is brought by plugins has no text to explain.
+    Predicates of plugins have no text to explain.
     """
 
     def __init__(self, predicates: tuple[CheckedPredicate, ...], functions: Functions) -> None:
@@ -184,14 +184,14 @@ class Traces:
         self._compiled: dict[str, tuple[PredicateTrace, ...]] = {}
 
     def reads(self, name: str) -> frozenset[str] | None:
-        """Return what a rule reads, tightenings included; None where nobody knows."""
+        """Return the reads of a rule, tightenings included; None where they are unknown."""
         rule = self._rules.get(name)
         if rule is None:
             return None
         return rule.reads.union(*(each.reads for each in rule.tightenings))
 
     def failures(self, name: str, pod: PodInfo, snapshot: Snapshot, node: NodeInfo) -> tuple[Failed, ...]:
-        """Return what fails in a rule, or in the first of its tightenings that fails."""
+        """Return the failures of a rule, or of the first of its tightenings that fails."""
         rule = self._rules.get(name)
         if rule is None:
             return ()

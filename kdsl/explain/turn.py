@@ -1,6 +1,6 @@
-"""Explains the decision that an engine comes to about one pod, at the pod's turn.
+"""Explains an engine's decision about one pod, at the pod's turn.
 
-Simulations run an engine over a recorded cluster for it, a running scheduler one over a copy of its own.
+Simulations use an engine over a recorded cluster, a running scheduler uses one over its own copy.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from kdsl.explain.placement import placement_of
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """An engine over a `cluster` that nobody else uses: pods are placed on it.
+    """An engine over a `cluster` of its own: pods are placed on it.
 
-    The engine runs `rules`, in which one of them may spend `steps`.
+    The engine runs `rules`; `steps` bound what one rule may spend.
     """
 
     engine: Engine
@@ -34,14 +34,14 @@ class Turns:
     steps: Steps
 
     def explain(self, pods: Sequence[PodInfo], pod: PodInfo, inspection: Inspection) -> Explanation | None:
-        """Decide `pods` in the order of the queue until it is the turn of `pod`, which is one of them.
+        """Decide `pods` in the order of the queue until the turn of `pod`, which is one of them.
 
         None where it gets no turn.
         """
         found: list[Findings] = []
 
         def look(turn: PodInfo) -> Detail | None:
-            # Only this pod's decision is told in full: for every other one it would cost more than deciding.
+            # Only this pod's decision is full: for every other pod that would cost more than deciding.
             if turn.key != pod.key:
                 return None
             if inspection.is_needed and not found:
@@ -72,7 +72,7 @@ class Turns:
         ]
 
     def _cards(self, decision: Decision, pod: PodInfo, snapshot: Snapshot) -> CardsOfNode | None:
-        """Return the cards of the node that a pod was placed on, as the pod found them."""
+        """Return the cards of the node that a pod was placed on, before the pod took its own."""
         row = snapshot.row_of(decision.node) if decision.node and pod.device_containers else None
         if row is None:
             return None

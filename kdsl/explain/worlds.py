@@ -1,4 +1,4 @@
-"""A pod and its cluster as they would be after some changes: what counterfactuals ask the rules about."""
+"""A pod and its cluster after hypothetical changes: the input of counterfactual runs of rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdsl.explain.changes import PODS, Change, with_amount
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """So much of a resource, in its canonical unit, given back by the pods on a node, whichever they are."""
+    """An amount of a resource, in its canonical unit, freed on a node, whichever pods use it."""
 
     node: str
     resource: str
@@ -24,7 +24,7 @@ Step = Change | Freed
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is asked about: a pod over a snapshot. `homes` are the rows that placed pods are on, by key."""
+    """The input of a run: a pod over a snapshot. `homes` are the rows of placed pods, by key."""
 
     pod: PodInfo
     snapshot: Snapshot
@@ -32,12 +32,12 @@ class World:
 
     @classmethod
     def of(cls, pod: PodInfo, snapshot: Snapshot) -> World:
-        """Return the world as it is."""
+        """Return the present world."""
         rows = snapshot.order.tolist()
         return cls(pod, snapshot, {placed.key: row for row in rows for placed in snapshot.info(row).pods})
 
     def after(self, steps: Iterable[Step]) -> World:
-        """Return the world after some steps; this one stays as it is."""
+        """Return the world after some steps; this one does not change."""
         pod, snapshot = self.pod, self.snapshot
         gone: dict[int, list[str]] = {}
         for step in steps:

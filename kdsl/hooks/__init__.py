@@ -1,7 +1,7 @@
 """The extension points: hook specifications, the plugin manager and the frozen `HookTable`. The only importer
 of pluggy.
 
-A plugin needs nothing but this package: `hookimpl` to mark its methods, the answers they may give, and
+A plugin needs only this package: `hookimpl` to mark its methods, the types of their answers, and
 `PluginContext`.
 """
 

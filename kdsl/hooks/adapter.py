@@ -1,4 +1,6 @@
-"""Runs the per-node hooks `filter_node` and `score_node` over sets of nodes: the cycle knows columns only."""
+"""Runs the per-node hooks `filter_node` and `score_node` over sets of nodes: the cycle calls hooks with sets
+only.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,10 @@ Score = Callable[[CycleState, "PodInfo", "NodeSet"], "NDArray[np.int64] | NDArra
 
 
 def filter_over_nodes(filter_node: FilterNode) -> Filter:
-    """Return a `filter` hook that asks `filter_node` about one node after the other.
+    """Return a `filter` hook that calls `filter_node` for one node after the other.
 
-    An exception becomes an error status of its node: the cycle decides whether the search got that far.
-    Threads come from the cycle, which asks about disjoint sets at once.
+    An exception becomes an error status of its node: the cycle decides whether the search reaches that node.
+    Threads belong to the cycle, which calls the hook for disjoint sets at once.
     """
 
     def filter_nodes(state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn:
@@ -45,9 +47,9 @@ def _judge(filter_node: FilterNode, state: CycleState, pod: PodInfo, node: NodeI
 
 
 def score_over_nodes(score_node: ScoreNode) -> Score:
-    """Return a `score` hook that asks `score_node` about one node after the other.
+    """Return a `score` hook that calls `score_node` for one node after the other.
 
-    The column is of floating point where one answer is. What is no number raises TypeError.
+    The column is of floating point if any score is. A score that is no number raises TypeError.
     """
 
     def score_nodes(

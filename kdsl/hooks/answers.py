@@ -1,7 +1,7 @@
-"""What each hook may answer. Plugins are written in a language that does not look.
+"""Checks the answers of hooks: plugins are written in a dynamically typed language.
 
-An answer is looked at as deep as the cycle reads it, and copied where it could lie: what goes on has plain
-tuples, texts and numbers only.
+An answer is checked as deep as the cycle reads it, and copied where a subclass could change it later: the
+cycle gets plain tuples, texts and numbers only.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ _INT64: Final = range(-(2**63), 2**63)
 
 
 def answering(point: str, hook: Hook) -> Hook:
-    """Return the hook with a TypeError or ValueError for an answer that it cannot give: the cycle knows what
-    to do then.
-    """
+    """Return the hook with a TypeError or ValueError for an invalid answer: the cycle handles these."""
     if point in _SORT_KEYS:
         return _with_sort_keys(point, hook)
     allowed = _ANSWERS.get(point)
@@ -83,7 +81,7 @@ def _integers(values: Any, what: str) -> NDArray[Any]:
 
 
 def _sized(values: Any) -> NDArray[Any]:
-    """Return raw scores as an array that is nobody's subclass."""
+    """Return raw scores as a plain array, not a subclass."""
     return np.asarray(values)
 
 
@@ -105,12 +103,12 @@ def _column(column: StatusColumn) -> StatusColumn:
     if type(table) not in (list, tuple, StatusTable):
         raise TypeError(f"`table` of a column is {type(table).__name__}: give a list or tuple")
     ids = _integers(column.ids, "`ids` of a column")
-    # Before they are made shorter: a large number would become another one.
+    # Before the conversion to int32: a large number would become another one.
     if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < len(table):
         raise ValueError("`ids` of a column name an entry that its table does not have")
     ids = ids.astype(np.int32)
     used = np.bincount(ids).nonzero()[0].tolist()
-    # What nobody has been given is not looked at: a table may be shared and long.
+    # Unused statuses are not checked: a table may be shared and long.
     statuses = list(table[: used[-1] + 1]) if used else []
     for number in used:
         statuses[number] = _status(statuses[number])
@@ -217,7 +215,7 @@ _ANSWERS: Final[Mapping[str, tuple[type, ...]]] = {
     "pre_bind": (Status,),
     "bind": (Status,),
 }
-"""Beside None, which is success."""
+"""The types of answers beside None, which is success."""
 
 _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "events": _events,
@@ -231,7 +229,7 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "normalize_score": _sized,
     "add_scores": _added,
 }
-"""Hooks that must answer something. Nobody reads what `unreserve` and `post_bind` answer."""
+"""Hooks that must return a value. The results of `unreserve` and `post_bind` are not read."""
 
 
 # ---- sort keys ---------------------------------------------------------------------------------------------
@@ -241,9 +239,7 @@ _DEPTH: Final = 8
 
 
 def _with_sort_keys(point: str, hook: Hook) -> Hook:
-    """Return the hook with plain keys that are all of one form: comparing two of them never fails, whenever
-    it is done.
-    """
+    """Return the hook with plain keys that all have one form, so that comparing two of them never fails."""
     forms: list[Any] = []
 
     def call(*values: Any) -> Any:
@@ -280,7 +276,7 @@ _EXACT: Final[Mapping[type, Callable[[Any], Any]]] = {
     str: lambda text: str.__getitem__(text, slice(None)),
     bytes: lambda text: bytes.__getitem__(text, slice(None)),
 }
-"""How to take a value as it is, without the methods of a subclass."""
+"""The conversion of a value to its plain type, without the methods of a subclass."""
 
 
 def _form(key: Any) -> Any:

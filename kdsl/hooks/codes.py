@@ -1,5 +1,5 @@
-"""The codes of what plugins bring to rule files, each with its meaning: the docs list them. The codes of
-hooks are those of `manager` and `table`.
+"""The codes for functions, fields and rules of plugins, each with its meaning: the docs list them. The codes
+of hooks are those of `manager` and `table`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ class PluginCode(StrEnum):
     MANIFEST = "K1017"  # a manifest that cannot be used
     SAME_NAME = "K1018"  # two active plugins that bring the same name
     NO_FUNCTION = "K1019"  # a function of a manifest that cannot be imported
-    UNDECLARED = "K1020"  # a function that does not say what it reads, without the configuration's leave
-    VERSION = "K1021"  # a plugin or a kdsl of another version than is required
-    NO_RULES = "K1022"  # a rule package whose folder is not there
-    DECLARATION = "K1023"  # `events` or `backoff` of a plugin that cannot be used
+    UNDECLARED = "K1020"  # a function that does not declare its reads, without the configuration's permission
+    VERSION = "K1021"  # a plugin or kdsl of another version than required
+    NO_RULES = "K1022"  # a rule package whose folder does not exist
+    DECLARATION = "K1023"  # an invalid `events` or `backoff` of a plugin
     SLOW = "K1024"  # a hook that took long

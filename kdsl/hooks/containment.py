@@ -1,6 +1,6 @@
-"""Calls of plugins' code: whatever it raises is one kind of exception with a text, but for Ctrl-C.
+"""Calls of plugins' code: every exception becomes one kind of exception with a text, except Ctrl-C.
 
-Everything that runs code of a plugin runs it through `contain`: imports, constructors, hooks and functions.
+All code of plugins runs through `contain`: imports, constructors, hooks and functions.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MAX_TEXT: Final = 2_000
-"""So many characters of a plugin's exception are told."""
+"""The largest number of characters of a plugin's exception in a report."""
 
 _NAME: Final = type.__dict__["__name__"].__get__
 
 
 class ForeignError(KdslError):
-    """Code of a plugin raised something; the text says what."""
+    """Code of a plugin raised an exception; the text describes it."""
 
 
 class _Running(threading.local):
@@ -33,14 +33,14 @@ _running: Final = _Running()
 
 
 def is_foreign() -> bool:
-    """Tell whether this thread is running code of a plugin."""
+    """Return whether this thread is running code of a plugin."""
     return _running.depth > 0
 
 
 def contain(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call code of a plugin. Raises ForeignError for whatever it raises, SystemExit and the like as well.
+    """Call code of a plugin. Raises ForeignError for every exception, including SystemExit and the like.
 
-    Ctrl-C goes through: the user ends the process, not a plugin.
+    Ctrl-C is not caught: the user ends the process, not a plugin.
     """
     _running.depth += 1
     try:
@@ -54,13 +54,13 @@ def contain(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def origin_of(cause: BaseException) -> BaseException:
-    """Return what a plugin raised where `contain` wrapped it, else the exception itself."""
+    """Return the plugin's exception where `contain` wrapped it, else the exception itself."""
     origin = cause.__cause__ if isinstance(cause, ForeignError) else None
     return cause if origin is None else origin
 
 
 def describe(cause: BaseException) -> str:
-    """Return the class and the text of an exception, and those that a group holds; never raises for them."""
+    """Return the class and the text of an exception, and of the members of a group; never raises."""
     if isinstance(cause, ForeignError):
         return str(cause)
     name = kind_name(cause)
@@ -86,9 +86,9 @@ _ITERATE: Final[Mapping[type, Callable[[Any], Iterator[Any]]]] = {
 
 
 def items_of(values: Any) -> tuple[Any, ...] | None:
-    """Return the items that a tuple, list, set or dict really has: a subclass may tell others, without end.
+    """Return the stored items of a tuple, list, set or dict: a subclass may iterate over others, without end.
 
-    None for anything else.
+    None for any other value.
     """
     for kind, iterate in _ITERATE.items():
         if issubclass(type(values), kind):
@@ -97,7 +97,7 @@ def items_of(values: Any) -> tuple[Any, ...] | None:
 
 
 def kind_name(value: object) -> str:
-    """Return the name of a value's class, whatever the class of the class says."""
+    """Return the name of a value's class, even if a metaclass overrides it."""
     return _exact(_NAME(type(value)))
 
 

@@ -1,5 +1,5 @@
-"""What the scheduler hands to a plugin when it is activated: its ports to the outside, and nothing else of
-the core.
+"""The ports that the scheduler passes to a plugin when it is activated; a plugin gets nothing else of the
+core.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
 
 class Binder(Protocol):
-    """Carries a binding to the cluster: the API server, a simulated cluster, or a list in a test."""
+    """Sends a binding to the cluster: the API server, a simulated cluster, or a list in a test."""
 
     def bind(self, pod: PodInfo, node: str) -> Status | None:
-        """Bind the pod; None means that the cluster took it, a status of code ERROR says why not."""
+        """Bind the pod; None means success, a status of code ERROR holds the reason."""
         ...
 
 
 class VolumeBinder(Protocol):
-    """Sets volumes aside for pods that have a node, and carries their binding to the cluster."""
+    """Reserves volumes for pods that have a node, and sends their binding to the cluster."""
 
     def assume(self, plan: VolumePlan) -> None:
-        """Let later pods find taken what the plan takes."""
+        """Reserve the volumes of the plan, so that later pods do not get them."""
         ...
 
     def forget(self, plan: VolumePlan) -> None:
-        """Give back what an assumed plan took; what is bound already stays."""
+        """Release the volumes of an assumed plan; bound ones stay bound."""
         ...
 
     def bind(self, pod: PodInfo, plan: VolumePlan) -> Status | None:
-        """Bind the volumes of an assumed plan; None means that they are bound, an ERROR says why not."""
+        """Bind the volumes of an assumed plan; None means success, an ERROR holds the reason."""
         ...
 
 
 class _NoVolumes:
-    """Where pods are judged and nothing is placed, nothing is set aside or bound."""
+    """The port where pods are judged and not placed: it reserves and binds no volumes."""
 
     def assume(self, plan: VolumePlan) -> None:
         return None
@@ -58,23 +58,23 @@ NO_VOLUMES: Final[VolumeBinder] = _NoVolumes()
 
 
 class PodAnnotator(Protocol):
-    """Writes annotations on pods that have a node: what devices give them."""
+    """Writes annotations on pods that have a node: the devices that the pod gets."""
 
     def assume(self, pod: PodInfo, annotations: Mapping[str, str]) -> None:
-        """Let later pods see an assumed pod with these annotations in place of its own."""
+        """Replace the annotations of an assumed pod, as later pods read them."""
         ...
 
     def forget(self, pod: PodInfo) -> None:
-        """Let later pods see the pod, if it is still assumed, with the annotations that it has."""
+        """Restore the own annotations of the pod, if it is still assumed, as later pods read them."""
         ...
 
     def write(self, pod: PodInfo, annotations: Mapping[str, str]) -> Status | None:
-        """Add annotations to the pod in the cluster; None means that it has them, an ERROR says why not."""
+        """Add annotations to the pod in the cluster; None means success, an ERROR holds the reason."""
         ...
 
 
 class _NoAnnotations:
-    """Where pods are judged and nothing is placed, nothing is written."""
+    """The port where pods are judged and not placed: it writes no annotations."""
 
     def assume(self, pod: PodInfo, annotations: Mapping[str, str]) -> None:
         return None
@@ -90,29 +90,29 @@ NO_ANNOTATIONS: Final[PodAnnotator] = _NoAnnotations()
 
 
 class NodeAnnotator(Protocol):
-    """Reads and writes annotations of nodes, by which schedulers and device plugins talk to each other."""
+    """Reads and writes annotations of nodes, through which schedulers and device plugins communicate."""
 
     def read(self, node: str) -> Mapping[str, str] | None:
-        """Return the annotations that a node has now, None where there is no such node."""
+        """Return the present annotations of a node, None where it does not exist."""
         ...
 
     def write(self, node: str, key: str, value: str, was: str) -> Status | None:
-        """Give an annotation a value where it still `was` the other one; an empty text is no annotation.
+        """Set an annotation if its present value is `was`; an empty text means no annotation.
 
-        None means that it has it, an ERROR says why not: the node is gone, or somebody else was faster.
+        None means success, an ERROR holds the reason: the node is gone, or another client changed it first.
         """
         ...
 
     def has_pod(self, pod: str) -> bool:
-        """Tell whether there is a pod `namespace/name`."""
+        """Return whether the pod `namespace/name` exists."""
         ...
 
 
 class Manifests(Protocol):
-    """Objects of the API as they were written, as plain JSON values, behind what hooks are given."""
+    """The original API objects as plain JSON values, for the pods and nodes that hooks get."""
 
     def pod(self, pod: PodInfo) -> Mapping[str, Any]:
-        """Return the v1 Pod, on the node it is on by now."""
+        """Return the v1 Pod, with its present node."""
         ...
 
     def node(self, node: NodeInfo) -> Mapping[str, Any]:
@@ -121,7 +121,7 @@ class Manifests(Protocol):
 
 
 class _NoManifests:
-    """Where nobody has kept them, there is what an object is known by."""
+    """The port where manifests are not kept: it returns the identifying fields of an object."""
 
     def pod(self, pod: PodInfo) -> Mapping[str, Any]:
         meta = _metadata(pod.name, pod.labels, pod.annotations) | {"namespace": pod.namespace, "uid": pod.uid}
@@ -141,14 +141,14 @@ NO_MANIFESTS: Final[Manifests] = _NoManifests()
 
 
 class Permits(Protocol):
-    """The pods that a `permit` hook asked to hold, for the plugin that asked."""
+    """The pods that a `permit` hook asked to hold, for that hook's plugin."""
 
     def allow(self, pod: str, plugin: str) -> bool:
-        """Let the pod `namespace/name` go on as far as `plugin` is concerned; False where it is not held."""
+        """Record that `plugin` allows the pod `namespace/name`; return False where it is not held."""
         ...
 
     def reject(self, pod: str, plugin: str, reason: str) -> bool:
-        """Send the pod back to the queue; False where it is not held."""
+        """Send the pod back to the queue; return False where it is not held."""
         ...
 
 
@@ -156,9 +156,9 @@ class Permits(Protocol):
 class PluginContext:
     """The ports a plugin may keep. A plugin is built with `(args, context)`.
 
-    `is_live` tells that there is a cluster behind them. Where there is none, in simulations and tests, a
-    plugin must change nothing outside by itself. Without `nodes` nothing is locked: there is no device plugin
-    that would give locks back.
+    `is_live` is true if the ports lead to a cluster. Where it is false, in simulations and tests, a plugin
+    must not change anything outside by itself. Without `nodes` no locks are taken: no device plugin would
+    release them.
     """
 
     binder: Binder

@@ -1,4 +1,4 @@
-"""Examines plugins without running them: everything that would keep one from working, at once."""
+"""Checks plugins without running them, and reports all problems at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kdsl.hooks.installed import BAD_ARGUMENT, installed_rules
 from kdsl.hooks.manager import PluginManager, import_plugin
 
 _IF_CONFIGURED = frozenset((PluginCode.SAME_NAME, PluginCode.UNDECLARED))
-"""What is a mistake only where a configuration makes it one."""
+"""Codes that are errors only in combination with a configuration."""
 
 
 def examine(
@@ -23,8 +23,8 @@ def examine(
 ) -> tuple[Diagnostic, ...]:
     """Import plugins and check imports, schemas, hooks, manifests, versions and names.
 
-    They are not built. Arguments are checked for those that are `configured`; where None are, what only a
-    configuration could make a mistake is a warning.
+    Plugins are not built. Arguments are checked for `configured` plugins; where that is None, errors that
+    need a configuration are warnings.
     """
     found: list[Diagnostic] = []
     for name in names:
@@ -37,7 +37,7 @@ def examine(
 
 
 def examine_rules() -> Iterator[Diagnostic]:
-    """Report installed rule packages whose folder is not there."""
+    """Yield a diagnostic for each installed rule package whose folder does not exist."""
     for rules in installed_rules():
         if rules.folder is None:
             title = f"rule package `{rules.name}` of `{rules.distribution}` is not there"
@@ -55,7 +55,7 @@ def _examine(name: str, configured: ConfiguredPlugin | None) -> Iterator[Diagnos
     yield from problems
     if isinstance(factory, type):
         try:
-            # An object that was never built has the methods of those that are.
+            # An object made without its constructor has the methods of any other.
             unbuilt: object = contain(lambda: object.__new__(factory))
         except ForeignError as error:
             title = f"plugin `{name}` cannot be built: {error}"

@@ -1,5 +1,5 @@
-"""What a plugin that fails looks like to the cycle: one exception type that names the plugin and the
-extension point.
+"""The failure of a plugin, for the cycle: one exception type that names the plugin and the extension
+point.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _TEXTS = {
     "add_pod": 'running AddPod on PreFilter plugin "{plugin}": {reason}',
     "remove_pod": 'running RemovePod on PreFilter plugin "{plugin}": {reason}',
     "filter": 'running "{plugin}" filter plugin: {reason}',
-    # What judges all feasible nodes speaks for itself, as extenders do.
+    # The reason stands alone for hooks that judge all feasible nodes, such as extenders.
     "filter_feasible": "{reason}",
     "post_filter": 'running PostFilter plugin "{plugin}": {reason}',
     "may_preempt": 'running preemption "{plugin}": {reason}',
@@ -44,15 +44,15 @@ _TEXTS = {
 }
 
 _ALONE = frozenset({("Extender", "bind")})
-"""A plugin and a point whose reason is all the text: what extenders say reaches people as they said it."""
+"""A plugin and a point whose reason is the whole text: messages of extenders are shown unchanged."""
 
 
 class PluginError(KdslError):
-    """A plugin went wrong: it raised, answered with an error, or gave an answer of the wrong shape.
+    """A plugin failed: it raised, answered with an error, or gave an answer of the wrong shape.
 
-    `point` is the name of a hook, or `score_range` for a normalised score outside 0..100. The text is
+    `point` is the name of a hook, or `score_range` for a normalized score outside 0..100. The text is
     kube-scheduler's. For the point `clone` the plugin is the key under which it keeps a value. `fault` is the
-    error as decisions tell of it.
+    error as decisions record it.
     """
 
     def __init__(self, plugin: str, point: str, reason: str, fault: Fault | None = None) -> None:
@@ -65,11 +65,11 @@ class PluginError(KdslError):
 
     @classmethod
     def raised(cls, plugin: str, point: str, cause: Exception) -> PluginError:
-        """Wrap what a plugin raised; chain it with `raise … from cause`."""
+        """Wrap an exception of a plugin; chain it with `raise … from cause`."""
         error = cls(plugin, point, describe(cause))
         origin = origin_of(cause)
         known = contain(getattr, origin, "fault", None)
-        # Above the plugin's own lines there is only the caller's.
+        # The outermost frame is the caller's, not the plugin's.
         trace = origin.__traceback__.tb_next if origin.__traceback__ is not None else None
         error.fault = known if type(known) is Fault else Fault(plugin, str(error), code=lines_of(trace))
         return error
@@ -83,5 +83,5 @@ class PluginError(KdslError):
 
     @property
     def status(self) -> Status:
-        """The error as a status, stamped with the plugin."""
+        """Return the error as a status with the plugin's name."""
         return Status(Code.ERROR, (str(self),), self.plugin, faults=(self.fault,))

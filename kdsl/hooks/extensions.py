@@ -1,6 +1,6 @@
-"""What installed plugins bring to rule files, as the checker takes it. Only active ones are imported.
+"""The functions, fields and rules of installed plugins, for the checker. Only active plugins are imported.
 
-Everything that is wrong with one is a diagnostic that names it.
+Every error in a plugin is a diagnostic that names it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from kdsl.lang.tree import RuleKind
 def bring(
     active: Collection[str], views: Views, undeclared: Collection[str] = ()
 ) -> tuple[Externals, tuple[Diagnostic, ...]]:
-    """Return what the plugins bring, of which those called `active` are.
+    """Return the functions, fields and rules of the plugins; `active` names the active plugins.
 
-    Those called `undeclared` may bring functions that do not say what they read. Of an active name that no
-    plugin has, the plugin that was meant is taken, by what its manifest says: it is not imported.
+    Plugins named in `undeclared` may have functions without declared reads. For an active name that no plugin
+    has, the nearest plugin is taken, by its manifest alone: it is not imported.
     """
     installed = installed_plugins()
     plugins = {plugin.name: plugin for plugin in installed}
@@ -66,7 +66,7 @@ def bring(
             fields.setdefault((brought.view, brought.name), ExternalField(_field(brought, fn), fn))
         else:
             fns.setdefault(fn.qualified, fn)
-    # Of two plugins that rules call the same, the one that is active is meant.
+    # If two plugins have the same name in rules, the active one counts.
     rules = sorted(
         (
             ExternalRule(name, name in active or name in meant, _kinds(plugin, active, meant))
@@ -90,7 +90,7 @@ def bring(
 def _meant(
     absent: Iterable[str], plugins: Mapping[str, InstalledPlugin], active: Collection[str]
 ) -> Iterator[InstalledPlugin]:
-    """List the plugins that misspelled names stand for: the nearest ones, unless active themselves."""
+    """Yield the plugins with the names nearest to misspelled ones, unless they are active themselves."""
     for name in absent:
         near = nearest(name, plugins)
         if near is not None and near not in active:
@@ -98,7 +98,9 @@ def _meant(
 
 
 def _declared(plugins: Iterable[InstalledPlugin], views: Views) -> Iterator[tuple[Brought, ExternalFn]]:
-    """List what plugins bring by their manifests alone: types to check rules with, nothing to call."""
+    """Yield the declarations of plugins from their manifests alone: types to check rules with, without
+    functions.
+    """
     for plugin in plugins:
         for brought in read_manifest(plugin, views)[0].brought:
             yield brought, _external(plugin, brought, _not_called)
@@ -109,7 +111,7 @@ def _not_called(*_: object) -> Any:
 
 
 def check_version(name: str, requirement: str) -> Iterator[Diagnostic]:
-    """Say that an installed plugin is of another version than is required; "" requires none."""
+    """Yield a diagnostic where an installed plugin does not meet the required version; "" requires none."""
     for plugin in installed_plugins():
         if plugin.name == name and requirement and not _fits(plugin.version, requirement):
             title = f"is {plugin.distribution} {plugin.version}, required is {requirement}"
@@ -120,7 +122,7 @@ def _fits(version: str, requirement: str) -> bool:
     try:
         return satisfies(version, requirement)
     except ValueError:
-        return False  # a distribution without a version, or with one that is none
+        return False  # a distribution without a version, or with an invalid one
 
 
 def _external(plugin: InstalledPlugin, brought: Brought, call: Any) -> ExternalFn:
@@ -151,7 +153,9 @@ def _imported(plugin: InstalledPlugin, brought: Brought, found: list[Diagnostic]
 
 
 def _kinds(plugin: InstalledPlugin, active: Collection[str], meant: Collection[str]) -> frozenset[RuleKind]:
-    """Return what an active plugin can be placed as: anything where only building it would tell."""
+    """Return the kinds of rules as which an active plugin can be placed: all where only building it would
+    show.
+    """
     if plugin.name in meant:
         return SERVABLE
     if plugin.name not in active:
@@ -177,11 +181,11 @@ def _undeclared(plugin: InstalledPlugin, brought: Iterable[Brought]) -> Iterator
             "a manifest declares `pure: true` and `reads: […]`",
             "`allowUndeclared: true` beside the plugin's name allows it; then nothing is remembered",
         )
-        yield _problem(PluginCode.UNDECLARED, plugin, f"does not say what {listed} read", help_)
+        yield _problem(PluginCode.UNDECLARED, plugin, f"does not declare the reads of {listed}", help_)
 
 
 def _clashes(plugins: Iterable[InstalledPlugin]) -> Iterator[Diagnostic]:
-    """Report active plugins that rule files call the same."""
+    """Yield a diagnostic for each active plugin whose name in rule files is taken."""
     named: defaultdict[str, list[InstalledPlugin]] = defaultdict(list)
     for plugin in plugins:
         named[rule_name(plugin.name)].append(plugin)

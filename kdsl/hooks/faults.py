@@ -1,6 +1,6 @@
-"""Something that went wrong in an attempt: which rule or plugin, why, where, and on how many nodes.
+"""An error in an attempt: the rule or plugin, the reason, the place, and the number of nodes.
 
-Rules and plugins make faults, decisions carry them, reports show them. A fault on every node of a cluster is
+Rules and plugins create faults, decisions hold them, reports show them. A fault on every node of a cluster is
 one value: it counts the nodes and names the first.
 """
 
@@ -15,9 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 MOST_NAMED: Final = 3
-"""So many nodes are named; the others are counted."""
+"""The largest number of nodes that are named; the others are counted."""
 MOST_FRAMES: Final = 32
-"""So many calls of a plugin's traceback are kept, the innermost ones."""
+"""The largest number of frames of a plugin's traceback, the innermost ones."""
 
 if TYPE_CHECKING:
     from kdsl.cluster.objects.pod import PodInfo
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 _OWN: Final = str(Path(__file__).parent)
 PlaceInCode = tuple[str, int, str]
-"""A line of Python that was running: its file, its number and its function."""
+"""A line of running Python code: its file, its number and its function."""
 
 
 class Fault(Struct, frozen=True):
-    """What went wrong. `source` is the rule or plugin, `site` the `file:line:col` of an expression.
+    """An error. `source` is the rule or plugin, `site` the `file:line:col` of an expression.
 
-    `nodes` counts the nodes on which it happened, 0 where it is about none, and `first` names the first in
-    visiting order. `code` is where a plugin's Python raised, outermost call first.
+    `nodes` counts the nodes with this error, 0 where it is not about a node, and `first` names the first in
+    visiting order. `code` is the place where a plugin's Python raised, outermost call first.
     """
 
     source: str
@@ -44,14 +44,14 @@ class Fault(Struct, frozen=True):
     code: tuple[PlaceInCode, ...] = ()
 
     def __str__(self) -> str:
-        """Return one line: who, on which nodes, why and where."""
+        """Return one line: the source, the nodes, the reason and the place."""
         source = f"{self.source}: " if self.source and self.source not in self.message else ""
         on = f" on {self.where}" if self.nodes else ""
         return f"{source}{self.message}{on}" + (f" ({self.site})" if self.site else "")
 
     @property
     def where(self) -> str:
-        """The nodes in words: `n1`, or `5,000 nodes (n1, n2, n3, …)`."""
+        """Return the nodes in words: `n1`, or `5,000 nodes (n1, n2, n3, …)`."""
         names = ", ".join(self.first)
         if self.nodes == len(self.first) == 1:
             return names
@@ -59,16 +59,18 @@ class Fault(Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """What faults share that are one: the rule and the expression, else the plugin and its message."""
+        """Return the key that identifies equal faults: the rule and the expression, else the plugin and its
+        message.
+        """
         return self.source, self.site or self.message
 
     def on(self, names: Sequence[str], count: int | None = None) -> Fault:
-        """Return the fault as it happened on nodes: `count` of them, of which `names` are the first."""
+        """Return the fault for `count` nodes, of which `names` are the first."""
         return replace(self, nodes=len(names) if count is None else count, first=tuple(names[:MOST_NAMED]))
 
 
 def merged(faults: Iterable[Fault]) -> tuple[Fault, ...]:
-    """Return one fault for each `key`, as it first happened, with the nodes of all that share it."""
+    """Return one fault for each `key`, in its first form, with the nodes of all equal ones."""
     found: dict[tuple[str, str], Fault] = {}
     for fault in faults:
         known = found.get(fault.key)
@@ -80,8 +82,8 @@ def merged(faults: Iterable[Fault]) -> tuple[Fault, ...]:
 
 
 def lines_of(trace: TracebackType | None) -> tuple[PlaceInCode, ...]:
-    """Return the lines that were running, outermost call first; those of this package that lead there are
-    left out. No frame is kept alive.
+    """Return the lines that were running, outermost call first, without this package's lines before the
+    plugin's. No frame is kept alive.
     """
     found: list[PlaceInCode] = []
     while trace is not None:
@@ -93,32 +95,32 @@ def lines_of(trace: TracebackType | None) -> tuple[PlaceInCode, ...]:
 
 
 class RuleFaults(Protocol):
-    """Errors that the rules of a profile passed over, so that no answer tells of them.
+    """Errors that the rules of a profile ignored, so that no answer shows them.
 
-    Rules are asked again, wherever their answers came from: equal decisions have equal faults.
+    Rules run again even if their answers came from a memo: equal decisions have equal faults.
     """
 
     @property
     def are_possible(self) -> bool:
-        """Tell whether any rule may have passed over an error; asked of every decision."""
+        """Return whether any rule may have ignored an error; called for every decision."""
         ...
 
     def of_pod(self, pod: PodInfo, snapshot: Snapshot, until: str) -> Iterable[Fault]:
-        """Return what went wrong before nodes were looked at; `until` is the plugin that ended PreFilter, if
-        one did.
+        """Return the errors before nodes were judged; `until` is the plugin that ended PreFilter, if one
+        did.
         """
         ...
 
     def of_filters(self, pod: PodInfo, reached: Callable[[str, bool], NodeSet]) -> Iterable[Fault]:
-        """Return what went wrong at nodes; `reached` returns those that a filter was asked about, or those of
-        them that it let pass.
+        """Return the errors on nodes; `reached` returns the nodes that reached a filter, or those that it let
+        pass.
         """
         ...
 
     def of_scores(self, pod: PodInfo, nodes: NodeSet) -> Iterable[Fault]:
-        """Return what went wrong where nodes were scored."""
+        """Return the errors of scoring nodes."""
         ...
 
     def of_preemption(self) -> Iterable[Fault]:
-        """Return what went wrong in the search for room since this was asked last."""
+        """Return the errors of the searches for room since the last call."""
         ...

@@ -1,7 +1,7 @@
-"""Stands between the cycle and the hooks of plugins: contains what they raise, and watches their time.
+"""Wraps the hooks of plugins for the cycle: contains their exceptions, and limits their time.
 
-A hook that only looks runs on a thread where there is a limit, so that it can be given up. One that may
-change something outside runs to its end: half of a binding that nobody waits for is worse than a wait.
+Where there is a limit, a hook without side effects runs on a thread, so that it can be abandoned. A hook that
+may change the outside runs to its end: an abandoned half of a binding is worse than a wait.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from kdsl.hooks.containment import ForeignError, contain
 
 Hook = Callable[..., Any]
 Stopwatch = Callable[[], int]
-"""Tells nanoseconds, from any start."""
+"""Returns nanoseconds from an arbitrary start."""
 
 SECOND: Final = 10**9
 CHANGING: Final = frozenset(
     ("add_pod", "remove_pod", "reserve", "unreserve", "permit", "pre_bind", "bind", "post_bind")
 )
-"""Hooks that are never given up: they change something, in the state of the attempt or outside."""
+"""Hooks that are never abandoned: they change the state of the attempt or the outside."""
 
 
 class HookTimes(Struct, frozen=True):
-    """How long hooks of plugins may take, in nanoseconds.
+    """Time limits for hooks of plugins, in nanoseconds.
 
-    Whatever takes longer than `slow` is told at the end; a hook that only looks is given up after `limit`.
-    0 is without one.
+    A hook that takes longer than `slow` is reported when it ends; one without side effects is abandoned after
+    `limit`. 0 is no limit.
     """
 
     slow: int = SECOND
@@ -43,7 +43,7 @@ class HookTimes(Struct, frozen=True):
 
 
 class Slow(Struct):
-    """How often a hook was slow, and the nanoseconds of the longest time."""
+    """The number of slow calls of a hook, and the longest time in nanoseconds."""
 
     times: int = 0
     longest: int = 0
@@ -62,11 +62,11 @@ class Guard:
         self._stopwatch = stopwatch
         self._threads = threads
         self._slow: dict[tuple[str, str], Slow] = {}
-        # By plugin, the hook that was given up and has not come back.
+        # By plugin, the abandoned hook that has not returned yet.
         self._given_up: dict[str, tuple[str, Future[Any]]] = {}
 
     def around(self, plugin: str, point: str, hook: Hook, *, is_limited: bool = True) -> Hook:
-        """Return the hook so that whatever it raises is a ForeignError, and its time is watched."""
+        """Return the hook with its exceptions as ForeignError, and with its time measured."""
         limit = self._times.limit if is_limited and point not in CHANGING else 0
         # The hot path: hooks of kdsl's own plugins are called for every pod.
         stopwatch, slow = self._stopwatch, self._times.slow or math.inf

@@ -1,4 +1,4 @@
-"""Finds the plugins that installed distributions offer, and checks the arguments they are configured with.
+"""Finds the plugins that installed distributions offer, and checks their configured arguments.
 
 Finding imports nothing: a plugin's code is loaded only when a configuration names it.
 """
@@ -37,45 +37,49 @@ class InstalledPlugin:
 
     @property
     def is_well_formed(self) -> bool:
-        """Tell whether the target names a module, perhaps with an attribute of it."""
+        """Return whether the target is the name of a module, with or without an attribute."""
         return self.entry_point.pattern.match(self.target) is not None
 
     @property
     def module(self) -> str:
-        """The module of the target, empty where it names none."""
+        """Return the module of the target, empty where the target is invalid."""
         return self.entry_point.module if self.is_well_formed else ""
 
     @property
     def attribute(self) -> str:
-        """The attribute of the module that builds the plugin, empty where the module is all."""
+        """Return the attribute of the module that builds the plugin, empty where the module alone is the
+        plugin.
+        """
         return self.entry_point.attr or "" if self.is_well_formed else ""
 
 
 def installed_plugins() -> tuple[InstalledPlugin, ...]:
-    """List the plugins of all installed distributions, by name, then distribution."""
+    """Return the plugins of all installed distributions, by name, then distribution."""
     found = [
         InstalledPlugin(
             name=entry_point.name,
             target=entry_point.value,
-            # Metadata without these lines have no name or version, whatever the types say.
+            # Metadata without these lines has no name or version, despite the declared types.
             distribution=(entry_point.dist.name or "") if entry_point.dist else "",
             version=(entry_point.dist.version or "") if entry_point.dist else "",
             entry_point=entry_point,
         )
         for entry_point in metadata.entry_points(group=GROUP)
     ]
-    # An editable installation may list its entry points twice: once is enough.
+    # An editable installation may list its entry points twice.
     unique = {(plugin.name, plugin.target, plugin.distribution): plugin for plugin in found}
     return tuple(unique[key] for key in sorted(unique))
 
 
 def package_folder(module: str) -> Path | None:
-    """Return the folder of the package that `module` is or is in, without running it; None outside any."""
+    """Return the folder of the package that contains `module`, or is `module`, without running it; None if
+    there is no package.
+    """
     top, *rest = steps = module.split(".")
     if not all(step.isidentifier() for step in steps):
         return None
     try:
-        # Who finds modules may be code of anybody.
+        # Import finders may be third-party code.
         spec = contain(find_spec, top)
     except ForeignError:
         return None
@@ -96,7 +100,7 @@ def package_folder(module: str) -> Path | None:
 class InstalledRules:
     """An entry point of the group `kdsl.rules`: the package `target` holds rule files, in `folder`.
 
-    `folder` is None where it is not there.
+    `folder` is None where it does not exist.
     """
 
     name: str
@@ -107,7 +111,7 @@ class InstalledRules:
 
 
 def installed_rules() -> tuple[InstalledRules, ...]:
-    """List the rule packages of all installed distributions, by distribution; nothing is imported."""
+    """Return the rule packages of all installed distributions, by distribution, without importing them."""
     found = {
         InstalledRules(
             entry_point.name,
@@ -122,16 +126,17 @@ def installed_rules() -> tuple[InstalledRules, ...]:
 
 
 Placed = Callable[[paths.Path], Span | None]
-"""Says where the argument at a path is written."""
+"""Returns the place of the argument at a path."""
 
 
 def check_args(
     plugin: InstalledPlugin, args: Mapping[str, Any], placed: Placed = lambda path: None
 ) -> tuple[Diagnostic, ...]:
-    """Check `args` against the JSON Schema (2020-12) beside the plugin's module; without one none fit.
+    """Check `args` against the JSON Schema (2020-12) beside the plugin's module; without a schema none are
+    valid.
 
-    Nothing of the plugin is imported. Codes: K1003 for a broken schema, `BAD_ARGUMENT` for each argument that
-    does not fit.
+    The plugin is not imported. Codes: K1003 for a broken schema, `BAD_ARGUMENT` for each argument that does
+    not fit.
     """
     # jsonschema takes 120 ms to import: only configurations with entry-point plugins pay for it.
     from jsonschema import Draft202012Validator
@@ -142,7 +147,7 @@ def check_args(
     try:
         schema = args_schema(plugin)
         Draft202012Validator.check_schema(schema)
-        # Without a registry of its own the validator would fetch what a reference names from anywhere.
+        # Without its own registry the validator would download references from any address.
         errors = list(Draft202012Validator(schema, registry=EMPTY_REGISTRY).iter_errors(args))
     except SchemaError as cause:
         return (_unusable(plugin, cause.message),)
@@ -170,7 +175,7 @@ def _unusable(plugin: InstalledPlugin, reason: str) -> Diagnostic:
 
 
 def args_schema(plugin: InstalledPlugin) -> Mapping[str, Any]:
-    """Return the schema beside the plugin's module, that of no arguments where there is none.
+    """Return the schema beside the plugin's module; without one, a schema that allows no arguments.
 
     Raises ValueError where it is not a JSON object, OSError where it cannot be read.
     """

@@ -1,6 +1,6 @@
-"""Plugins that answer as one: what the cycle asks of rules whose answers are kept together.
+"""Several plugins that answer in one call: the cycle's interface to rules that share memos.
 
-Each plugin is registered by itself and has its place in the profile; joining them changes nothing but time.
+Each plugin is registered by itself and has its place in the profile; joining changes only the time.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class PreFilterAnswers(Struct, frozen=True):
-    """What plugins answer at PreFilter, in the order of the profile; who lets the pod go on is left out.
+    """The answers of plugins at PreFilter, in the order of the profile, without those that let the pod pass.
 
-    Nearly always the others have nothing to do, and are `skipping`. Where one answers anything else, that is
-    empty, and `answers` has what each says.
+    Nearly always the others answer SKIP, and are in `skipping`. Where one answers anything else, `skipping`
+    is empty, and `answers` has all answers.
     """
 
     skipping: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class PreFilterAnswers(Struct, frozen=True):
 
     @staticmethod
     def of(answers: Sequence[tuple[str, Status | Narrowed]]) -> PreFilterAnswers:
-        """Return what plugins answered."""
+        """Return the answers of plugins in compact form."""
         skips = [name for name, answer in answers if isinstance(answer, Status) and answer.code is Code.SKIP]
         if len(skips) == len(answers):
             return PreFilterAnswers(tuple(skips))
@@ -42,32 +42,30 @@ class PreFilterAnswers(Struct, frozen=True):
 
 
 class JoinedPredicates(Protocol):
-    """Predicates `names`, which stand side by side in a profile."""
+    """Predicates `names`, which are adjacent in a profile."""
 
     names: tuple[str, ...]
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> PreFilterAnswers | None: ...
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
-        """Return the status that each node has from the first that rejects it, stamped with its name; None
-        where all pass.
+        """Return for each node the status of the first predicate that rejects it, with its name; None where
+        all nodes pass.
         """
         ...
 
 
 class JoinedScores(Protocol):
-    """Scores `names` of a profile, wherever they stand."""
+    """Scores `names` of a profile, in any places."""
 
     names: frozenset[str]
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> set[str]:
-        """Return which of them have nothing to say of the pod."""
+        """Return the scores that skip the pod."""
         ...
 
     def totals(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> NDArray[np.int64] | None:
-        """Return the sums of what they give each node, with their weights; None where they must be asked one
-        by one.
-        """
+        """Return the weighted sums of the scores of each node; None where they must run one by one."""
         ...
 
 
@@ -76,7 +74,7 @@ J = TypeVar("J")
 
 
 class Step(NamedTuple, Generic[F]):
-    """A hook of one plugin, or of several that are joined: then `plugin` is all their `names` in one."""
+    """A hook of one plugin, or of several that are joined: then `plugin` is all their `names` in one text."""
 
     plugin: str
     call: F
@@ -88,9 +86,9 @@ def joined_steps(
     joined: Sequence[JoinedPredicates],
     hook: Callable[[JoinedPredicates], J],
 ) -> tuple[Step[F | J], ...]:
-    """Return the calls, with the hook of joined predicates in the place of theirs."""
+    """Return the calls, with the hook of joined predicates in place of theirs."""
     names = tuple(name for name, _ in calls)
-    # A name that comes twice tells nobody apart.
+    # A name that occurs twice does not identify a plugin.
     first = {each.names[0]: each for each in joined} if len(set(names)) == len(names) else {}
     found: list[Step[F | J]] = []
     at = 0

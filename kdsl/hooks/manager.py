@@ -1,6 +1,6 @@
-"""Registers plugins and checks that they are what they claim to be. The composition root owns one manager.
+"""Registers and checks plugins. The composition root owns one manager.
 
-Compiled rules and third-party plugins pass through the same `register`. Whatever is wrong with a plugin is a
+Compiled rules and third-party plugins pass through the same `register`. Every error in a plugin is a
 diagnostic of the range K10 that names it; the plugin is then left out and the others stay:
 
 K1001 not installed, K1002 cannot be imported, K1003 unusable argument schema, K1004 argument does not fit,
@@ -35,10 +35,10 @@ Hook = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A plugin that passed: `key` is unique, `name` is what verdicts show.
+    """A plugin that passed the checks: `key` is unique, `name` is the name in verdicts.
 
-    `hooks` take their arguments by position, in the order of the specs. `guard` is what stands before them,
-    None for compiled rules. Where it `is_limited`, hooks that only look are given up after some time.
+    `hooks` take their arguments by position, in the order of the specs. `guard` wraps them, None for compiled
+    rules. Where it `is_limited`, hooks without side effects are abandoned after the time limit.
     """
 
     key: str
@@ -48,14 +48,14 @@ class Registration:
     is_limited: bool = False
 
     def hook(self, point: str) -> Hook:
-        """Return a hook as the cycle may call it: contained, and with answers that are what they seem."""
+        """Return a hook as the cycle calls it: contained, and with checked answers."""
         hook = self.hooks[point]
         if self.guard is None:
             return hook
         return self.guard.around(self.name, point, answering(point, hook), is_limited=self.is_limited)
 
     def over_nodes(self, point: str, adapt: Callable[[Hook], Hook]) -> Hook:
-        """Return a hook that is asked node by node as one that is asked about all of them."""
+        """Convert a hook for one node to a hook for a set of nodes."""
         hook = self.hooks[point]
         if self.guard is None:
             return adapt(hook)
@@ -64,7 +64,7 @@ class Registration:
 
 
 class NoHooks:
-    """A plugin that has no part in the cycle: it brings functions and fields to rule files."""
+    """A plugin without hooks: it only adds functions and fields to rule files."""
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
         pass
@@ -78,7 +78,7 @@ class PluginManager:
         self._pluggy = pluggy.PluginManager(PROJECT)
         self._pluggy.add_hookspecs(SchedulingHooks)
         self._registrations: dict[str, Registration] = {}
-        # Reading what is installed takes longer than importing it.
+        # Reading the list of installed plugins takes longer than importing one.
         self._installed: tuple[InstalledPlugin, ...] | None = None
 
     def register(
@@ -86,8 +86,8 @@ class PluginManager:
     ) -> tuple[Diagnostic, ...]:
         """Register a plugin under `key` (by default its name); a diagnostic that is an error keeps it out.
 
-        A compiled rule `is_rule`, and a plugin of kdsl's own that waits for nobody: nothing stands between it
-        and the cycle.
+        `is_rule` marks a compiled rule, or a plugin of kdsl's own that never waits: its hooks are not
+        wrapped.
         """
         key = key or name
         if key in self._registrations:
@@ -110,7 +110,7 @@ class PluginManager:
         return found, self._hooks_of(plugin)
 
     def load(self, name: str, args: Mapping[str, Any], context: PluginContext) -> tuple[Diagnostic, ...]:
-        """Import, configure and register the installed plugin `name`; raise nothing of what it raises."""
+        """Import, configure and register the installed plugin `name`; its exceptions are not raised."""
         if self._installed is None:
             self._installed = installed_plugins()
         factory, misfits = import_plugin(name, args, installed=self._installed)
@@ -120,9 +120,9 @@ class PluginManager:
             plugin = contain(factory, args, context)
         except ForeignError as error:
             return (_diagnostic("K1005", name, f"cannot be built: {error}"),)
-        # Plugins of kdsl itself have limits of their own where they wait for somebody.
+        # kdsl's own plugins have their own limits where they wait.
         is_own = any(each.name == name and each.distribution == PROJECT for each in self._installed)
-        # Those that wait for nobody are called for every pod, and need no guard any more than rules do.
+        # Plugins that never wait are called for every pod, and need a guard no more than rules do.
         is_local = is_own and getattr(plugin, "IS_LOCAL", False)
         return self.register(plugin, name, is_rule=is_local, is_limited=not is_own)
 
@@ -172,9 +172,10 @@ def import_plugin(
     placed: Placed = lambda path: None,
     installed: Sequence[InstalledPlugin] | None = None,
 ) -> tuple[Callable[..., object] | None, tuple[Diagnostic, ...]]:
-    """Import what builds the installed plugin `name`, None where that fails, and check `args` for it.
+    """Import the factory of the installed plugin `name`, None where that fails, and check `args` for it.
 
-    `placed` says where each argument is written, `installed` are all plugins that are, where that is known.
+    `placed` returns the place of each argument, `installed` are all installed plugins, where that list
+    exists.
     """
     installed = installed_plugins() if installed is None else installed
     offers = [plugin for plugin in installed if plugin.name == name]
@@ -192,28 +193,28 @@ def import_plugin(
     except ForeignError as error:
         return None, (_diagnostic("K1002", name, f"cannot be imported: {error}"),)
     if not chosen.attribute:
-        # A module: the plugin brings what its manifest says, and there is nothing to build.
+        # A module: the plugin has only the functions of its manifest, and nothing is built.
         factory = NoHooks
     return factory, check_args(chosen, args, placed)
 
 
 def not_installed(name: str, installed: Iterable[InstalledPlugin]) -> Diagnostic:
-    """Say that no installed plugin has a name."""
+    """Return the diagnostic of a name that no installed plugin has."""
     help_ = did_you_mean(name, (plugin.name for plugin in installed))
     return _diagnostic(PluginCode.NOT_INSTALLED, name, "is not installed", help_)
 
 
 def declared_hooks(plugin: InstalledPlugin) -> frozenset[str] | None:
-    """Import a plugin and return the hooks that its class marks; none where it is data alone.
+    """Import a plugin and return the hooks that its class marks; empty where it is data alone.
 
-    None where that is not to be seen: it cannot be imported, or is built by something else than a class.
+    None where they cannot be determined: the import fails, or the factory is not a class.
     """
     if not plugin.attribute:
         return frozenset()
     try:
         return contain(_marked_hooks, plugin)
     except ForeignError:
-        return None  # whoever loads the plugin says what is wrong with it
+        return None  # the caller that loads the plugin reports the error
 
 
 def _marked_hooks(plugin: InstalledPlugin) -> frozenset[str] | None:
@@ -226,7 +227,7 @@ def _marked_hooks(plugin: InstalledPlugin) -> frozenset[str] | None:
 
 
 def hook_names() -> tuple[str, ...]:
-    """Return the names of all hooks in the order a pod meets them."""
+    """Return the names of all hooks in the order of a pod's way through them."""
     return tuple(name for name in vars(SchedulingHooks) if not name.startswith("_"))
 
 
@@ -246,13 +247,13 @@ def _check_arguments(name: str, point: str, function: Hook) -> Iterator[Diagnost
             help_ = (*did_you_mean(parameter.name, expected), takes)
             yield _diagnostic("K1007", name, title, help_)
         elif parameter.kind not in positional or parameter.default is not inspect.Parameter.empty:
-            # pluggy would never pass it, and the plugin would work with its default for good.
+            # pluggy would never pass it, and the plugin would always use the default.
             title = f"declares the argument `{parameter.name}` of hook `{point}` as optional or keyword-only"
             yield _diagnostic("K1007", name, title, (f"write `{parameter.name}` alone",))
 
 
 def _positional(function: Hook, declared: tuple[str, ...], expected: tuple[str, ...]) -> Hook:
-    """Return `function` taking all expected arguments in order: pluggy lets a plugin leave some out."""
+    """Return `function` with all expected arguments in order: pluggy allows a plugin to omit some."""
     if declared == expected:
         return function
     count, places = len(declared), tuple(expected.index(argument) for argument in declared)

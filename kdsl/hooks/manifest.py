@@ -1,6 +1,6 @@
-"""Reads what a plugin declares that it brings to rule files: `kdsl-plugin.yaml` beside its module.
+"""Reads the functions and fields that a plugin declares for rule files: `kdsl-plugin.yaml` beside its module.
 
-A manifest is data: reading it runs nothing of the plugin.
+A manifest is data: reading it runs no code of the plugin.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _NOT_FOR_PLUGINS: Final = frozenset(("queue", *UNDECLARED))
 class Brought:
     """A function, or a field of `view`, as its manifest declares it.
 
-    `reads` is what changes its value beside its arguments; `is_declared` says that the manifest tells, and
-    calls it pure. `target` is `module:name`, `cost` the steps of one call.
+    `reads` are the facts that its value depends on beside its arguments; `is_declared` is true if the
+    manifest states them, or calls it pure. `target` is `module:name`, `cost` the steps of one call.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Brought:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a plugin says of itself. `requires` is the requirement on the version of kdsl, "" for none."""
+    """The declarations of a plugin. `requires` is the requirement on the version of kdsl, "" for none."""
 
     doc: str = ""
     requires: str = ""
@@ -73,7 +73,7 @@ def manifest_schema() -> dict[str, Any]:
 
 
 def read_manifest(plugin: InstalledPlugin, views: Views) -> tuple[Manifest, tuple[Diagnostic, ...]]:
-    """Read the manifest of an installed plugin; one without brings nothing to rule files."""
+    """Read the manifest of an installed plugin; without one it adds nothing to rule files."""
     folder = package_folder(plugin.module)
     file = None if folder is None else folder / MANIFEST_FILE
     if file is None or not file.is_file():
@@ -88,7 +88,7 @@ def read_manifest(plugin: InstalledPlugin, views: Views) -> tuple[Manifest, tupl
 
 
 def parse_manifest(source: Source, views: Views) -> tuple[Manifest, tuple[Diagnostic, ...]]:
-    """Read the text of a manifest; with errors it brings nothing."""
+    """Read the text of a manifest; with errors it adds nothing."""
     read = read_yaml(source)
     if has_errors(read.diagnostics):
         return NO_MANIFEST, read.diagnostics
@@ -139,9 +139,7 @@ class _Reader:
         for arg in dict.fromkeys(arg.name for arg in args if arg.name in ("Pod", "Node", "Cluster")):
             kind = arg.lower()
             if brought.is_declared and not any(word.startswith(f"{kind}.") for word in brought.reads):
-                self._report(
-                    (*path, "reads"), f"it takes a `{arg}` and says nothing about what it reads of it"
-                )
+                self._report((*path, "reads"), f"it takes a `{arg}` but declares no reads of it")
         return brought
 
     def _field(self, path: Path, view: str, spec: Mapping[str, Any]) -> Brought:

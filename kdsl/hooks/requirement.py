@@ -21,9 +21,9 @@ _COMPARE: Final[dict[str, Callable[[int, int], bool]]] = {
 
 
 def satisfies(version: str, requirement: str) -> bool:
-    """Tell whether a version meets every clause; what follows its release number does not count.
+    """Return whether a version meets every clause; text after its release number does not count.
 
-    Raises ValueError where either is not written as such.
+    Raises ValueError where either is malformed.
     """
     release = _RELEASE.match(version)
     if release is None:

@@ -1,4 +1,4 @@
-"""Every extension point of the scheduling framework, in the order a pod meets them.
+"""Every extension point of the scheduling framework, in the order of a pod's way through them.
 
 A plugin is an object with any of these methods, each marked with `kdsl.hooks.hookimpl`. Compiled rules are
 plugins like any other. The order in which plugins run is the profile's, never pluggy's. `None` always means
@@ -44,7 +44,7 @@ class Narrowed:
 class Nominated:
     """A PostFilter answer: the pod may run on `node` once `victims` (keys `namespace/name`) are gone.
 
-    Without a `node` nothing was found, for these `reasons`: the pod loses the nomination it has.
+    Without a `node` no room was found, for these `reasons`: the pod loses its nomination.
     """
 
     node: str = ""
@@ -56,7 +56,7 @@ class Nominated:
 class Candidate:
     """A node on which a pod would fit without `victims`, the most important first.
 
-    `violations` counts those whose disruption budget does not allow it.
+    `violations` counts the victims whose disruption budget does not allow it.
     """
 
     node: str
@@ -68,7 +68,7 @@ class Candidate:
 class AddedScores:
     """Points beside the scores of the profile: the total of each node grows by `weight` times its score.
 
-    `name` says in the score table whose they are. Scores are in any range.
+    `name` is their name in the score table. Scores are in any range.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Wait:
 class QueuedPod(Struct, frozen=True):
     """A pod in the queue. `queued_at` is in nanoseconds since the epoch, `sequence` counts arrivals.
 
-    `attempts` counts those that were begun.
+    `attempts` counts the attempts that have begun.
     """
 
     pod: PodInfo
@@ -95,30 +95,30 @@ class QueuedPod(Struct, frozen=True):
     attempts: int = 0
 
     def with_pod(self, pod: PodInfo) -> QueuedPod:
-        """Return the same place for what the pod has become."""
+        """Return the same place for a new version of the pod."""
         return QueuedPod(pod, self.queued_at, self.sequence, self.attempts)
 
     def tried(self, times: int) -> QueuedPod:
-        """Return the pod with so many more attempts."""
+        """Return the pod with `times` more attempts."""
         return QueuedPod(self.pod, self.queued_at, self.sequence, self.attempts + times)
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long a pod waits between two attempts, in nanoseconds: `initial`, doubled each time, at most
+    """The wait of a pod between two attempts, in nanoseconds: `initial`, doubled each time, at most
     `maximum`.
 
-    A `maximum` of 0 is no wait at all.
+    A `maximum` of 0 is no wait.
     """
 
     initial: int = 10**9
     maximum: int = 10 * 10**9
 
     def after(self, failures: int) -> int:
-        """Return the wait after so many failures in a row; none after none."""
+        """Return the wait after this number of failures in a row; 0 after none."""
         if failures < 1:
             return 0
-        # The shift is bounded, so that a pod that fails for weeks does not make numbers without end.
+        # The shift is bounded, so that the numbers of a pod that fails for weeks stay small.
         return min(self.initial << min(failures - 1, 63), self.maximum)
 
 
@@ -137,22 +137,23 @@ class SchedulingHooks:
 
     @hookspec
     def backoff(self) -> Backoff:
-        """Say how long pods wait between attempts. For the plugin with `queue_sort`; asked once."""
+        """Return the wait of pods between attempts. For the plugin with `queue_sort`; called once."""
         raise NotImplementedError
 
     @hookspec
     def events(self) -> Collection[EventPattern]:
-        """Name the events that may make this plugin accept a pod that it rejected or gated. Asked once.
+        """Return the events that may make this plugin accept a pod that it rejected or gated. Called once.
 
-        A plugin without this hook is asked again after every event.
+        A plugin without this hook is tried again after every event.
         """
         raise NotImplementedError
 
     @hookspec
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Tell whether an event of `events` is worth another attempt for `pod`, which this plugin rejected.
+        """Return whether an event of `events` justifies another attempt for `pod`, which this plugin
+        rejected.
 
-        Without this hook all of them are. False must be sure: nothing else wakes the pod.
+        Without this hook every event does. Return False only if it is certain: no other event wakes the pod.
         """
         raise NotImplementedError
 
@@ -186,51 +187,48 @@ class SchedulingHooks:
     ) -> StatusColumn | Status | None:
         """Judge together the nodes that the search found feasible; code ERROR ends the attempt with its text.
 
-        Not asked in the dry runs of preemption: see `trim_candidates`.
+        Not called in the dry runs of preemption: see `trim_candidates`.
         """
 
     @hookspec
     def post_filter(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, column: StatusColumn
     ) -> Status | Nominated | None:
-        """Make room after no node was found; `column` holds what rejected each of `nodes`."""
+        """Make room after no node was found; `column` holds the rejection of each of `nodes`."""
 
     @hookspec
     def may_preempt(self, pod: PodInfo, on_nominated_node: Sequence[PodInfo]) -> Status | None:
-        """Refuse a pod that is not to have others removed for it. One plugin per profile, with the next
-        three.
+        """Reject a pod that may not preempt others. One plugin per profile, with the next three.
 
-        `on_nominated_node` are the pods on the node that it was promised before, none where that node is out
-        of the question.
+        `on_nominated_node` are the pods on the pod's nominated node, empty where that node cannot be used.
         """
 
     @hookspec
     def find_victims(self, pod: PodInfo, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
-        """Return those of `pods` that may be removed for `pod`, the most important first: they are spared
-        first.
+        """Return the pods of `pods` that `pod` may preempt, the most important first: they are spared first.
 
-        They are the pods of a node, or those that were promised it.
+        `pods` are the pods of a node, or the pods nominated for it.
         """
         raise NotImplementedError
 
     @hookspec
     def enough_candidates(self, pod: PodInfo, potential_nodes: int) -> int:
-        """Return how many candidates are enough to choose from, of so many nodes that eviction may help."""
+        """Return how many candidates are enough, given the number of nodes where eviction may help."""
         raise NotImplementedError
 
     @hookspec
     def trim_candidates(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, candidates: Sequence[Candidate]
     ) -> Sequence[Candidate] | Status:
-        """Return the candidates that are left to choose from, perhaps with other victims; ERROR ends it.
+        """Return the candidates to choose from, perhaps with other victims; ERROR ends the search.
 
-        Any plugin of the profile may have this hook, whoever says how pods make room.
+        Any plugin of the profile may have this hook, not only the preemption plugin.
         """
         raise NotImplementedError
 
     @hookspec
     def rank_candidate(self, pod: PodInfo, candidate: Candidate) -> Any:
-        """Return the sort key of a candidate: the one with the smallest key is taken."""
+        """Return the sort key of a candidate: the smallest key wins."""
 
     @hookspec
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
@@ -240,9 +238,9 @@ class SchedulingHooks:
     def score(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet
     ) -> NDArray[np.int64] | NDArray[np.float64] | int:
-        """Return one raw score per node, in any range, or one integer where all have the same.
+        """Return one raw score per node, in any range, or one integer that holds for all nodes.
 
-        Floating point is for plugins that normalise.
+        Floating point is for plugins that normalize.
         """
         raise NotImplementedError
 
@@ -260,34 +258,34 @@ class SchedulingHooks:
 
     @hookspec
     def add_scores(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Sequence[AddedScores]:
-        """Give the feasible `nodes` points beside the scores of the profile."""
+        """Return points for the feasible `nodes` beside the scores of the profile."""
         raise NotImplementedError
 
     @hookspec
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Set aside what the pod needs on the chosen node."""
+        """Reserve the resources of the pod on the chosen node."""
 
     @hookspec
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        """Give back what `reserve` took.
+        """Release the resources that `reserve` took.
 
-        Called in reverse order for every plugin, also those not reached, so it must be idempotent.
+        Called in reverse order for every plugin, including those not reached, so it must be idempotent.
         """
 
     @hookspec
     def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
-        """Allow, refuse or hold the pod before it is bound."""
+        """Allow, reject or hold the pod before it is bound."""
 
     @hookspec
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Tell whether `pre_bind` has something to do for the pod; code SKIP leaves it out.
+        """Return whether `pre_bind` has work for the pod; code SKIP leaves it out.
 
-        A pod for which nobody has is bound without delay. Without this hook `pre_bind` is always called.
+        If no plugin has work, the pod is bound without delay. Without this hook `pre_bind` is always called.
         """
 
     @hookspec
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Do what must be done before the pod can run on the node."""
+        """Do the work that the pod needs before it can run on the node."""
 
     @hookspec
     def bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
@@ -295,4 +293,4 @@ class SchedulingHooks:
 
     @hookspec
     def post_bind(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        """Learn that the pod was bound."""
+        """Receive the notice that the pod was bound."""

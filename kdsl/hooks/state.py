@@ -1,4 +1,4 @@
-"""What plugins remember within one scheduling attempt."""
+"""The storage of plugins within one scheduling attempt."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class CycleState(Struct, eq=False):
     """Per-attempt storage: one value per key, and the plugins that are skipped in this attempt.
 
     Cloned before pods are added to or removed from a node tentatively; values with a `clone` method are
-    cloned with it, the others are shared. `faults` are what went wrong and was passed over, for the decision
-    to tell of; clones share the list.
+    cloned with it, the others are shared. `faults` are ignored errors, for the decision to record; clones
+    share the list.
     """
 
     skipped_filters: set[str] = set()
@@ -26,7 +26,7 @@ class CycleState(Struct, eq=False):
         self._values[key] = value
 
     def read(self, key: str) -> object:
-        """Return the value under `key`; KeyError where nothing was written."""
+        """Return the value under `key`; raises KeyError where none was written."""
         return self._values[key]
 
     def get(self, key: str) -> object | None:
@@ -34,11 +34,13 @@ class CycleState(Struct, eq=False):
 
     @property
     def has_faults(self) -> bool:
-        """Tell whether a plugin has noted something."""
+        """Return whether a plugin has recorded a fault."""
         return type(self.faults) is not list or len(self.faults) > 0
 
     def take_faults(self) -> tuple[Fault, ...]:
-        """Return what plugins have noted since this was asked last: they may put anything here."""
+        """Return the faults that plugins recorded since the last call. A recorded value may be of any
+        type.
+        """
         if type(self.faults) is not list:
             self.faults = []
             return (Fault("", "a plugin put something else in the place of the faults"),)
@@ -47,13 +49,15 @@ class CycleState(Struct, eq=False):
         return noted
 
     def clone(self) -> CycleState:
-        """Return a state of its own; raise PluginError where the `clone` of a value does."""
+        """Return an independent state; raises PluginError where the `clone` of a value raises."""
         values = {key: _clone(key, value) for key, value in self._values.items()}
         return CycleState(set(self.skipped_filters), set(self.skipped_scores), self.faults, values)
 
 
 def _fault(noted: object) -> Fault:
-    """Return what a plugin has noted; whoever is not typed may have noted a text, or anything else."""
+    """Return the fault for a recorded value: an untyped plugin may have recorded a text, or any other
+    value.
+    """
     if type(noted) is Fault and type(noted.source) is str and type(noted.message) is str:
         return Fault(noted.source, noted.message)
     return Fault("", noted if type(noted) is str else f"a fault of type {kind_name(noted)}")
@@ -61,7 +65,7 @@ def _fault(noted: object) -> Fault:
 
 def _clone(key: str, value: object) -> object:
     try:
-        # Asking a protocol takes 10 µs, and a search for victims clones hundreds of times.
+        # A check against a protocol takes 10 µs, and a search for victims clones hundreds of times.
         clone = contain(getattr, value, "clone", None)
         return value if clone is None else contain(clone)
     except ForeignError as error:

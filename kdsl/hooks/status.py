@@ -1,4 +1,4 @@
-"""What a rule or plugin answers: a `Status` for one question, a `StatusColumn` for many nodes at once."""
+"""The answers of rules and plugins: a `Status` for one question, a `StatusColumn` for many nodes at once."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Code(IntEnum):
 
     @property
     def is_rejection(self) -> bool:
-        """Tell whether the code says no, as opposed to going wrong."""
+        """Return whether the code is a rejection, and not an error."""
         return self in (Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING)
 
     @property
     def label(self) -> str:
-        """The framework's spelling: `UnschedulableAndUnresolvable` and the like."""
+        """Return the framework's spelling: `UnschedulableAndUnresolvable` and the like."""
         return _LABELS[self]
 
 
@@ -48,10 +48,10 @@ _LABELS = {
 
 
 class Status(Struct, frozen=True):
-    """One answer. The cycle stamps `plugin`; `sites` are the `file:line` behind the reasons.
+    """One answer. The cycle sets `plugin`; `sites` are the `file:line` behind the reasons.
 
-    An answer of several plugins has theirs as its `parts`. `faults` are errors that it comes from: what
-    it would be without them, nobody knows.
+    An answer of several plugins has their answers as `parts`. `faults` are the errors that caused it; the
+    answer without these errors is unknown.
     """
 
     code: Code
@@ -66,7 +66,7 @@ class Status(Struct, frozen=True):
         return ", ".join(self.reasons)
 
     def by(self, plugin: str) -> Status:
-        """Return the status stamped with the plugin that gave it."""
+        """Return the status with the name of its plugin."""
         return Status(self.code, self.reasons, plugin, self.sites, faults=self.faults)
 
     def joined(self, other: Status) -> Status:
@@ -86,16 +86,16 @@ class Status(Struct, frozen=True):
 
     @property
     def is_error(self) -> bool:
-        """Tell whether something went wrong, so that this is no answer to the question."""
+        """Return whether the status is an error, and thus no answer to the question."""
         return self.code is Code.ERROR or bool(self.faults)
 
     def is_error_in(self, reason: str) -> bool:
-        """Tell whether one of the reasons comes from an error."""
+        """Return whether one of the reasons comes from an error."""
         return self.code is Code.ERROR or any(fault.message in reason for fault in self.faults)
 
 
 def _padded(status: Status) -> tuple[str, ...]:
-    """Return a site for each reason, empty where none is known."""
+    """Return a site for each reason, empty where it is unknown."""
     return status.sites or ("",) * len(status.reasons)
 
 
@@ -104,10 +104,10 @@ _FIRST: Final = {SUCCESS: 0}
 
 
 class StatusTable(list[Status]):
-    """Gives every distinct status a number; 0 is success. It only grows, by `number` alone. Thread-safe.
+    """Numbers distinct statuses; 0 is success. It only grows, by `number` alone. Thread-safe.
 
-    While it `is_settled`, all others are rejections with the name of a plugin: a column with this table is
-    what the cycle makes of an answer. `has_faults` tells whether any of them comes from an error.
+    Where it `is_settled`, all others are rejections with the name of a plugin: the cycle uses a column with
+    this table as it is. `has_faults` is true if any of them comes from an error.
     """
 
     __slots__ = ("_lock", "_numbers", "has_faults", "is_settled")
@@ -121,7 +121,7 @@ class StatusTable(list[Status]):
         self._lock = Lock()
 
     def number(self, status: Status) -> int:
-        """Return the number of `status`, giving it one if need be."""
+        """Return the number of `status`; a new status gets the next one."""
         found = self._numbers.get(status)
         return self._added(status) if found is None else found
 
@@ -135,12 +135,12 @@ class StatusTable(list[Status]):
                     self.is_settled = False
                 if status.faults:
                     self.has_faults = True
-                # Last of all: who knows a number may look it up.
+                # Last of all: other threads may look up a number as soon as it is stored.
                 self._numbers[status] = found
             return found
 
     def translate(self, column: StatusColumn) -> NDArray[np.int32]:
-        """Return the numbers that the answers of a column have here."""
+        """Return this table's numbers for the statuses of a column."""
         ids, statuses = column.ids, column.table
         if statuses is self:
             return ids
@@ -155,9 +155,8 @@ class StatusTable(list[Status]):
 class StatusColumn(Struct, frozen=True, eq=False):
     """Answers for a set of nodes, dictionary-encoded.
 
-    `ids` has one entry per node of the asked `NodeSet`, in its order, and indexes `table`; `table[0]` is
-    success. A table may hold more than the column uses, and is never changed under a reader (it may grow at
-    its end).
+    `ids` has one entry per node of the `NodeSet`, in its order, and indexes `table`; `table[0]` is success. A
+    table may hold more than the column uses, and never changes under a reader (it may grow at its end).
     """
 
     ids: NDArray[np.int32]
@@ -186,7 +185,7 @@ class StatusColumn(Struct, frozen=True, eq=False):
         latest: Status | None = None
         number = 0
         for status in statuses:
-            # Most nodes have the very object that the one before had, and hashing takes longer than all else.
+            # Most nodes share one object with the node before, and hashing takes longer than all the rest.
             if status is not latest:
                 latest = status
                 number = 0 if status is None or status.code is Code.SUCCESS else table.number(status)

@@ -1,4 +1,4 @@
-"""The hooks of one profile, frozen into tuples of plain callables: what the cycle calls on its hot path.
+"""The hooks of one profile, frozen into tuples of plain callables for the cycle's hot path.
 
 The profile owns the order of predicates and scores. Hooks of the other extension points run in the order in
 which their plugins were registered.
@@ -59,7 +59,7 @@ Calls = tuple[tuple[str, F], ...]  # (plugin, callable) in calling order
 
 
 class ScoreHook(NamedTuple):
-    """One scoring plugin of a profile: weight, `score` and, where it brings one, `normalize_score`."""
+    """One scoring plugin of a profile: weight, `score` and, if the plugin has it, `normalize_score`."""
 
     plugin: str
     weight: int
@@ -68,7 +68,7 @@ class ScoreHook(NamedTuple):
 
 
 class PreemptionHooks(NamedTuple):
-    """The plugin that says how pods of a profile make room: who may ask, who goes, and where."""
+    """The plugin that defines a profile's preemption: who may preempt, which pods go, and on which node."""
 
     plugin: str
     may_preempt: MayPreempt
@@ -79,12 +79,12 @@ class PreemptionHooks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProfileOrder:
-    """What a profile says about its plugins, by registration key.
+    """A profile's plugins in order, by registration key.
 
     `scores` pairs keys with weights (0 counts as 1). `queue` is the one plugin that orders the queue; without
-    it pods are ordered by priority and age. `preemption` is the one that says how pods make room; without it
-    none does. `plugins` are further active plugins. `percentage` limits how many nodes are scored (0:
-    adaptive). With `check_all` every predicate is asked about every node, else until one rejects it.
+    it pods are ordered by priority and age. `preemption` is the one plugin for preemption; without it no pod
+    preempts. `plugins` are further active plugins. `percentage` limits how many nodes are scored (0:
+    adaptive). With `check_all` every predicate gets every node, else a node stops at the first rejection.
     """
 
     name: str
@@ -102,10 +102,9 @@ class ProfileOrder:
 class HookTable:
     """All hooks of a profile. Immutable; a reload freezes a new one.
 
-    The `steps` are what the cycle calls: joined plugins in the place of their hooks. The `lone` scores are
-    those that are not joined. `rule_faults` tells of errors that rules passed over. `pre_flights` tell by
-    plugin whether its PreBind hook has something to do. `rules` is the digest of its rule set, where that is
-    not the one of the engine.
+    The `steps` are the cycle's calls: joined plugins replace their hooks. The `lone` scores are the ones that
+    are not joined. `rule_faults` returns errors that rules ignored. `pre_flights` return by plugin whether
+    its PreBind hook has work. `rules` is the digest of its rule set, where it differs from the engine's.
     """
 
     profile: str
@@ -159,9 +158,9 @@ class HookTable:
 def freeze(manager: PluginManager, order: ProfileOrder) -> tuple[HookTable | None, tuple[Diagnostic, ...]]:
     """Freeze the hooks of a profile; without a table where a diagnostic is an error.
 
-    Codes: K1012 a plugin that is not registered, K1013 one that lacks the hook its place needs, K1014 weights
-    that overflow, K1023 a declaration of no use, K1015 (warning) a filter or score that the profile gives no
-    place.
+    Codes: K1012 a plugin that is not registered, K1013 a plugin that lacks the hook for its place, K1014
+    weights that overflow, K1023 an invalid declaration, K1015 (warning) a filter or score without a place in
+    the profile.
     """
     score_keys = tuple(key for key, _ in order.scores)
     single = (key for key in (order.queue, order.preemption) if key)

@@ -1,4 +1,4 @@
-"""When a rejected pod is worth another attempt, plugin by plugin: what a profile's hooks say about events."""
+"""Whether an event justifies another attempt for a rejected pod, plugin by plugin, by a profile's hooks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QueueingHint = Callable[["PodInfo", "ClusterEvent"], bool]
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """The events that can make one plugin change its mind, and what it says of them; without a hint all
+    """The events that can change one plugin's answer, and its hint about them; without a hint all of them
     count.
     """
 
@@ -30,11 +30,11 @@ class Wake:
     hint: QueueingHint | None = None
 
     def concerns(self, event: ClusterEvent) -> bool:
-        """Tell whether the event is one of those."""
+        """Return whether the event matches one of the patterns."""
         return any(pattern.matches(event.resource, event.actions) for pattern in self.patterns)
 
     def is_worth_it(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Tell whether the plugin should be asked again about `pod`. A hint that raises counts as yes."""
+        """Return whether the plugin should run again for `pod`. A hint that raises counts as True."""
         if self.hint is None:
             return True
         try:
@@ -44,7 +44,7 @@ class Wake:
 
 
 UNDECLARED = Wake()
-"""What stands for a plugin that names no events."""
+"""The record of a plugin that declares no events."""
 
 _REJECTING = frozenset(
     (
@@ -55,16 +55,16 @@ _REJECTING = frozenset(
 """Hooks of plugins that can keep a pod waiting."""
 
 Wakes = Mapping[str, tuple[Wake, ...]]
-"""By the name that verdicts show: rules of two packages may share one."""
+"""By the name in verdicts: rules of two packages may share one."""
 
 
 def wakes_of(entries: Iterable[Registration]) -> tuple[Wakes, tuple[Diagnostic, ...]]:
-    """Ask the plugins of a profile which events they wait for; K1023 for one whose answer is of no use."""
+    """Return the events of a profile's plugins; K1023 for a plugin with an invalid declaration."""
     found: dict[str, tuple[Wake, ...]] = {}
     problems: list[Diagnostic] = []
     for entry in entries:
         if not _REJECTING & entry.hooks.keys():
-            continue  # a score rejects nobody, and may share the name of a predicate that says when to wake
+            continue  # a score never rejects, and may share its name with a predicate that declares events
         wake = UNDECLARED
         if "events" in entry.hooks:
             try:
@@ -77,7 +77,7 @@ def wakes_of(entries: Iterable[Registration]) -> tuple[Wakes, tuple[Diagnostic, 
 
 
 def backoff_of(queue: Registration | None) -> tuple[Backoff, tuple[Diagnostic, ...]]:
-    """Ask what orders the queue how long pods wait; kube-scheduler's waits where it does not say."""
+    """Return the backoff of the queue's plugin; kube-scheduler's where it declares none."""
     if queue is None or "backoff" not in queue.hooks:
         return Backoff(), ()
     try:
@@ -88,13 +88,13 @@ def backoff_of(queue: Registration | None) -> tuple[Backoff, tuple[Diagnostic, .
 
 
 def unusable(plugin: str, point: str, cause: Exception) -> Diagnostic:
-    """Say that what a plugin declares cannot be used."""
+    """Return the diagnostic of a plugin's invalid declaration."""
     title = f"plugin `{plugin}` declares no `{point}` that can be used: {describe(cause)}"
     return Diagnostic(PluginCode.DECLARATION, title, where=f"plugins.{plugin}")
 
 
 def waking_events(wakes: Wakes, plugins: Iterable[str]) -> tuple[str, ...]:
-    """Say in words which events would give a pod that these plugins rejected another attempt."""
+    """Return in words the events that would give a pod that these plugins rejected another attempt."""
     patterns = merged(
         pattern for name in plugins for wake in wakes.get(name, (UNDECLARED,)) for pattern in wake.patterns
     )

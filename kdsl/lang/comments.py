@@ -1,8 +1,8 @@
-"""Gives each comment to the statement it belongs to. The tree builder uses it, innermost blocks first.
+"""Assigns each comment to its statement. The tree builder uses it, innermost blocks first.
 
-A comment on the last line of a statement trails it; any other leads the next statement, or dangles at the
-end of the block. One inside a statement (between the lines of an expression) moves above it. Nothing is
-ever dropped: each comment is taken exactly once, by the innermost block around it.
+A comment on the last line of a statement trails it; any other leads the next statement, or dangles at the end
+of the block. A comment inside a statement (between the lines of an expression) moves above it. No comment is
+dropped: each is taken exactly once, by the innermost block around it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Comments:
         self._starts = [start for start, _ in places]
 
     def take(self, start: int, end: int) -> list[Comment]:
-        """Hand out the comments between two offsets that were not handed out before."""
+        """Return the comments between two offsets that were not taken before."""
         low, high = bisect_left(self._starts, start), bisect_left(self._starts, end)
         taken = self._comments[low:high]
         del self._comments[low:high]
@@ -46,7 +46,9 @@ class Comments:
     def attach(
         self, statements: Sequence[_S], start: int, end: int
     ) -> tuple[tuple[_S, ...], tuple[Comment, ...]]:
-        """Give the comments between two offsets to the statements there; return those and the rest."""
+        """Assign the comments between two offsets to the statements there; return the statements and the
+        other comments.
+        """
         attached: list[_S] = []
         for index, statement in enumerate(statements):
             above = self.take(start, statement.span.start)
@@ -75,7 +77,7 @@ class Comments:
         )
 
     def _has_blank_before(self, offset: int) -> bool:
-        """Tell whether the line above the one of `offset` is blank, given that nothing stands between."""
+        """Return whether the line above `offset` is blank; only blanks stand between."""
         at = offset
         while at and self._text[at - 1].isspace():
             at -= 1
@@ -83,7 +85,9 @@ class Comments:
 
 
 def _split_doc(leading: list[Comment], blank: bool) -> tuple[list[Comment], tuple[str, ...], bool]:
-    """Take the last run of `///` lines out of the comments above a declaration, as its documentation."""
+    """Separate the last run of `///` lines above a declaration, its documentation, from the other
+    comments.
+    """
     end = len(leading)
     while end and not _is_doc(leading[end - 1]):
         end -= 1

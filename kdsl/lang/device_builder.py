@@ -16,7 +16,7 @@ S = TypeVar("S", bound=tree.Statement)
 
 @dataclass(frozen=True, slots=True)
 class Block(Generic[S]):
-    """What stands between two braces: statements, and the comments after the last one."""
+    """The content of two braces: statements, and the comments after the last one."""
 
     statements: tuple[S, ...]
     dangling: tuple[tree.Comment, ...]
@@ -27,7 +27,7 @@ Fields = Block[device_tree.FieldStatement]
 
 @v_args(inline=True, meta=True)
 class DeviceBuilder(ExpressionBuilder):
-    """Builds what only devices have."""
+    """Builds the statements that only devices have."""
 
     def device(
         self,

@@ -1,4 +1,4 @@
-"""The statements of `device` blocks in the syntax tree; see `tree.py` for what all nodes have in common."""
+"""The statements of `device` blocks in the syntax tree; see `tree.py` for the fields that all nodes share."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from kdsl.lang.tree import AppliesWhen, Let, Name, OrderBy, Param, Require, Stat
 
 @dataclass(frozen=True, slots=True)
 class DeviceKind(Statement):
-    """`kind expr`: the word under which cards of this kind are requested and recorded."""
+    """`kind expr`: the word that names cards of this kind in requests and records."""
 
     word: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class Record(Statement):
-    """`record expr`: the annotation of pods that says which cards they have."""
+    """`record expr`: the annotation of pods that records their cards."""
 
     key: Expr
 
@@ -32,7 +32,7 @@ class Resource(Statement):
 
 @dataclass(frozen=True, slots=True)
 class ReplaceParam(Statement):
-    """`set name = value` in a device that extends another: another value for a parameter of it."""
+    """`set name = value` in a device that extends another: a new value for a parameter of it."""
 
     name: Name
     value: Expr
@@ -60,7 +60,7 @@ class Inventory(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Change(Statement):
-    """`set target[key] = value [where condition]`: what admission writes into a pod."""
+    """`set target[key] = value [where condition]`: a field that admission writes into a pod."""
 
     target: Name
     key: Expr | None
@@ -70,14 +70,14 @@ class Change(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Admit(Statement):
-    """`admit { … }`: what admission refuses and changes, container by container."""
+    """`admit { … }`: the rejections and changes of admission, container by container."""
 
     body: tuple[AppliesWhen | Let | Require | Change, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Request(Statement):
-    """`request { set field = value … }`: what a container asks for."""
+    """`request { set field = value … }`: the request of a container."""
 
     body: tuple[FieldStatement, ...]
 
@@ -91,28 +91,32 @@ class QuotaFields(Statement):
 
 @dataclass(frozen=True, slots=True)
 class LockFields(Statement):
-    """`lock { set field = value … }`: how a node is kept for one pod while its device plugin serves it."""
+    """`lock { set field = value … }`: the lock that keeps a node for one pod while its device plugin serves
+    it.
+    """
 
     body: tuple[FieldStatement, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class HandshakeFields(Statement):
-    """`handshake { set field = value … }`: how the device plugin of a node is asked whether it is there."""
+    """`handshake { set field = value … }`: the protocol that finds out whether a node's device plugin is
+    alive.
+    """
 
     body: tuple[FieldStatement, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Charge(Statement):
-    """`charge { set field = value … }`: what a card gives to a request that gets it."""
+    """`charge { set field = value … }`: the part of a card that a request gets."""
 
     body: tuple[FieldStatement, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Together(Statement):
-    """`together by expr else "reason"`: where the value changes from card to card, choosing starts anew."""
+    """`together by expr else "reason"`: choosing starts again where the value changes from card to card."""
 
     by: Expr
     reason: Template
@@ -120,7 +124,7 @@ class Together(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Fit(Statement):
-    """`fit { … }`: what must hold of a card, in order."""
+    """`fit { … }`: the conditions on a card, in order."""
 
     body: tuple[Let | Require | Together, ...]
 
@@ -129,7 +133,7 @@ class Fit(Statement):
 class Choose(Statement):
     """`choose name [where condition] [else "reason"] [{ set field = value … }]`.
 
-    `reason` is what is said where enough cards fit one by one and no choice of them does.
+    `reason` applies where enough cards fit one by one, but no choice of them does.
     """
 
     name: Name
@@ -140,7 +144,7 @@ class Choose(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Annotate(Statement):
-    """`annotate key: value [where condition]`: what is written on a pod that gets cards."""
+    """`annotate key: value [where condition]`: an annotation of a pod that gets cards."""
 
     key: Expr
     value: Expr

@@ -1,4 +1,4 @@
-"""Finds and reads rule files: what a list of paths means. The loader and `kdsl fmt` use it."""
+"""Finds and reads the rule files of a list of paths. The loader and `kdsl fmt` use it."""
 
 from __future__ import annotations
 
@@ -25,15 +25,19 @@ from kdsl.lang.codes import LangCode
 
 SUFFIX = ".kdsl"
 TWIN_SUFFIX = ".kdsl.yaml"
-"""The form of rule files in YAML: see `twin.py`."""
+"""The suffix of rule files in YAML: see `twin.py`."""
 IGNORE_FILE: Final = ".kdslignore"
-"""Names what a search of its folder passes by: a pattern a line, from that folder; `#` starts a comment."""
+"""Lists files that a search of its folder skips: one pattern a line, relative to the folder; `#` starts a
+comment.
+"""
 
 MAX_BYTES: Final = 128 * 1024
-"""Of a rule file. The largest that ships has a sixth; one of nothing but literals takes seconds to check."""
+"""The size limit of a rule file. The largest shipped file has a sixth; a file of literals alone takes seconds
+to check.
+"""
 
 Drafts = Mapping[Path, bytes]
-"""Texts that stand in for those of files, by the paths that these are shown under."""
+"""Texts that replace those of files, by the paths to show."""
 NO_DRAFTS: Final[Drafts] = MappingProxyType({})
 
 _REFUSALS: Final = {
@@ -47,12 +51,12 @@ _REFUSALS: Final = {
 def find_rule_files(
     paths: Iterable[Path | str], suffixes: tuple[str, ...] = (SUFFIX,)
 ) -> tuple[tuple[FoundFile, ...], tuple[Diagnostic, ...]]:
-    """List the rule files that the paths mean, each once, in the order given and sorted inside folders.
+    """Return the rule files of the paths, each once, in the order given and sorted inside folders.
 
-    A file counts whatever its suffix; of a folder count all with one of `suffixes` below it, and
-    `kdsl.base.file_policy` says through which links. Names that start with a dot are skipped, which leaves
-    out the hidden copies that Kubernetes makes of a mounted ConfigMap, and so is what an `IGNORE_FILE` in a
-    folder on the way names.
+    A named file counts whatever its suffix. In folders all files with one of `suffixes` count, and
+    `kdsl.base.file_policy` defines which links are followed. Names that start with a dot are skipped, which
+    leaves out the hidden copies that Kubernetes makes of a mounted ConfigMap. So are the names in an
+    `IGNORE_FILE` of a folder on the way.
     """
     files: list[FoundFile] = []
     diagnostics: list[Diagnostic] = []
@@ -78,7 +82,7 @@ def find_rule_files(
 def read_sources(
     paths: Iterable[Path | str], drafts: Drafts = NO_DRAFTS
 ) -> tuple[list[Source], list[Diagnostic]]:
-    """Read the rule files that the paths mean, in both forms; what cannot be read is a diagnostic."""
+    """Read the rule files of the paths, in both forms; a file that cannot be read becomes a diagnostic."""
     files, problems = find_rule_files(paths, (SUFFIX, TWIN_SUFFIX))
     diagnostics = list(problems)
     sources: list[Source] = []
@@ -92,7 +96,7 @@ def read_sources(
 
 
 def read_library(path: Path | str, drafts: Drafts = NO_DRAFTS) -> list[Source | Diagnostic]:
-    """Read the rule files of a library; in the place of one that cannot be read stands why."""
+    """Read the rule files of a library; a file that cannot be read is replaced by its diagnostic."""
     sources, problems = read_sources([path], drafts)
     return [*sources, *problems]
 
@@ -120,7 +124,9 @@ def read_source(path: Path, content: bytes, places: tuple[str, ...] = ()) -> Sou
 
 
 def unreadable(path: Path, error: OSError | ValueError) -> Diagnostic:
-    """Describe a file or folder that the operating system does not let us read, or that we refuse to."""
+    """Return the diagnostic of a file or folder that the operating system does not let us read, or that is
+    refused.
+    """
     if isinstance(error, RefusedError):
         return _refused(path, error)
     reason = (getattr(error, "strerror", None) or str(error)).lower()
@@ -128,7 +134,7 @@ def unreadable(path: Path, error: OSError | ValueError) -> Diagnostic:
 
 
 def _refused(path: Path, error: RefusedError) -> Diagnostic:
-    """Say why a file or link is refused, and what is to be done about it."""
+    """Return the diagnostic of a refused file or link, with help."""
     if error.refusal is Refusal.TOO_LARGE:
         return _too_large(path, error.size)
     code = _REFUSALS.get(error.refusal, LangCode.UNREADABLE)
@@ -143,15 +149,15 @@ def _too_large(path: Path, size: int | None) -> Diagnostic:
     title = (
         f"`{path}` is too large: {'more' if size is None else f'{size:,} bytes'}, {MAX_BYTES:,} are allowed"
     )
-    help_ = ("split it: files of one package share what they declare",)
+    help_ = ("split it: files of one package share their declarations",)
     return Diagnostic(LangCode.FILE_TOO_LARGE, title, where=str(path), help=help_)
 
 
 @dataclass(slots=True)
 class _Ignored:
-    """What the `IGNORE_FILE`s below a folder name; a pattern that ends in `/` means folders.
+    """The names in the `IGNORE_FILE`s below a folder; a pattern that ends in `/` matches folders.
 
-    What is wrong with them is in `diagnostics`. Each is read when something beside it is asked about.
+    Errors in these files are in `diagnostics`. Each file is read when a path beside it is tested.
     """
 
     root: Path
@@ -159,7 +165,7 @@ class _Ignored:
     _patterns: dict[Path, tuple[re.Pattern[str], ...]] = field(default_factory=dict)
 
     def has(self, path: Path) -> bool:
-        """Tell whether a path below the folder is named by the file of a folder on the way to it."""
+        """Return whether the file of a folder on the way to a path names the path."""
         steps = path.relative_to(self.root).parts
         folders = [self.root.joinpath(*steps[:depth]) for depth in range(len(steps))]
         return any(self._names(folder, path) for folder in folders)

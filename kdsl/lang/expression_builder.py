@@ -1,7 +1,7 @@
 """Turns lark's tree of an expression into the syntax tree. One method per rule of the grammar.
 
-`file_builder.py` adds the rules of blocks. What the grammar cannot say (ranges, escapes) becomes a
-diagnostic here.
+`file_builder.py` adds the rules of blocks. Errors that the grammar cannot express (ranges, escapes) become
+diagnostics here.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from kdsl.lang.literals import (
 from kdsl.lang.tree import File
 
 Locate = Callable[[int, int], Span]
-"""Turns a range of the text that lark read into a span of the file it stands in."""
+"""Converts a range of the parsed text to a span of its file."""
 
 
 @v_args(inline=True, meta=True)
 class ExpressionBuilder(Transformer_NonRecursive[Token, Expr | File]):
-    """Builds expressions. Collects `diagnostics`; an expression with one is built all the same."""
+    """Builds expressions. Collects `diagnostics`; an expression with an error is built all the same."""
 
     def __init__(self, locate: Locate) -> None:
         super().__init__(visit_tokens=False)
@@ -63,7 +63,7 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Expr | File]):
         return self._locate(place.start_pos, place.end_pos)
 
     def build(self, parsed: Tree[Token]) -> tuple[Expr | File, tuple[Diagnostic, ...]]:
-        """Build what lark read, and say what is wrong in it. A builder builds once."""
+        """Build the tree of a parsed text, with its diagnostics. A builder is used once."""
         built = self.transform(parsed)
         return built, (*self._diagnostics, *self._lonely_minimum.values())
 
@@ -93,7 +93,7 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Expr | File]):
         return operand
 
     def _negate(self, span: Span, operand: Expr) -> Expr:
-        """Negate as CEL does: one minus before a number belongs to it, so `-1.f()` is `(-1).f()`."""
+        """Negate as CEL does: a minus before a number belongs to the number, so `-1.f()` is `(-1).f()`."""
         chain: list[Select | Call | Index] = []
         innermost = operand
         while (innermost.span.start, innermost.span.end) not in self._grouped:
@@ -198,7 +198,7 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Expr | File]):
                 span, raw, "int", f"the largest is {INT64_MAX}; write `{raw[:40]}u` for a uint"
             )
             if value == INT64_MAX + 1:
-                # The smallest int is written with this number; whether a minus stands before it shows later.
+                # The smallest int contains this number; whether a minus stands before it is found later.
                 self._lonely_minimum[span.start] = self._diagnostics.pop()
         return Literal(LiteralKind.INT, value or 0, raw, span=span)
 

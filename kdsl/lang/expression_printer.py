@@ -1,7 +1,7 @@
 """Expressions to documents in the canonical style; `printer.py` puts them into statements.
 
 Lines break before operators, with the operands below each other. Parentheses stand where the grammar needs
-them and around `&&` inside `||`, whose precedence few remember. Literals keep the author's spelling.
+them and around `&&` inside `||`, whose precedence few people remember. Literals keep the author's spelling.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ _LEVELS = (
 
 
 def format_expr(expr: Expr) -> str:
-    """Write an expression on one line (a string over several lines keeps them)."""
+    """Return an expression on one line (a string over several lines keeps its lines)."""
     return render(expression_doc(expr), _ONE_LINE)
 
 
 def expression_doc(expr: Expr, *, hanging: bool = False) -> Doc:
-    """Describe an expression. Where it breaks, operators stand left of the column of their operands, and
-    everything else is indented from the statement.
+    """Return the document of an expression. If it breaks, operators stand left of the column of their
+    operands, and all other parts are indented from the statement.
 
-    With `hanging` the operators are indented instead, of the outermost chain and of what stands first in it:
-    the expression has a line of its own, so there is no room on the left.
+    With `hanging` the operators of the outermost chain, and of its first operand, are indented instead: the
+    expression starts on its own line, so there is no room on the left.
     """
     return Group(_bare(expr, hanging=hanging))
 
 
 def _at(expr: Expr, level: int, *, hanging: bool = False) -> Doc:
-    """Describe an operand of an operator that needs at least this level of binding."""
+    """Return the document of an operand, for an operator of this precedence."""
     inner = _bare(expr, hanging=hanging)
     return concat("(", Align(inner), ")") if _level(expr) < level else inner
 
@@ -69,7 +69,7 @@ def _level(expr: Expr) -> int:
 
 
 def _bare(expr: Expr, *, hanging: bool = False) -> Doc:
-    """Describe an expression without parentheses around it."""
+    """Return the document of an expression without parentheses around it."""
     match expr:
         case Binary():
             return _chain(expr, hanging=hanging)
@@ -90,7 +90,7 @@ def _bare(expr: Expr, *, hanging: bool = False) -> Doc:
 
 
 def spelling(literal: Literal) -> str:
-    """Return the author's spelling of a literal, or the plainest one where the tree was made by a program."""
+    """Return the author's spelling of a literal, or the plainest one for a tree made by a program."""
     return literal.raw or spell(literal.kind, literal.value)
 
 
@@ -104,7 +104,7 @@ def _entry(entry: MapEntry) -> Doc:
 
 
 def _chain(expr: Binary, *, hanging: bool) -> Doc:
-    """Describe operators of one level in a row, `a + b - c`: they break all or not at all."""
+    """Return the document of operators of one precedence in a row, `a + b - c`: all of them break or none."""
     level = _LEVELS[expr.op]
     links: list[tuple[str, Expr]] = []
     first: Expr = expr
@@ -119,15 +119,17 @@ def _chain(expr: Binary, *, hanging: bool) -> Doc:
 
 
 def _operand(expr: Expr, chain: int, level: int, *, hanging: bool = False) -> Doc:
-    """Describe an operand of a chain; `&&` inside `||` gets parentheses that the grammar would not need."""
+    """Return the document of an operand of a chain; `&&` inside `||` gets parentheses that the grammar does
+    not need.
+    """
     if chain == _OR and isinstance(expr, Binary) and expr.op == "&&":
         level = _MEMBER
     return _at(expr, level, hanging=hanging)
 
 
 def _conditional(expr: Conditional, *, hanging: bool) -> Doc:
-    """Describe `a ? b : c`: on one line, or each branch on its own. In a row of them, `a ? b : c ? d : e`, a
-    condition stays with its value and reads like a case.
+    """Return the document of `a ? b : c`: on one line, or each branch on its own. In a row of them, such as
+    `a ? b : c ? d : e`, a condition stays with its value and reads like a case.
     """
     if not isinstance(expr.otherwise, Conditional):
         then = concat(Line(), "? ", Align(_at(expr.then, _OR)))
@@ -168,7 +170,9 @@ def _starts_with_number(expr: Expr) -> bool:
 
 
 def _member(expr: Select | Index | Call, *, hanging: bool) -> Doc:
-    """Describe `a.b[c].f(d).g()`. With two or more calls behind dots, each may stand on its own line."""
+    """Return the document of `a.b[c].f(d).g()`. With two or more method calls, each may stand on its own
+    line.
+    """
     links: list[Select | Index | Call] = []
     base: Expr = expr
     while isinstance(base, Select | Index) or (isinstance(base, Call) and base.target is not None):

@@ -1,4 +1,6 @@
-"""Expressions in the syntax tree: CEL without message construction. What is around them is in `tree.py`."""
+"""Expressions in the syntax tree: CEL without message construction. `tree.py` has the statements around
+them.
+"""
 
 from __future__ import annotations
 

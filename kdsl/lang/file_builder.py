@@ -19,7 +19,7 @@ S = TypeVar("S", bound=tree.Statement)
 
 @v_args(inline=True, meta=True)
 class FileBuilder(DeviceBuilder):
-    """Builds a file. Collects diagnostics; a statement with one is built all the same."""
+    """Builds a file. Collects diagnostics; a statement with an error is built all the same."""
 
     def __init__(self, source: Source, comments: Comments, parse_hole: ParseText) -> None:
         super().__init__(lambda start, end: Span(source, start, end))
@@ -48,7 +48,7 @@ class FileBuilder(DeviceBuilder):
             tuple(statement for statement in statements if isinstance(statement, tree.Import)),
             tuple(statement for statement in statements if not isinstance(statement, tree.Import)),
             leading=tuple(leading),
-            # A name that goes on in the next line may have comments inside.
+            # A name that continues on the next line may have comments inside.
             header=(*header, *behind[:-1]),
             trailing=behind[-1] if behind else None,
             dangling=dangling,

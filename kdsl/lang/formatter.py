@@ -1,4 +1,4 @@
-"""Rewrites rule files in the canonical style, but never their meaning. `kdsl fmt` uses it."""
+"""Rewrites rule files in the canonical style without changing their meaning. `kdsl fmt` uses it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from kdsl.lang.scan import PieceKind, scan
 
 @dataclass(frozen=True, slots=True)
 class FormatResult:
-    """The new text, or None with the diagnostics that say why there is none."""
+    """The new text, or None with the diagnostics that explain why."""
 
     text: str | None
     diagnostics: tuple[Diagnostic, ...]
 
 
 def format_source(source: Source) -> FormatResult:
-    """Format a rule file. The result reads back as the same tree with the same comments, or there is none."""
+    """Format a rule file. The result parses to the same tree with the same comments, or there is no
+    result.
+    """
     before = parse_file(source)
     if before.file is None or has_errors(before.diagnostics):
         return FormatResult(None, before.diagnostics)
@@ -36,7 +38,7 @@ def format_source(source: Source) -> FormatResult:
 
 
 def _comment_texts(text: str) -> Counter[str]:
-    """Count the comments of a text by their words, read without the parser that is being checked."""
+    """Count the comments of a text by their words, without the parser, which is being checked."""
     return Counter(piece.text.lstrip("/").strip() for piece in scan(text) if piece.kind is PieceKind.COMMENT)
 
 

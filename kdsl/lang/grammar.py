@@ -1,6 +1,6 @@
 """The LALR parser of `grammar.lark`, built once and kept on disk between runs. `parser.py` uses it.
 
-Building the tables takes about 0.4 s, reading them back about 0.02 s, which is what a command line feels.
+Building the tables takes about 0.4 s, reading them about 0.02 s, which matters to a command line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kdsl.base.record_codec import MISREAD, RecordCodec
 
 START_SYMBOLS = ("file", "expression")
 # Lark reads the grammar's literals with `ast`, whose depth count CPython 3.11 shares between threads
-# (gh-106905): two that build at once may raise SystemError.
+# (gh-106905): two concurrent builds may raise SystemError.
 _BUILDING = Lock()
 # The tables are plain values: dicts, lists and scalars.
 _TABLES = RecordCodec(())
@@ -49,12 +49,12 @@ def build_grammar(text: str, *, strict: bool = False) -> Lark:
 
 @cache
 def grammar() -> Lark:
-    """Return the parser, from the user's cache where it is there."""
+    """Return the parser, from the user's cache if it is there."""
     return load_grammar(disk_cache(os.environ))
 
 
 def load_grammar(disk: DiskCache | None) -> Lark:
-    """Read the parser from the cache, or build it and keep it there. Never fails because of the cache."""
+    """Read the parser from the cache, or build and store it. Errors of the cache are ignored."""
     text = grammar_text()
     if disk is None:
         return build_grammar(text)
@@ -70,7 +70,7 @@ def load_grammar(disk: DiskCache | None) -> Lark:
 
 
 def _read_tables(content: bytes) -> Lark | None:
-    """Return the parser with these tables, None where they are none."""
+    """Return the parser with these tables, None where they are invalid."""
     try:
         tables: Any = _TABLES.decode(content)
         # Lark's own `load` takes its tables as a dict, too; from a file it would unpickle them.

@@ -1,9 +1,8 @@
 """A small document language that breaks lines to a width; the printer describes code with it.
 
 The model is Wadler's ("A prettier printer", 2003) with the linear-time rendering of Lindig ("Strictly
-pretty", 2000): a group stands on one line if it fits, or else every line break that belongs to it is taken.
-`Align` fixes the indent to the current column, and `Fill` decides for each of its breaks alone, as a
-paragraph does.
+pretty", 2000): a group stands on one line if it fits, or else all line breaks of its own are taken. `Align`
+fixes the indent to the current column, and `Fill` decides for each of its breaks alone, as in a paragraph.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A possible line break; `flat` stands for it where the line is not broken."""
+    """A possible line break; `flat` replaces it where the line is not broken."""
 
     flat: str = " "
 
@@ -69,7 +68,7 @@ class Fill:
 Doc = Text | Line | HardLine | Concat | Nest | Align | Group | Fill
 
 _Job = tuple[int, bool, Doc]
-"""The indent, whether the place is flat (its breaks are not taken), and what to write."""
+"""The indent, whether breaks are not taken here, and the document to write."""
 
 
 def concat(*parts: Doc | str) -> Concat:
@@ -78,7 +77,9 @@ def concat(*parts: Doc | str) -> Concat:
 
 
 def render(doc: Doc, width: int, indent: int = 0) -> str:
-    """Lay the document out. Its first line starts at column `indent`, which is not written."""
+    """Return the text of the document. Its first line starts at column `indent`; the indent is not
+    written.
+    """
     out: list[str] = []
     column = indent
     jobs: list[_Job] = [(indent, False, doc)]
@@ -115,7 +116,7 @@ def render(doc: Doc, width: int, indent: int = 0) -> str:
 
 
 def _fits(room: int, job: _Job, following: list[_Job]) -> bool:
-    """Tell whether the job and what follows up to a possible break take at most `room` columns."""
+    """Return whether the job and the jobs up to the next possible break take at most `room` columns."""
     jobs = [job]
     index = len(following)
     while room >= 0:

@@ -15,7 +15,7 @@ from kdsl.lang.expression_tree import LiteralKind
 INT64_MAX = 2**63 - 1
 UINT64_MAX = 2**64 - 1
 MAX_DIGITS = 400
-"""Longer numbers are refused unread: Python's own conversion is quadratic and has a limit of its own."""
+"""The longest number that is read: Python's own conversion is quadratic and has its own limit."""
 
 _PREFIX = re.compile(r"([bBrR]{0,2})(\"\"\"|'''|\"|')")
 _ESCAPE = re.compile(
@@ -35,7 +35,7 @@ _SPELLED = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t
 
 @dataclass(frozen=True, slots=True)
 class BadEscape:
-    """An escape sequence that cannot be read: offsets into the literal, and what is wrong."""
+    """An invalid escape sequence: offsets into the literal, and the error."""
 
     start: int
     end: int
@@ -44,7 +44,9 @@ class BadEscape:
 
 @dataclass(frozen=True, slots=True)
 class DecodedString:
-    """A string's value. `offsets[i]` is where character `i` stands in the literal; one more marks the end."""
+    """A string's value. `offsets[i]` is the place of character `i` in the literal; one more offset marks the
+    end.
+    """
 
     text: str
     offsets: tuple[int, ...]
@@ -58,7 +60,7 @@ class DecodedBytes:
 
 
 def decode_string(raw: str) -> DecodedString:
-    """Read a string literal, quotes and prefix included. An escape that cannot be read stands for U+FFFD."""
+    """Decode a string literal, quotes and prefix included. An invalid escape becomes U+FFFD."""
     characters: list[str] = []
     offsets: list[int] = []
     problems: list[BadEscape] = []
@@ -104,7 +106,7 @@ def decode_bytes(raw: str) -> DecodedBytes:
 
 
 def read_integer(raw: str) -> int | None:
-    """Read decimal or `0x` digits, without sign and suffix; None where there are absurdly many."""
+    """Read decimal or `0x` digits, without sign and suffix; None beyond `MAX_DIGITS`."""
     if len(raw) > MAX_DIGITS:
         return None
     return int(raw, 16) if raw.startswith("0x") else int(raw)
@@ -117,7 +119,7 @@ def read_double(raw: str) -> float | None:
 
 
 def spell(kind: LiteralKind, value: bool | int | float | str | bytes | None) -> str:
-    """Write a value as a literal that reads back as the same kind and value."""
+    """Return a value as a literal that reads back as the same kind and value."""
     match kind, value:
         case LiteralKind.NULL, _:
             return "null"
@@ -136,14 +138,14 @@ def spell(kind: LiteralKind, value: bool | int | float | str | bytes | None) -> 
 
 
 def _body(raw: str) -> tuple[bool, int, int]:
-    """Return whether the literal is raw, and where its content starts and ends."""
+    """Return whether the literal is raw, and the start and end of its content."""
     match = _PREFIX.match(raw)
     assert match is not None, raw
     return "r" in match[1].lower(), match.end(), len(raw) - len(match[2])
 
 
 def _code_point(match: re.Match[str]) -> int | None:
-    """Return what an escape stands for; None for a surrogate or a number beyond Unicode."""
+    """Return the code point of an escape; None for a surrogate or a number beyond Unicode."""
     if match["simple"]:
         return ord(_SIMPLE[match["simple"]])
     if match["octal"]:

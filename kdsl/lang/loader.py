@@ -1,6 +1,6 @@
 """Reads a folder of rules into a `Program`: files parsed, grouped by package, imports resolved.
 
-The checker works on what comes out; `kdsl check` and every start of the scheduler begin here.
+The checker works on the program; `kdsl check` and every start of the scheduler begin here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["LoadResult", "Package", "Program", "alias_of", "find_rule_files", "l
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """The files that carry one package name, in the order they were found."""
+    """The files of one package, in the order they were found."""
 
     name: str
     files: tuple[File, ...]
@@ -43,11 +43,11 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Everything that was loaded. A package comes after those it imports.
+    """All loaded rules. A package comes after those it imports.
 
-    `digest` is the SHA-256 of the texts under their packages: equal for equal rules, wherever they lie.
-    `borrowed` are the names of the packages that were taken from libraries because others import them,
-    `shelved` those of all that libraries hold: none where nobody had to look.
+    `digest` is the SHA-256 of the texts under their packages: equal for equal rules in any place. `borrowed`
+    are the names of the packages taken from libraries because others import them, `shelved` those of all
+    packages in libraries: empty where the libraries were not needed.
     """
 
     files: tuple[File, ...]
@@ -59,14 +59,14 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """The program and what is wrong with it. With errors it is incomplete and only good for looking at."""
+    """The program and its diagnostics. With errors it is incomplete and only good for inspection."""
 
     program: Program
     diagnostics: tuple[Diagnostic, ...]
 
 
 def alias_of(statement: Import) -> str:
-    """Return the name an import goes by in its file: `import a.b` is `b` unless it says `as`."""
+    """Return the name of an import in its file: `import a.b` is `b` unless it has `as`."""
     return statement.alias.text if statement.alias else statement.package.text.rpartition(".")[2]
 
 
@@ -75,11 +75,11 @@ def load_rules(
     drafts: Drafts = NO_DRAFTS,
     library: Sequence[Path | str] = (),
 ) -> LoadResult:
-    """Load the rule files that the paths mean (see `find_rule_files`), in both forms. What cannot be read is
-    a diagnostic.
+    """Load the rule files of the paths (see `find_rule_files`), in both forms. A file that cannot be read
+    becomes a diagnostic.
 
-    Packages that are imported but not among them are taken from the libraries, of which nothing else is
-    loaded: each path of `library` is one. Of two libraries no package is put together.
+    Imported packages that are not among them are taken from the libraries; other packages of libraries are
+    not loaded. Each path of `library` is one library. A package never combines files of two libraries.
     """
     sources, problems = read_sources(paths, drafts)
     loaded = load_sources(sources, lambda: [read_library(path, drafts) for path in library])
@@ -89,13 +89,14 @@ def load_rules(
 def load_sources(
     sources: Iterable[Source], libraries: Callable[[], Iterable[Iterable[Source | Diagnostic]]] = lambda: ()
 ) -> LoadResult:
-    """Load rules from texts, for those who have them from somewhere else than files.
+    """Load rules from texts that do not come from files.
 
-    `libraries` is only called where an import is not among them, or a team might take a name of theirs.
+    `libraries` is only called where an imported package is not among them, or where a team might take a name
+    of a library's package.
     """
     diagnostics: list[Diagnostic] = []
     files: list[File] = []
-    # A file that cannot be read may hold any package: then nothing is said about unknown ones.
+    # An unreadable file may hold any package, so unknown packages are not reported then.
     is_whole = True
     for source in sources:
         result = _parse(source.path, source.text, source.places)
@@ -144,11 +145,11 @@ def _by_package(files: Iterable[File]) -> dict[str, list[File]]:
 def _borrow(
     files: Sequence[File], libraries: Callable[[], Iterable[Iterable[Source | Diagnostic]]]
 ) -> tuple[list[File], list[Diagnostic], Collection[str]]:
-    """Return the files of libraries whose packages are imported, directly or through one another, and the
-    names of all packages that libraries hold, where any was asked for.
+    """Return the files of libraries whose packages are imported, directly or indirectly, their diagnostics,
+    and the names of all packages in libraries, where any was needed.
 
-    What is wrong with them is reported, and with files of which nobody can tell the package while one is
-    missing; a package that several libraries hold is none of theirs to add to.
+    If a package is missing, files whose package is unknown are reported too. A package that several libraries
+    hold is an error.
     """
     known = set(_by_package(files))
     missing = _imported(files) - known
@@ -176,7 +177,9 @@ def _borrow(
 
 
 def _shelf(library: Iterable[Source | Diagnostic], unknown: list[Diagnostic]) -> dict[str, list[ParseResult]]:
-    """Return the files of one library by package; what keeps others from having one is `unknown`."""
+    """Return the files of one library by package; diagnostics of files without a known package go to
+    `unknown`.
+    """
     shelf: dict[str, list[ParseResult]] = defaultdict(list)
     for source in library:
         if isinstance(source, Diagnostic):
@@ -192,7 +195,7 @@ def _shelf(library: Iterable[Source | Diagnostic], unknown: list[Diagnostic]) ->
 
 @lru_cache(maxsize=256)
 def _parse(path: str, text: str, places: tuple[str, ...]) -> ParseResult:
-    """Parse a rule file, or take the tree that was kept of it: in this process, or between runs."""
+    """Parse a rule file, or return its cached tree: from this process, or from an earlier run."""
     source, disk = Source(path, text, places), disk_cache(os.environ)
     kept = read_tree(disk, source)
     if kept is not None:
@@ -205,14 +208,14 @@ def _parse(path: str, text: str, places: tuple[str, ...]) -> ParseResult:
 
 def _contested(name: str, libraries: Sequence[Sequence[ParseResult]]) -> Diagnostic:
     first, second, *_ = (results[0].file for results in libraries)
-    # INVARIANT: a shelf holds files that say their package.
+    # INVARIANT: a shelf holds files that state their package.
     assert first is not None and first.package is not None
     assert second is not None and second.package is not None
     return Diagnostic(
         LangCode.CONTESTED_PACKAGE,
         f"two libraries hold a package `{name}`",
         second.package.span,
-        "nobody adds to the package of another",
+        "a library cannot add to another's package",
         secondary=(Label(first.package.span, "the first one is here"),),
         help=("uninstall one of them, or copy the one that is meant beside your own rules",),
     )
@@ -227,7 +230,7 @@ def _has_teams(files: Iterable[File]) -> bool:
 
 
 def _no_package(source: Source) -> Diagnostic:
-    title = f"`{source.path}` does not say which package it belongs to"
+    title = f"`{source.path}` has no `package` line"
     help_line = "write `package some.name` in the line after `kdsl 1`"
     return Diagnostic(LangCode.NO_PACKAGE, title, where=source.path, help=(help_line,))
 
@@ -246,7 +249,7 @@ def _import_problems(
                 LangCode.UNKNOWN_PACKAGE,
                 title,
                 package.span,
-                label="no file that was loaded says so",
+                label="no loaded file has this package",
                 help=help_,
                 fixes=fixes,
             )
@@ -279,7 +282,7 @@ def _duplicates(files: Sequence[File]) -> Iterator[Diagnostic]:
 
 
 def _dependency_order(grouped: Mapping[str, Sequence[File]]) -> tuple[list[str], list[Diagnostic]]:
-    """Sort packages so that each comes after those it imports; report every cycle, which is then cut open."""
+    """Sort packages so that each comes after those it imports; report every cycle and break it."""
     imports: dict[str, dict[str, Import]] = {
         name: {
             statement.package.text: statement
@@ -294,7 +297,7 @@ def _dependency_order(grouped: Mapping[str, Sequence[File]]) -> tuple[list[str],
         try:
             return list(TopologicalSorter(imports).static_order()), diagnostics
         except CycleError as error:
-            # graphlib lists what is imported before what imports it.
+            # graphlib lists an imported package before its importer.
             cycle: list[str] = error.args[1][::-1]
             steps = [imports[importer][imported] for importer, imported in pairwise(cycle)]
             del imports[cycle[0]][cycle[1]]
@@ -312,7 +315,7 @@ def _cycle(cycle: list[str], steps: Sequence[Import]) -> Diagnostic:
         f"packages import each other: {shown}" if others else f"package `{cycle[0]}` imports itself",
         steps[0].span,
         secondary=others,
-        help=("move what both need into a package of its own",) if others else ("remove the import",),
+        help=("move shared declarations into a package of its own",) if others else ("remove the import",),
     )
 
 

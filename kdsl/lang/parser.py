@@ -1,7 +1,7 @@
-"""Reads rule files and expressions: drives lark token by token and goes on after every error.
+"""Parses rule files and expressions: drives lark token by token and continues after every error.
 
-Used by the loader, the formatter and whoever reads a bare expression. Errors are described by `slips.py`;
-what lark accepted is turned into the syntax tree by the builders.
+Used by the loader, the formatter and every reader of a single expression. `slips.py` describes errors; the
+builders turn lark's tree into the syntax tree.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from kdsl.lang.words import DECLARATIONS, END, STARTERS, STATEMENT_STARTERS, TER
 
 LANGUAGE_VERSION = 1
 MAX_DEPTH = 250
-"""How deep a syntax tree may be, so that later passes may recurse. `a && b && c` is two levels."""
+"""The largest depth of a syntax tree, so that later passes may recurse. `a && b && c` is two levels."""
 MAX_ERRORS = 25
-"""How many syntax errors of one file are reported before giving up on it."""
+"""The largest number of syntax errors of one file that are reported."""
 _MAX_STACK = 8 * MAX_DEPTH
 _HEADER_SIZE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class ParseResult:
-    """A file and what is wrong with it. With errors, `file` holds what could be read, or nothing at all."""
+    """A file and its diagnostics. With errors, `file` holds the parts that could be parsed, or is None."""
 
     file: File | None
     diagnostics: tuple[Diagnostic, ...]
@@ -57,7 +57,7 @@ def parse_file(source: Source) -> ParseResult:
     builder = FileBuilder(source, Comments(source, run.comments), parse_embedded)
     file, found = builder.build(parsed)
     assert isinstance(file, File)
-    # A string that breaks off inside a hole is found twice, by what follows it and by what it holds.
+    # A string that ends early inside a hole is found twice: by the text after it and by its content.
     distinct = {(diagnostic.code, diagnostic.span): diagnostic for diagnostic in (*run.diagnostics, *found)}
     return ParseResult(file, tuple(sorted(distinct.values(), key=_offset)))
 
@@ -68,7 +68,7 @@ def parse_expression(source: Source) -> tuple[Expr | None, tuple[Diagnostic, ...
 
 
 def parse_embedded(text: str, locate: Locate) -> tuple[Expr | None, tuple[Diagnostic, ...]]:
-    """Parse an expression that stands inside another text; `locate` finds its characters in the file."""
+    """Parse an expression inside another text; `locate` finds its characters in the file."""
     run = _Run(text, "expression", locate)
     parsed = run.parse()
     if parsed is None or run.diagnostics:
@@ -79,7 +79,7 @@ def parse_embedded(text: str, locate: Locate) -> tuple[Expr | None, tuple[Diagno
 
 
 def _other_version(tokens: list[Token], source: Source) -> Diagnostic | None:
-    """Report a file of another language version, about which nothing else can be said."""
+    """Report a file of another language version, which cannot be checked further."""
     match tokens[:2]:
         case [Token(type="_KDSL"), Token(type="INT") as version] if version != str(LANGUAGE_VERSION):
             return Diagnostic(
@@ -97,7 +97,7 @@ def _offset(diagnostic: Diagnostic) -> int:
 
 
 class _Run:
-    """One parse of one text: the tokens, comments and diagnostics it met."""
+    """One parse of one text: its tokens, comments and diagnostics."""
 
     def __init__(self, text: str, start: str, locate: Locate) -> None:
         self.tokens: list[Token] = []
@@ -112,13 +112,13 @@ class _Run:
         self._is_too_deep = False
 
     def parse(self) -> Tree[Token] | None:
-        """Return lark's tree, without the parts that could not be read; None where it cannot be used."""
+        """Return lark's tree, without the parts that could not be parsed; None where it cannot be used."""
         reported = -1
         while True:
             at = self._advance()
             if at is None:
                 break
-            # What still does not fit after the parser went on from here is no other mistake.
+            # A second error at the place where the parser continued has the same cause.
             if at != reported:
                 self._report(at)
             reported = at
@@ -133,10 +133,10 @@ class _Run:
         return self._check_depth(parsed)
 
     def _advance(self) -> int | None:
-        """Take tokens until one does not fit, and return its offset; None at a good end or a deep one."""
+        """Take tokens until one does not fit, and return its offset; None at a valid or too deep end."""
         state = self._parser.parser_state
         try:
-            # Lark leaves this method without annotations; it yields tokens.
+            # Lark does not annotate this method; it yields tokens.
             for token in self._parser.lexer_thread.lex(state):  # type: ignore[no-untyped-call]
                 self._parser.feed_token(token)
                 self._note(token)
@@ -150,16 +150,16 @@ class _Run:
         self._note_comments(len(self._text))
         return None if self._fits(state, END) else len(self._text)
 
-    # ---- what the text holds -------------------------------------------------------------------------------
+    # ---- tokens and comments -------------------------------------------------------------------------------
 
     def _note(self, token: Token) -> None:
-        """Remember a token that fitted, and the comments before it."""
+        """Record a token that fitted, and the comments before it."""
         self._note_comments(token.start_pos or 0)
         self._scanned = token.end_pos or 0
         self.tokens.append(token)
 
     def _note_comments(self, end: int) -> None:
-        """Between two tokens stand only blanks and comments, which makes comments easy to find."""
+        """Only blanks and comments stand between two tokens, so comments are easy to find."""
         if self._text.find("//", self._scanned, end) < 0:
             return
         for piece in scan(self._text, self._scanned, end):
@@ -185,7 +185,7 @@ class _Run:
             self.diagnostics[-1] = Diagnostic(LangCode.TOO_MANY, title, self.diagnostics[-1].span)
 
     def _resume(self, at: int) -> bool:
-        """Go on after an error, where what is open can be continued. False at the end of the text."""
+        """Continue after an error, where an open construct can go on. Return False at the end of the text."""
         if len(self.tokens) < _HEADER_SIZE:
             # The header is missing or broken. Read on as if it were there.
             for terminal, word in (("_KDSL", "kdsl"), ("INT", str(LANGUAGE_VERSION))):
@@ -209,7 +209,7 @@ class _Run:
         return True
 
     def _rewind(self, terminal: str) -> bool:
-        """Drop what is half read until `terminal` fits, if there is such a point."""
+        """Drop unfinished constructs until `terminal` fits; return False where it never fits."""
         state = self._parser.parser_state
         for size in range(len(state.state_stack), 0, -1):
             if self._fits(state, terminal, size):
@@ -218,7 +218,7 @@ class _Run:
         return False
 
     def _half_read(self) -> tuple[Token, ...]:
-        """Return the tokens on the stack that wait for others, outermost first.
+        """Return the tokens on the stack of unfinished constructs, outermost first.
 
         Lark reduces a finished statement only when the next one starts, hence the trial.
         """
@@ -238,10 +238,10 @@ class _Run:
 
     @staticmethod
     def _fits(state: ParserState[int], terminal: str, size: int | None = None) -> bool:
-        """Try a terminal on a copy of the stack, of which the first `size` states are kept.
+        """Return whether a terminal fits a copy of the stack that keeps the first `size` states.
 
-        The table alone does not tell: LALR merges look-aheads, so an entry may lead to reductions and then
-        nowhere.
+        The table alone is not enough: LALR merges look-aheads, so an entry may lead to reductions and then to
+        an error.
         """
         trial = _Run._trial(state)
         if size is not None:
@@ -263,14 +263,14 @@ class _Run:
     # ---- depth ---------------------------------------------------------------------------------------------
 
     def _check_depth(self, parsed: Tree[Token]) -> Tree[Token] | None:
-        """Refuse a tree that is too deep for recursion, at the first place that is."""
+        """Reject a tree that is too deep for recursion, at the first such place."""
         stack: list[tuple[Tree[Token], int]] = [(parsed, 0)]
         while stack:
             node, depth = stack.pop()
             if depth > MAX_DEPTH:
                 self._report_depth(node.meta.start_pos, node.meta.end_pos)
                 return None
-            # Operators before an operand are one node of lark's, but as many levels of ours.
+            # Operators before an operand are one node in lark's tree, but several levels in ours.
             below = depth + (len(node.children) - 1 if node.data == "unary" else 1)
             stack.extend((child, below) for child in reversed(node.children) if isinstance(child, Tree))
         return parsed
@@ -288,9 +288,10 @@ class _Run:
 
 
 def _places_to_resume(text: str, at: int) -> Iterator[tuple[int, str]]:
-    """Yield where, from `at` on, a statement, a declaration or the end of a block may be, and as what.
+    """Yield the places from `at` on where a statement, a declaration or the end of a block may be, with the
+    kind.
 
-    Brackets that open on the way are skipped with what they hold; a declaration at the very start of a line
+    Brackets that open on the way are skipped with their content; a declaration at the very start of a line
     ends that.
     """
     depth = 0

@@ -1,8 +1,8 @@
-"""The syntax tree back to text in the canonical style: what `kdsl fmt` writes and `kdsl show` prints.
+"""The syntax tree back to text in the canonical style: the output of `kdsl fmt` and `kdsl show`.
 
-Two blanks indent, lines hold up to 100 characters where they can, `else` leads the line below its
-condition, one blank line stands between declarations, and single blank lines between statements stay.
-Comments are written where the tree has them.
+Two blanks indent, lines hold up to 100 characters where they can, `else` leads the line below its condition,
+one blank line stands between declarations, and single blank lines between statements stay. Comments are
+written at their places in the tree.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _INDENT = 2
 
 
 def format_declaration(declaration: tree.Declaration | tree.Statement) -> str:
-    """Write one declaration or statement with its comments, without a line break at the end."""
+    """Return one declaration or statement with its comments, without a line break at the end."""
     return "\n".join(_lines([declaration], (), 0))
 
 
 def format_file(file: tree.File) -> str:
-    """Write a whole file, which ends with one line break."""
+    """Return the text of a whole file, which ends with one line break."""
     lines = [*_comments(file.leading, 0, is_first=True), *_header(file)]
     lines += _lines(file.imports, (), 0, is_first=False)
     body = list(_lines(file.declarations, file.dangling, 0))
@@ -36,7 +36,7 @@ def format_file(file: tree.File) -> str:
 
 
 def _header(file: tree.File) -> Iterator[str]:
-    """Write the version and the package with the comments between them; the first may stand behind."""
+    """Yield the version and the package with the comments between them; the first comment may trail."""
     behind = [] if not file.header or file.header[0].own_line else [file.header[0]]
     yield f"kdsl {file.version}" + "".join(map(_behind, behind))
     yield from _comments(file.header[len(behind) :], 0, is_first=False)
@@ -58,7 +58,7 @@ def _lines(
     *,
     is_first: bool = True,
 ) -> Iterator[str]:
-    """Write statements and the comments around them; blank lines in front of the first are dropped."""
+    """Yield statements and the comments around them; blank lines in front of the first are dropped."""
     previous: tree.Statement | None = None
     for statement in statements:
         if previous is not None and _stands_apart(previous, statement):
@@ -74,7 +74,7 @@ def _lines(
 
 
 def _stands_apart(previous: tree.Statement, statement: tree.Statement) -> bool:
-    """Tell whether a blank line always separates the two: declarations, except one `param` after another."""
+    """Return whether a blank line always separates the two: declarations, except consecutive `param`s."""
     return isinstance(statement, tree.Declared) or isinstance(previous, tree.Declared)
 
 
@@ -102,7 +102,7 @@ def _statement_lines(statement: tree.Statement, indent: int) -> Iterator[str]:
 
 
 def _body(statement: tree.Statement) -> Sequence[tree.Statement] | None:
-    """Return the statements between the braces, or None where there are no braces."""
+    """Return the statements between the braces, None without braces."""
     match statement:
         case profile_tree.ScoreList(scores=scores):
             return scores

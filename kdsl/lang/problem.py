@@ -1,4 +1,4 @@
-"""What the parser knows about a place where the text does not fit; `slips.py` finds the words for it."""
+"""The parser's state at a token that does not fit; `slips.py` finds the words for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OPENERS = {terminal: symbol for terminal, symbol in SYMBOLS.items() if symbol in
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A place where the text does not fit. `stack` are the tokens of what is half read, outermost first."""
+    """A token that does not fit. `stack` are the tokens of the unfinished constructs, outermost first."""
 
     text: str
     locate: Locate
@@ -29,7 +29,7 @@ class Problem:
 
     @property
     def span(self) -> Span:
-        """What was found; at the end of the text an empty place after the last token."""
+        """Return the place of the token; at the end of the text an empty place after the last token."""
         if self.found:
             return self.locate(self.found.start, self.found.end)
         return self.locate(self.end_of_previous, self.end_of_previous)
@@ -44,7 +44,7 @@ class Problem:
 
     @property
     def word(self) -> str:
-        """The word that was found, if it is one."""
+        """Return the token's word, if it is one."""
         return self.found.text if self.found and self.found.kind is PieceKind.WORD else ""
 
     @property
@@ -53,12 +53,12 @@ class Problem:
 
     @property
     def is_at_margin(self) -> bool:
-        """Tell whether what was found stands where declarations usually start: at the very left."""
+        """Return whether the token stands where declarations usually start: at the very left."""
         return self.found is not None and (self.at == 0 or self.text[self.at - 1] == "\n")
 
     @property
     def described(self) -> str:
-        """What was found, in words."""
+        """Return the token in words."""
         if self.found is None:
             return f"the end of the {self.whole}"
         text = self.found.text if len(self.found.text) <= 40 else f"{self.found.text[:37]}…"
@@ -70,12 +70,12 @@ class Problem:
 
     @property
     def opener(self) -> Token | None:
-        """The innermost bracket that is still open."""
+        """Return the innermost bracket that is still open."""
         return next((token for token in reversed(self.stack) if token.type in OPENERS), None)
 
     @property
     def statement(self) -> Token | None:
-        """The keyword of the statement or declaration that is half read, inside the innermost block."""
+        """Return the keyword of the unfinished statement or declaration in the innermost block."""
         for token in reversed(self.stack):
             if token.type in STARTERS:
                 return token
@@ -85,16 +85,18 @@ class Problem:
 
     @property
     def block(self) -> str:
-        """The keyword that opened the innermost block of statements, or nothing at the level of the file."""
+        """Return the keyword that opened the innermost block of statements; empty at the level of the
+        file.
+        """
         return next((keyword for _, keyword in reversed(self._openers()) if keyword in STATEMENTS), "")
 
     @property
     def opener_is_block(self) -> bool:
-        """Tell whether the innermost open bracket holds statements, not a map or arguments."""
+        """Return whether the innermost open bracket holds statements, not a map or arguments."""
         return any(keyword in STATEMENTS for _, keyword in self._openers()[-1:])
 
     def _openers(self) -> list[tuple[Token, str]]:
-        """List the open brackets, each with the keyword before it."""
+        """Return the open brackets, each with the keyword before it."""
         openers: list[tuple[Token, str]] = []
         keyword = ""
         for token in self.stack:

@@ -1,4 +1,6 @@
-"""The statements of `profile` and `team` blocks in the syntax tree; `tree.py` has what all nodes share."""
+"""The statements of `profile` and `team` blocks in the syntax tree; see `tree.py` for the fields that all
+nodes share.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ class SchedulerName(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CheckPredicates(Statement):
-    """`check all`: a node is asked about by every predicate; `check first`: until one rejects it."""
+    """`check all`: every predicate judges a node; `check first`: only until one rejects it."""
 
     all: bool
 

@@ -1,8 +1,7 @@
 """A lexer without a grammar: cuts any text into coarse pieces and never fails.
 
-The parser asks it where comments are, where to go on after an error and which bracket was left open;
-templates ask it where a `${…}` hole ends. It shares the lexical rules of strings and comments with
-`grammar.lark`.
+The parser finds comments, places to continue after an error and open brackets with it; templates find the end
+of a `${…}` hole. It shares the lexical rules of strings and comments with `grammar.lark`.
 """
 
 from __future__ import annotations
@@ -55,14 +54,14 @@ _PIECE = re.compile(
 
 
 def scan(text: str, start: int = 0, end: int | None = None) -> Iterator[Piece]:
-    """Cut `text[start:end]` into pieces, in order."""
+    """Yield the pieces of `text[start:end]` in order."""
     for match in _PIECE.finditer(text, start, len(text) if end is None else end):
         assert match.lastgroup is not None
         yield Piece(PieceKind(match.lastgroup), match.group(), match.start(), match.end())
 
 
 def find_closer(text: str, opener: int) -> int | None:
-    """Return the offset of the bracket that closes the one at `opener`, or None where it stays open.
+    """Return the offset of the bracket that closes the one at `opener`, None where it stays open.
 
     Strings and comments are skipped. A closing bracket of another shape ends the search.
     """
@@ -79,5 +78,5 @@ def find_closer(text: str, opener: int) -> int | None:
 
 
 def is_first_on_line(text: str, offset: int) -> bool:
-    """Tell whether only blanks stand between the start of the line and `offset`."""
+    """Return whether only blanks stand between the start of the line and `offset`."""
     return not text[text.rfind("\n", 0, offset) + 1 : offset].strip()

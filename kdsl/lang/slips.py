@@ -1,7 +1,7 @@
-"""Says what is wrong where the text does not fit: the likely slip, in the user's words, and its cure.
+"""Describes syntax errors: the likely slip, in the user's words, and a fix.
 
-`SLIPS` is the list of what is recognised, most certain first; what none of them recognises is described by
-what was found and what may stand there. The parser calls `diagnose` once for each root cause.
+`SLIPS` lists the known slips, most certain first; for any other error the description names the token and the
+allowed ones. The parser calls `diagnose` once for each root cause.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _CHARACTER_FIXES = {
 
 
 def diagnose(problem: Problem) -> Diagnostic:
-    """Describe one syntax error by the first slip that is recognised."""
+    """Return the diagnostic of a syntax error, from the first slip that matches."""
     for recognise in SLIPS:
         if diagnostic := recognise(problem):
             return diagnostic
@@ -125,7 +125,7 @@ def _stray_closer(problem: Problem) -> Diagnostic | None:
 
 
 def _unclosed(problem: Problem) -> Diagnostic | None:
-    """The text ends, or something starts that cannot stand inside the innermost open bracket."""
+    """The text ends, or a construct starts that cannot stand inside the innermost open bracket."""
     opener = problem.opener
     if opener is None:
         return None
@@ -161,7 +161,7 @@ def _message_construction(problem: Problem) -> Diagnostic | None:
 
 
 def _quote_in_hole(problem: Problem) -> Diagnostic | None:
-    """A string that ends inside a `${` hole, because of a quote that was meant for the hole."""
+    """A string that ends inside a `${` hole, because of a quote that belongs to the hole."""
     previous = problem.previous
     if previous is None or previous.type != "STRING" or previous.end_pos != problem.at:
         return None
@@ -188,7 +188,7 @@ def _wrong_operator(problem: Problem) -> Diagnostic | None:
             problem.span_of(previous),
             "not",
             "!",
-            "it stands before what it negates: `!a`, `!(a in b)`",
+            "it stands before its operand: `!a`, `!(a in b)`",
         )
     if "AND" not in problem.accepts or (problem.word and problem.is_at_line_start):
         return None
@@ -231,12 +231,12 @@ def _missing_else(problem: Problem) -> Diagnostic | None:
 
 
 def _starts_something(problem: Problem) -> bool:
-    """Tell whether what was found can only be the next thing, not a part of an expression."""
+    """Return whether the token can only start a new construct, and is not part of an expression."""
     return problem.found is None or problem.found.text == "}" or problem.word in TERMINAL_OF_STARTER
 
 
 def _swallowed_keyword(problem: Problem) -> Diagnostic | None:
-    """A keyword that was read as a name, because one is missing at the end of the line above."""
+    """A keyword that was read as a name, because a name is missing at the end of the line above."""
     if len(problem.tokens) < 2:
         return None
     before, swallowed = problem.tokens[-2:]
@@ -256,7 +256,7 @@ def _set_without_rule(problem: Problem) -> Diagnostic | None:
     statement, previous = problem.statement, problem.previous
     if problem.found is None or problem.found.text != "=" or statement != "set" or previous is None:
         return None
-    title = f"`set` does not say whose parameter `{previous}` is"
+    title = f"`set` does not name the rule of the parameter `{previous}`"
     help_line = f"write `set Rule.{previous} = …`"
     return Diagnostic(LangCode.BAD_CLAUSE, title, problem.span_of(previous), help=(help_line,))
 
@@ -304,7 +304,7 @@ def _reserved_word(problem: Problem) -> Diagnostic | None:
 
 
 def _unknown_keyword(problem: Problem) -> Diagnostic | None:
-    """A word where a statement or declaration may start, but none of those that may stand here."""
+    """An unknown word where a statement or declaration may start."""
     starters = problem.accepts & (STARTERS | HEADER)
     if not problem.word or len(starters) < 2 or not (problem.is_at_line_start or _is_fresh(problem)):
         return None
@@ -329,7 +329,7 @@ def _unknown_keyword(problem: Problem) -> Diagnostic | None:
 
 
 def _is_fresh(problem: Problem) -> bool:
-    """Tell whether nothing but a statement or declaration may start here: no expression could go on."""
+    """Return whether only a statement or declaration may start here: no expression could continue."""
     return "PLUS" not in problem.accepts and problem.statement is None
 
 

@@ -14,7 +14,9 @@ from kdsl.lang.templates import spell_template
 
 
 def statement_doc(statement: tree.Statement) -> Doc:
-    """Describe a statement; of one with a block only the head, up to its opening brace."""
+    """Return the document of a statement; for a statement with a block only the head, up to its opening
+    brace.
+    """
     match statement:
         case tree.Import(package, alias):
             return concat(f"import {package.text}", f" as {alias.text}" if alias else "")
@@ -43,7 +45,7 @@ def statement_doc(statement: tree.Statement) -> Doc:
 
 
 def _rule_line(statement: tree.Statement) -> Doc:
-    """Describe a statement of predicates, scores, queues, preemptions and devices."""
+    """Return the document of a statement of predicates, scores, queues, preemptions and devices."""
     match statement:
         case tree.AppliesWhen(condition):
             return _line("applies when", condition)
@@ -86,7 +88,7 @@ def _rule_line(statement: tree.Statement) -> Doc:
 
 
 def _device_line(statement: tree.Statement) -> Doc:
-    """Describe a statement that only devices have."""
+    """Return the document of a statement that only devices have."""
     match statement:
         case device_tree.DeviceKind(word):
             return _line("kind", word)
@@ -132,7 +134,7 @@ def _where(head: Doc, condition: expression_tree.Expr | None) -> Doc:
 
 
 def _profile_line(statement: tree.Statement) -> Doc:
-    """Describe a statement of profiles and teams."""
+    """Return the document of a statement of profiles and teams."""
     match statement:
         case profile_tree.SchedulerName(name):
             return Text(f"scheduler {spelling(name)}")
@@ -176,7 +178,7 @@ def _profile_line(statement: tree.Statement) -> Doc:
             return Text(f"priority {value}")
         case profile_tree.May(grants):
             return concat("may ", Align(Fill(tuple(_grant(grant) for grant in grants))))
-    # INVARIANT: not reached. A test prints every class of statement that the tree has.
+    # INVARIANT: not reached. A test prints every class of statement in the tree.
     raise TypeError(f"no syntax for {type(statement).__name__}")
 
 
@@ -187,7 +189,7 @@ def _line(head: str, expr: expression_tree.Expr) -> Doc:
 def _otherwise(
     head: str, condition: expression_tree.Expr, code: tree.Code | None, reason: tree.Template
 ) -> Doc:
-    """Describe what must hold, and below it what happens when it does not."""
+    """Return the document of a condition, and below it the `else` for its failure."""
     tail = concat(HardLine(), f"else {f'{code} ' if code else ''}{_reason(reason)}")
     return concat(_line(head, condition), Nest(2, tail))
 

@@ -1,7 +1,7 @@
 """Reasons with holes: `"Insufficient ${r}"` cut into text and expressions. The readers of rule files use it.
 
 A hole is `${expr}`; braces and strings inside the expression nest as usual. `$$` stands for one `$`, and a
-`$` before anything else is itself, so `"costs $5"` needs no care and a literal `${` is written `$${`.
+`$` before any other character is itself, so `"costs $5"` needs no escape and a literal `${` is written `$${`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ParseText = Callable[[str, Locate], tuple[Expr | None, tuple[Diagnostic, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """The source of one expression. `offsets[i]` is where its character `i` stands in the literal."""
+    """The source of one expression. `offsets[i]` is the place of its character `i` in the literal."""
 
     text: str
     offsets: tuple[int, ...]
@@ -32,7 +32,7 @@ class Hole:
 
 @dataclass(frozen=True, slots=True)
 class CutTemplate:
-    """The parts of a reason in order; neighbouring text is one part."""
+    """The parts of a reason in order; adjacent text is one part."""
 
     parts: tuple[str | Hole, ...]
     decoded: DecodedString
@@ -45,7 +45,7 @@ def cut_template(raw: str) -> CutTemplate:
 
 
 def cut_text(text: str, offsets: Sequence[int]) -> tuple[str | Hole, ...]:
-    """Cut a text without quotes and escapes; `offsets[i]` is where its character `i` stands."""
+    """Cut a text without quotes and escapes; `offsets[i]` is the place of its character `i`."""
     parts: list[str | Hole] = []
     pending = ""
     at = 0
@@ -69,7 +69,7 @@ def cut_text(text: str, offsets: Sequence[int]) -> tuple[str | Hole, ...]:
 def read_parts(
     parts: Iterable[str | Hole], place: Locate, parse: ParseText
 ) -> tuple[tuple[str | Expr, ...], tuple[Diagnostic, ...]]:
-    """Parse the holes. `place` finds offsets in the file. What cannot be read is left out and reported."""
+    """Parse the holes. `place` finds offsets in the file. Invalid holes are left out and reported."""
     read: list[str | Expr] = []
     found: list[Diagnostic] = []
     for part in parts:
@@ -85,7 +85,7 @@ def read_parts(
 
 def _read_hole(hole: Hole, place: Locate, parse: ParseText) -> tuple[Expr | None, tuple[Diagnostic, ...]]:
     def locate(low: int, high: int) -> Span:
-        # INVARIANT: the grammar knows no empty token, but an error may stand at the end of the hole.
+        # INVARIANT: the grammar has no empty token, but an error may stand at the end of the hole.
         return place(hole.offsets[low], hole.offsets[high])
 
     whole = locate(0, len(hole.text))
@@ -99,7 +99,7 @@ def _read_hole(hole: Hole, place: Locate, parse: ParseText) -> tuple[Expr | None
 
 
 def unclosed_hole(opening: Span) -> Diagnostic:
-    """Describe a hole without its closing brace; `opening` is the place of its `${`."""
+    """Return the diagnostic of a hole without its closing brace; `opening` is the place of its `${`."""
     return Diagnostic(
         LangCode.BAD_HOLE,
         "the hole `${` of the reason has no closing brace",
@@ -112,12 +112,12 @@ def unclosed_hole(opening: Span) -> Diagnostic:
 
 
 def spell_template(parts: tuple[str | Expr, ...], format_expr: Callable[[Expr], str]) -> str:
-    """Write the parts as one string literal that cuts into the same parts."""
+    """Return the parts as one string literal that cuts into the same parts."""
     return spell(LiteralKind.STRING, join_parts(parts, format_expr))
 
 
 def join_parts(parts: tuple[str | Expr, ...], format_expr: Callable[[Expr], str]) -> str:
-    """Write the parts as a text without quotes and escapes that cuts into the same parts."""
+    """Return the parts as a text without quotes and escapes that cuts into the same parts."""
     return "".join(
         part.replace("$", "$$") if isinstance(part, str) else f"${{{format_expr(part)}}}" for part in parts
     )

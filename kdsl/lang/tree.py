@@ -2,8 +2,8 @@
 
 Expressions are in `expression_tree.py`, the statements of profiles and teams in `profile_tree.py`, those of
 devices in `device_tree.py`. The parser builds it, the printer writes it, the checker reads it. Spans, raw
-spellings and comments do not take part in equality, so `parse(print(tree)) == tree` is the law that the
-formatter holds.
+spellings and comments do not take part in equality, so the formatter keeps the law `parse(print(tree)) ==
+tree`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Comment(Node):
-    """A `//` comment: all that follows the slashes. `own_line` is false for one behind code.
+    """A `//` comment: the text after the slashes. `own_line` is false for a comment behind code.
 
     A `///` comment that belongs to no declaration is a comment whose text starts with a slash.
     """
@@ -67,7 +67,7 @@ class Comment(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement(Node):
-    """The base of declarations and of the lines inside them: they carry the comments that belong to them.
+    """The base of declarations and of the lines inside them, with their comments.
 
     `leading` stand above it, `trailing` behind its last line, `dangling` after the last statement of its
     block.
@@ -206,7 +206,7 @@ class Backoff(Statement):
 
 @dataclass(frozen=True, slots=True)
 class EligibleWhen(Statement):
-    """`eligible when condition else reason`: which pods may have others removed for them."""
+    """`eligible when condition else reason`: the pods that may preempt others."""
 
     condition: Expr
     reason: Template
@@ -219,7 +219,7 @@ class VictimWhen(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Candidates(Statement):
-    """`candidates n`: how many nodes that would do are enough to choose from."""
+    """`candidates n`: the number of possible nodes that are enough to choose from."""
 
     count: Expr
 

@@ -1,4 +1,4 @@
-"""Trees of rule files, kept on disk between runs. `loader.py` parses what is not there."""
+"""Trees of rule files, kept on disk between runs. `loader.py` parses files that are not there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kdsl.base.span import Source
 from kdsl.lang.tree import File
 
 MAX_TREES: Final = 512
-"""The most trees that are kept; a new one takes the place of those that were written longest ago."""
+"""The largest number of trees; a new one replaces the oldest."""
 
 TREE_RECORDS: Final = (
     "kdsl.base.span",
@@ -29,7 +29,7 @@ _PREFIX = "tree-"
 
 
 def read_tree(disk: DiskCache | None, source: Source) -> File | None:
-    """Return the tree of a rule file that was kept, None where there is none."""
+    """Return the cached tree of a rule file, None where there is none."""
     content = None if disk is None else disk.read(_name(source))
     if content is None:
         return None
@@ -41,7 +41,7 @@ def read_tree(disk: DiskCache | None, source: Source) -> File | None:
 
 
 def write_tree(disk: DiskCache | None, source: Source, file: File) -> None:
-    """Keep the tree of a rule file in which nothing is wrong."""
+    """Store the tree of a rule file without errors."""
     if disk is None:
         return
     disk.write(_name(source), _CODEC.encode(file))
@@ -54,7 +54,7 @@ def _name(source: Source) -> str:
 
 @cache
 def _code() -> str:
-    """Return what identifies the code that makes trees: a tree of other code is no tree of this one."""
+    """Return a digest of the code that makes trees: a tree of other code is not used."""
     package = files(__package__)
     texts = sorted(
         (each.name, each.read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
 """The YAML twin of a rule file: the same tree as a stream of documents, for ConfigMaps and schema checks.
 
 The loader reads `*.kdsl.yaml` with it and `kdsl convert` goes both ways. Expressions and reasons stay text;
-only comments are lost. What each document holds is in `twin_table.py`.
+only comments are lost. `twin_table.py` defines the content of each document.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _HEADER: Final = ("apiVersion", "kind")
 
 
 def is_twin(path: str) -> bool:
-    """Tell whether a path names a rule file in YAML."""
+    """Return whether a path names a rule file in YAML."""
     return path.endswith(TWIN_SUFFIX)
 
 
 def parse_rules(source: Source) -> ParseResult:
-    """Parse a rule file in the form that its path tells. Never raises."""
+    """Parse a rule file in the form of its path. Never raises."""
     return parse_twin(source) if is_twin(source.path) else parse_file(source)
 
 
@@ -64,7 +64,7 @@ def parse_twin(source: Source) -> ParseResult:
 
 
 def format_twin(file: tree.File) -> str:
-    """Write a file in YAML. Its comments are left out; those of its declarations' documentation stay."""
+    """Return a file in YAML without its comments, but with the documentation of its declarations."""
     return yaml.dump_all(
         _documents(file),
         Dumper=_Dumper,
@@ -76,7 +76,7 @@ def format_twin(file: tree.File) -> str:
 
 
 def convert(source: Source, *, to_twin: bool) -> tuple[str | None, tuple[Diagnostic, ...]]:
-    """Write a rule file in the other form. The text reads back as the same tree, or there is none."""
+    """Return a rule file in the other form. The text reads back as the same tree, or there is none."""
     before = parse_rules(source)
     if before.file is None or has_errors(before.diagnostics):
         return None, before.diagnostics
@@ -93,7 +93,7 @@ def convert(source: Source, *, to_twin: bool) -> tuple[str | None, tuple[Diagnos
 def twin_schema() -> Schema:
     """Return the JSON Schema (2020-12) of one document of a rule file in YAML."""
     package = _document_schema(PACKAGE, PACKAGE_METADATA, PACKAGE_SPEC)
-    # All of a package's document may be left out, down to what makes it one.
+    # All keys of a package's document are optional, except for those that identify it.
     package["required"] = list(_HEADER)
     kinds: list[Plain] = [package]
     kinds += [_document_schema(name, kind.metadata, kind.spec) for name, kind in KINDS.items()]
@@ -137,7 +137,7 @@ def _declaration(document: YamlNode, kind: Kind, found: Findings) -> tree.Declar
 def _read(
     document: YamlNode, metadata: tuple[Part, ...], spec: tuple[Part, ...], found: Findings
 ) -> dict[str, Any]:
-    """Read `metadata` and `spec`; one whose parts may all be left out may be left out itself."""
+    """Read `metadata` and `spec`; one with optional parts only may be absent."""
     assert isinstance(document, YamlMapping)
     body = YamlMapping(
         document.span, tuple(entry for entry in document.entries if entry[0].text not in _HEADER)
@@ -178,11 +178,11 @@ def _document(
 
 
 _UNICODE_LINE_BREAKS = "\x85\u2028\u2029"
-"""YAML 1.1 folds these like line feeds everywhere but in double quotes, where they are escaped."""
+"""YAML 1.1 folds these like line feeds, except in double quotes, where they are escaped."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as blocks, and quotes what any reader could take for no text."""
+    """Writes texts of several lines as blocks, and quotes texts that a reader could take for another type."""
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:

@@ -1,8 +1,8 @@
-"""How the values of the syntax tree are written in YAML: the pieces of which `twin_table.py` is made.
+"""The YAML forms of the syntax tree's values: the pieces of `twin_table.py`.
 
 Each form reads a value, writes it and describes it as JSON Schema, so that the three cannot disagree. Reading
-collects every mistake: a form that cannot read a value reports why and raises `MisfitError`, which ends at
-the next list or mapping, where reading goes on.
+collects every mistake: a form that cannot read a value reports the reason and raises `MisfitError`. The next
+list or mapping around it catches that and continues.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kdsl.lang.templates import cut_text, join_parts, read_parts
 from kdsl.lang.yaml_tree import Plain, YamlMapping, YamlNode, YamlScalar, YamlSequence
 
 WIDTH: Final = 90
-"""How long a line of an expression may be."""
+"""The length limit of a line of an expression."""
 
 _WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _WORD_PATTERN: Final = rf"(?!({'|'.join(sorted(RESERVED))})(?![A-Za-z0-9_])){_WORD.pattern}"
@@ -35,7 +35,7 @@ Schema = dict[str, Plain]
 
 
 class MisfitError(Exception):
-    """A value does not fit its form; the diagnostics say why."""
+    """A value does not fit its form; the diagnostics explain why."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Findings:
     def refuse(
         self, code: LangCode, span: Span, title: str, *help_: str, fixes: tuple[Fix, ...] = ()
     ) -> MisfitError:
-        """Report a mistake and return what to raise."""
+        """Report a mistake and return the exception to raise."""
         self.diagnostics.append(Diagnostic(code, title, span, help=help_, fixes=fixes))
         return MisfitError()
 
@@ -64,7 +64,7 @@ class Form(Protocol):
 
 
 def text_of(node: YamlNode, found: Findings, what: str) -> YamlScalar:
-    """Return a scalar that is text, not a number, a truth value or nothing."""
+    """Return a scalar that is text, not a number, a truth value or null."""
     if not isinstance(node, YamlScalar):
         raise found.refuse(LangCode.TWIN_SHAPE, node.span, f"{what} is text, not {_shown(node)}")
     if isinstance(node.value, str):
@@ -120,7 +120,7 @@ class Reason:
         return join_parts(value.parts, format_expr)
 
     def schema(self) -> Schema:
-        return {"type": "string", "description": "what the user reads; ${expr} stands for a value"}
+        return {"type": "string", "description": "the text for the user; ${expr} stands for a value"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of some words, each of which stands for a value."""
+    """One of several words, each of which stands for a value."""
 
     words: Mapping[str, Any]
 
@@ -264,7 +264,7 @@ def member_of(kind: type[StrEnum]) -> OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """A list of so many values; read as far as its items can be."""
+    """A list of values; read as far as its items can be read."""
 
     item: Form
     least: int = 0
@@ -291,7 +291,7 @@ class Many:
 
 
 def read_all(readings: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Do all the readings, so that the mistakes of each are found; raise MisfitError if one failed."""
+    """Run all readings, so that the mistakes of each are found; raises MisfitError if one failed."""
     values: list[Any] = []
     for reading in readings:
         try:

@@ -1,6 +1,6 @@
-"""How the classes of the syntax tree are written in YAML: mappings, and the statements of a block.
+"""The YAML forms of the syntax tree's classes: mappings, and the statements of a block.
 
-`twin_table.py` says which keys and classes there are; `twin_forms.py` has the forms of their values.
+`twin_table.py` has the keys and classes; `twin_forms.py` the forms of their values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _REQUIRED: Any = object()
 
 
 class Part(Protocol):
-    """Something in a mapping, under one key or more: it gives attributes of a node."""
+    """A part of a mapping, under one key or more: it holds attributes of a node."""
 
     @property
     def keys(self) -> tuple[str, ...]: ...
@@ -35,7 +35,9 @@ class Part(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One attribute under one key. With a `default` the key may be left out, and is where it says no more."""
+    """One attribute under one key. The key may be absent if there is a `default`, and is absent for that
+    value.
+    """
 
     key: str
     attribute: str
@@ -69,7 +71,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Several attributes in a mapping of their own under one key."""
+    """Several attributes in a nested mapping under one key."""
 
     key: str
     parts: tuple[Part, ...]
@@ -88,7 +90,7 @@ class Group:
 
     def read(self, node: YamlMapping, found: Findings) -> dict[str, Any]:
         value = node.get(self.key)
-        # INVARIANT: `read_parts_of` asks only where all required keys are there.
+        # INVARIANT: `read_parts_of` calls this only where all required keys are there.
         assert value is not None
         return read_parts_of(value, self.parts, found)
 
@@ -101,7 +103,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """At most one of some keys, which gives two attributes: which key it is, and its value."""
+    """At most one of several keys, which holds two attributes: the key itself, and its value."""
 
     words: Mapping[str, Any]
     which: str
@@ -172,7 +174,7 @@ def write_parts_of(value: Any, parts: Iterable[Part]) -> dict[str, Plain]:
 
 
 def schema_of(parts: Iterable[Part]) -> Schema:
-    """Describe a mapping of these parts."""
+    """Return the schema of a mapping of these parts."""
     parts = tuple(parts)
     schema: Schema = {
         "type": "object",
@@ -200,7 +202,7 @@ class Shape(Form, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sole:
-    """A node with one attribute, written as that."""
+    """A node with one attribute, written as the attribute alone."""
 
     make: Callable[..., Any]
     attribute: str
@@ -235,7 +237,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class WordOr:
-    """A node written as one of some words, or as a mapping with a part that only the value `full` has."""
+    """A node written as one of several words, or as a mapping with a part that only the value `full` has."""
 
     make: Callable[..., Any]
     attribute: str
@@ -262,9 +264,10 @@ class WordOr:
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """One statement of a block: a mapping with one key that says which.
+    """One statement of a block: a mapping with one key that names its class.
 
-    `name` is its definition in the schema. The table of shapes is asked for late: statements hold statements.
+    `name` is its definition in the schema. The table of shapes is read late, since statements hold
+    statements.
     """
 
     name: str
@@ -273,7 +276,7 @@ class Statements:
     def read(self, node: YamlNode, found: Findings) -> tree.Statement:
         shapes = self.shapes()
         if not isinstance(node, YamlMapping) or len(node.entries) != 1:
-            title = "a statement is a mapping with one key, which says what it does"
+            title = "a statement is a mapping with one key, its kind"
             raise found.refuse(LangCode.TWIN_SHAPE, node.span, title, f"statements: {', '.join(shapes)}")
         ((key, value),) = node.entries
         if key.text not in shapes:
@@ -286,7 +289,7 @@ class Statements:
         return statement
 
     def write(self, value: tree.Statement) -> Plain:
-        # INVARIANT: the parser puts into a block only what its kind of block may hold, and the table has all.
+        # INVARIANT: the parser puts only allowed statements into a block, and the table has all of them.
         key, shape = next((key, shape) for key, shape in self.shapes().items() if shape.make is type(value))
         return {key: shape.write(value)}
 
@@ -294,7 +297,7 @@ class Statements:
         return {"$ref": f"#/$defs/{self.name}"}
 
     def definition(self) -> Schema:
-        """Describe the statement itself, to which `schema` refers."""
+        """Return the schema of the statement itself, to which `schema` refers."""
         return {
             "type": "object",
             "additionalProperties": False,

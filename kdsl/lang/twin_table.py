@@ -1,6 +1,7 @@
-"""What the YAML form of rule files looks like: every class of the syntax tree with its keys.
+"""The YAML form of rule files: every class of the syntax tree with its keys.
 
-`twin.py` reads and writes by this table and makes the published schema of it. A test holds it complete.
+`twin.py` reads and writes by this table and makes the published schema from it. A test checks that it is
+complete.
 """
 
 from __future__ import annotations
@@ -225,7 +226,7 @@ _TEAM: Mapping[str, Shape] = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of document: the class it stands for, and the parts of its `metadata` and its `spec`."""
+    """One kind of document: its class, and the parts of its `metadata` and its `spec`."""
 
     make: Callable[..., tree.Declaration]
     metadata: tuple[Part, ...]

@@ -1,4 +1,4 @@
-"""Says what was found and what may stand there, with what may help, where `slips.py` recognises no slip."""
+"""Describes an unexpected token and the allowed ones, with help, where `slips.py` matches no slip."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ FOREIGN_WORDS = {
     ),
     "return": "a predicate has `require`, a score has `value`",
 }
-"""Words of other languages, and what is written here instead."""
+"""Words of other languages, and their replacements in kdsl."""
 _BLOCKS = frozenset({"predicate", "score", "queue", "preemption"})
 
 
 def unexpected(problem: Problem) -> Diagnostic:
-    """Describe what does not fit; what is missing at the end of a line is shown there, not in the next."""
+    """Return the diagnostic of an unexpected token; a token missing at the end of a line is reported
+    there.
+    """
     previous = problem.previous
     if previous is not None and problem.is_at_line_start and _is_next(problem):
         end = problem.locate(problem.end_of_previous, problem.end_of_previous)
@@ -47,12 +49,14 @@ def unexpected(problem: Problem) -> Diagnostic:
 
 
 def _is_next(problem: Problem) -> bool:
-    """Tell whether what was found is the next thing, or the end of the block."""
+    """Return whether the token starts the next construct, or ends the block."""
     return problem.found is None or problem.found.text == "}" or problem.word in TERMINAL_OF_STARTER
 
 
 def _string_before(problem: Problem) -> Iterator[Label]:
-    """Point at a string that ends right before a word: a quote may be missing, and ended it too late."""
+    """Yield a label at a string that ends right before a word: it may have ended too late, for want of a
+    quote.
+    """
     previous, found = problem.previous, problem.found
     if previous is None or found is None or previous.type != "STRING" or previous.end_pos != problem.at:
         return

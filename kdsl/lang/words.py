@@ -1,4 +1,4 @@
-"""What the terminals of `grammar.lark` are called when talking to a user, and how a set of them is summed up.
+"""The names of `grammar.lark`'s terminals in messages to users, and summaries of sets of them.
 
 The syntax diagnostics use it. Keywords need no entry: their terminal is the keyword in capitals.
 """
@@ -92,7 +92,7 @@ STARTERS = DECLARATIONS | HEADER | STATEMENT_STARTERS
 
 
 def word_of(terminal: str) -> str:
-    """Return the text a keyword or symbol terminal stands for."""
+    """Return the text of a keyword or symbol terminal."""
     return SYMBOLS.get(terminal) or terminal.removeprefix("_").lower()
 
 
@@ -100,14 +100,14 @@ TERMINAL_OF_STARTER = {word_of(terminal): terminal for terminal in sorted(STARTE
 
 
 def describe(terminal: str, end: str) -> str:
-    """Return a terminal in the user's words; `end` says what ends where the text ends."""
+    """Return a terminal in the user's words; `end` names the construct that ends where the text ends."""
     if terminal == END:
         return f"the end of the {end}"
     return KINDS.get(terminal) or f"`{word_of(terminal)}`"
 
 
 def describe_expected(accepts: Collection[str], end: str) -> str:
-    """Sum up what may stand here: the specific first, large families by their name."""
+    """Return a summary of the allowed terminals: specific ones first, large families by their name."""
     left = set(accepts)
     families: list[str] = []
     if left >= _EXPRESSION:

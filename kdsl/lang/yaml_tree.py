@@ -1,9 +1,8 @@
-"""YAML as a tree that knows where everything stands, for files people write for kdsl itself.
+"""YAML as a tree with the places of all values, for files people write for kdsl itself.
 
 The configuration and the YAML twins of rule files are read through it. (Cluster objects have a reader of
 their own, which reads as the API server does and keeps no places.) It works on libyaml's events, without
-recursion and in bounded memory. Plain scalars are what YAML 1.2's core schema says: `yes` and `22:22` are
-text.
+recursion and in bounded memory. Plain scalars follow YAML 1.2's core schema: `yes` and `22:22` are text.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from kdsl.base.span import Source, Span
 from kdsl.lang.codes import LangCode
 
 MAX_LENGTH: Final = 1 << 20
+"""The largest number of characters of a text: the limit of a ConfigMap."""
 MAX_BYTES: Final = 4 * MAX_LENGTH
-"""No text of that many characters has more in UTF-8."""
-"""How many characters a text may have: what a ConfigMap holds."""
+"""The largest size of such a text in UTF-8."""
 MAX_DEPTH: Final = 100
 MAX_VALUES: Final = 100_000
-"""How many values a text may stand for, those that aliases repeat counted again."""
+"""The largest number of values of a text, with those that aliases repeat counted again."""
 
 _WORDS: Final[dict[str, bool | float | None]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -40,13 +39,13 @@ _OCTAL: Final = re.compile(r"0o[0-7]+", re.ASCII)
 _HEXADECIMAL: Final = re.compile(r"0x[0-9a-fA-F]+", re.ASCII)
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
 _MAX_DIGITS: Final = 64
-"""Longer numbers stay text: Python's own conversion is quadratic and has a limit of its own."""
+"""Longer numbers stay text: Python's own conversion is quadratic and has its own limit."""
 _ESCAPE_LENGTHS: Final = {"x": 4, "u": 6, "U": 10}
 
 
 @dataclass(frozen=True, slots=True)
 class YamlScalar:
-    """A text and how it was written: `style` is empty for a plain one, or else `'`, `"`, `|` or `>`."""
+    """A text and its style: empty for a plain scalar, or else `'`, `"`, `|` or `>`."""
 
     span: Span
     text: str
@@ -54,11 +53,11 @@ class YamlScalar:
 
     @property
     def value(self) -> bool | int | float | str | None:
-        """What the scalar stands for."""
+        """Return the value of the scalar."""
         return self.text if self.style else resolve_plain(self.text)
 
     def locator(self) -> Callable[[int, int], Span]:
-        """Return a function from characters `start` to `end` of the text to where they stand in the file."""
+        """Return a function from characters `start` to `end` of the text to their span in the file."""
         source, places = self.span.source, _places(self)
 
         def locate(start: int, end: int) -> Span:
@@ -70,7 +69,7 @@ class YamlScalar:
 
 @dataclass(frozen=True, slots=True)
 class YamlMapping:
-    """A mapping in the order of the file; of two equal keys the first is here."""
+    """A mapping in the order of the file; of two equal keys it has the first."""
 
     span: Span
     entries: tuple[tuple[YamlScalar, YamlNode], ...]
@@ -92,19 +91,21 @@ class YamlSequence:
 YamlNode = YamlScalar | YamlMapping | YamlSequence
 
 Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
-"""What JSON can say."""
+"""The values of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class YamlResult:
-    """The documents of a text, empty ones left out, and what is wrong; with errors, what could be read."""
+    """The documents of a text, without empty ones, and its diagnostics; with errors, the parts that could be
+    read.
+    """
 
     documents: tuple[YamlNode, ...]
     diagnostics: tuple[Diagnostic, ...]
 
 
 def read_yaml(source: Source) -> YamlResult:
-    """Read a YAML text. Never raises: what is wrong with it is a diagnostic."""
+    """Read a YAML text. Never raises: each error in it is a diagnostic."""
     if len(source.text) > MAX_LENGTH:
         title = f"`{source.path}` is too large: more than {MAX_LENGTH:,} characters"
         return YamlResult((), (Diagnostic(LangCode.YAML_TOO_LARGE, title, where=source.path),))
@@ -117,7 +118,7 @@ def read_yaml(source: Source) -> YamlResult:
 
 
 def to_plain(node: YamlNode) -> Plain:
-    """Return the value a tree stands for, as JSON has it."""
+    """Return the value of a tree as JSON values."""
     match node:
         case YamlScalar():
             return node.value
@@ -128,7 +129,7 @@ def to_plain(node: YamlNode) -> Plain:
 
 
 def resolve_plain(text: str) -> bool | int | float | str | None:
-    """Return what an unquoted scalar stands for in the core schema of YAML 1.2 (section 10.3.2)."""
+    """Return the value of an unquoted scalar in the core schema of YAML 1.2 (section 10.3.2)."""
     if text in _WORDS:
         return _WORDS[text]
     if len(text) > _MAX_DIGITS:
@@ -163,7 +164,7 @@ class _Open:
 
 
 class _TooLarge(yaml.YAMLError):
-    """Reading stops here; the diagnostic is written already."""
+    """Ends the reading; the diagnostic is recorded already."""
 
 
 class _Builder:
@@ -194,7 +195,7 @@ class _Builder:
             case yaml.ScalarEvent():
                 self._check_tag(event, span)
                 self._count(1, span)
-                # A block scalar ends at the next token; the blanks before that are no part of it.
+                # A block scalar ends at the next token; the blanks before that do not belong to it.
                 end = span.start + len(span.text.rstrip()) if event.style in ("|", ">") else span.end
                 place = Span(self._source, span.start, end)
                 self._keep(YamlScalar(place, event.value, event.style or ""), 1, event.anchor)
@@ -240,7 +241,7 @@ class _Builder:
 
     def _end(self, span: Span) -> None:
         done = self._open.pop()
-        # A block ends where its last value does, not at the next token below it.
+        # A block ends with its last value, not at the next token below it.
         last = done.children[-1].span.end if done.children else span.end
         end = span.end if done.is_flow else max(min(last, span.end), done.start)
         place = Span(self._source, done.start, end)
@@ -291,10 +292,10 @@ def _not_yaml(source: Source, error: yaml.YAMLError) -> Diagnostic:
 
 
 def _places(scalar: YamlScalar) -> list[int]:
-    """Return where each character of a scalar's text stands in its source, and where the last one ends.
+    """Return the place of each character of a scalar's text in its source, and the end of the last one.
 
-    Characters are matched in order. What YAML adds between them is blanks (indents, folded lines), a second
-    quote in single quotes and escapes in double quotes.
+    Characters are matched in order. YAML adds blanks between them (indents, folded lines), a second quote in
+    single quotes and escapes in double quotes.
     """
     source, end = scalar.span.source.text, scalar.span.end
     at = _content_start(scalar)
@@ -317,7 +318,7 @@ def _places(scalar: YamlScalar) -> list[int]:
 
 
 def _content_start(scalar: YamlScalar) -> int:
-    """Return where the content begins: behind the quote, or in the line below the `|` or `>`."""
+    """Return the start of the content: behind the quote, or in the line below the `|` or `>`."""
     if scalar.style in ("|", ">"):
         header_end = scalar.span.source.text.find("\n", scalar.span.start, scalar.span.end)
         return scalar.span.end if header_end < 0 else header_end + 1

@@ -22,7 +22,7 @@ _NAMESPACE_LABELS: Final = "pod.namespaceLabels"
 _KINDS: Final = {resource.kind.KIND: resource.name for resource in RESOURCES.values()}
 _ANYTHING: Final = tuple(name for name in RESOURCES if name != "resourcequotas")
 """What a plugin may read without saying so: what kube-scheduler has the right to watch."""
-_EVERYTHING: Final = "plugin `{}`, which does not say what it reads"
+_EVERYTHING: Final = "plugin `{}`, which does not declare its reads"
 
 
 @dataclass(frozen=True, slots=True)

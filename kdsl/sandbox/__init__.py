@@ -1,7 +1,7 @@
-"""A Kubernetes API server in one process, for trying kdsl and for testing what talks to a cluster.
+"""A Kubernetes API server in one process, for trying kdsl and for testing clients of a cluster.
 
 It holds the resources that scheduling needs, answers like the recorded server of the conformance data, runs
-pods by fake kubelets, and goes wrong where it is told to.
+pods by fake kubelets, and injects configured faults.
 """
 
 from kdsl.sandbox.faults import Answer, BreakWatch, Delay, Faults, LoseAnswer, LoseRequest, Match

@@ -1,4 +1,4 @@
-"""The addresses of Services inside of the cluster. Nothing listens there."""
+"""The addresses of Services inside of the cluster. No process listens there."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kdsl.sandbox.resources import SERVICES
 
 _RANGE: Final = ipaddress.IPv4Network("10.96.0.0/12")
 _FIRST: Final = 10
-"""The first address that is given to a Service that names none: the ones below are for well-known ones."""
+"""The first address for a Service that names none: the ones below are for well-known Services."""
 
 
 def give_address(world: World, body: Json) -> None:
-    """Give a new Service an address that no other one has, if it wants one."""
+    """Give a new Service an unused address, if it wants one."""
     spec = body["spec"]
     if spec["type"] == "ExternalName" or spec.get("clusterIP"):
         return

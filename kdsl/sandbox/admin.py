@@ -1,4 +1,4 @@
-"""The paths by which a sandbox is told to misbehave, for tools that are no Python: `/kdsl-sandbox/...`."""
+"""The paths that inject faults into a sandbox, for tools not written in Python: `/kdsl-sandbox/...`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PREFIX: Final = "/kdsl-sandbox"
 
 
 class _RuleText(msgspec.Struct, forbid_unknown_fields=True):
-    """A rule as it is posted: what it is for, what it does, how often."""
+    """A posted rule: its requests, its action, and how often it applies."""
 
     action: str
     method: str = "*"
@@ -36,14 +36,14 @@ class _RuleText(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _SwitchText(msgspec.Struct, forbid_unknown_fields=True):
-    """A switch as it is posted."""
+    """A posted switch."""
 
     switch: str
     value: str = ""
 
 
 def admin_application(faults: Faults, recorder: Recorder, tokens: Tokens) -> Starlette:
-    """Return the application of these paths; an administrator's token opens them."""
+    """Return the application of these paths; it requires an administrator's token."""
 
     def guarded(endpoint: Endpoint) -> Endpoint:
         async def checked(request: HttpRequest) -> Response:
@@ -91,7 +91,7 @@ def admin_application(faults: Faults, recorder: Recorder, tokens: Tokens) -> Sta
 
 
 def throw_switch(faults: Faults, name: str, value: str = "") -> None:
-    """Switch a fault on by its name; ValueError where there is none, or its value makes no sense."""
+    """Switch a fault on by its name; raises ValueError for an unknown name or an invalid value."""
     plain: dict[str, Callable[[], object]] = {
         "clear": faults.clear,
         "partition": faults.partition,

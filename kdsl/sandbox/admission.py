@@ -1,4 +1,6 @@
-"""What the admission plugins do to new and changed objects: namespaces, priorities, tolerations, limits."""
+"""The effects of admission plugins on new and changed objects: namespaces, priorities, tolerations,
+limits.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _DEPRECATED: Final = {f"beta.kubernetes.io/{name}": f"kubernetes.io/{name}" for 
 
 
 def admit_namespace(store: Store, resource: Resource, namespace: str, name: str) -> None:
-    """Refuse new objects in namespaces that are missing or going."""
+    """Reject new objects in namespaces that are missing or being deleted."""
     if not namespace:
         return
     version = store.get(NAMESPACES, ("", namespace))
@@ -37,7 +39,7 @@ def admit_namespace(store: Store, resource: Resource, namespace: str, name: str)
 
 
 def admit_create(store: Store, resource: Resource, body: Json) -> None:
-    """Change or refuse a new object, before its defaults are written."""
+    """Change or reject a new object, before its defaults are written."""
     collection = resource.collection
     if collection == "pods":
         _resolve_priority(store, resource, body)
@@ -54,7 +56,7 @@ def admit_create(store: Store, resource: Resource, body: Json) -> None:
 
 
 def finish_pod(body: Json, chance: Chance) -> None:
-    """Write the tolerations and the status that every new pod gets."""
+    """Write the tolerations and the status of a new pod."""
     spec = body["spec"]
     add_tolerations(spec)
     status: Json = {"phase": "Pending"}
@@ -123,7 +125,7 @@ def _priority_class(store: Store, name: str) -> Json | None:
 
 
 def admit_global_default(store: Store, resource: Resource, body: Json) -> None:
-    """Refuse a second default priority class."""
+    """Reject a second default priority class."""
     name = body["metadata"]["name"]
     if not body.get("globalDefault"):
         return
@@ -148,7 +150,7 @@ def _default_storage_class(store: Store, body: Json) -> None:
 
 
 def _limit(store: Store, body: Json) -> None:
-    """Apply the defaults of the namespace's LimitRanges, and say so in an annotation."""
+    """Apply the defaults of the namespace's LimitRanges, and record that in an annotation."""
     if not store.collection(_LIMIT_RANGES).items:
         return
     said: list[str] = []

@@ -48,9 +48,9 @@ class Api:
     requests: int = 0
 
     def identify(self, authorization: str, other: str = "", groups: str = "") -> User:
-        """Return who sends a request: whose token it is, or as which `other` one that user wants to act.
+        """Return the user of a request: the owner of its token, or the `other` user that it impersonates.
 
-        401 where the token is not known, 403 where somebody may not act as somebody else.
+        Raises 401 where the token is unknown, 403 where impersonation is not allowed.
         """
         user = self.tokens.identify(authorization)
         if user is None:
@@ -68,7 +68,7 @@ class Api:
     async def answer(
         self, user: User, method: str, path: str, raw_query: bytes, headers: Mapping[str, str], body: bytes
     ) -> Reply:
-        """Carry a request out; ApiError where it is refused."""
+        """Carry a request out; raises ApiError where it is rejected."""
         self.requests += 1
         query = read_query(raw_query)
         level = self.flow.enter(user)

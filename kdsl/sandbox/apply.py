@@ -1,7 +1,7 @@
 """Server-side apply: each manager owns the fields it applied, and a change of another's field is a conflict.
 
-Owners are kept beside the objects, not in `metadata.managedFields`, and only for fields that were applied:
-what other writes set has no owner.
+Owners are kept beside the objects, not in `metadata.managedFields`, and only for applied fields: fields of
+other writes have no owner.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from kdsl.sandbox.errors import ApiError, Causes, Json, invalid, status
 from kdsl.sandbox.strategic import merge_key
 
 Path: TypeAlias = tuple[str, ...]
-"""The names that lead to a leaf; an item of a keyed list is `[key=value]`."""
+"""The names on the path to a leaf; an item of a keyed list is `[key=value]`."""
 
 _IDENTITY = frozenset({"apiVersion", "kind"})
 
 
 @dataclass(slots=True)
 class Owners:
-    """Who owns which fields, by the uid of the object."""
+    """The owners of fields, by the uid of the object."""
 
     by_uid: dict[str, dict[str, frozenset[Path]]] = field(default_factory=dict)
 
     def forget(self, uid: str) -> None:
-        """Drop what is known of an object that is gone."""
+        """Remove the owners of a deleted object."""
         self.by_uid.pop(uid, None)
 
 
 def require_manager(manager: str) -> None:
-    """Refuse an apply that does not say who applies."""
+    """Reject an apply without a field manager."""
     if not manager:
         causes = Causes()
         causes.required("fieldManager", "is required for apply patch")
@@ -41,9 +41,9 @@ def require_manager(manager: str) -> None:
 def merge_applied(
     old: Json, applied: Json, owned: dict[str, frozenset[Path]], manager: str, force: bool
 ) -> Json:
-    """Return the object with an applied configuration; 409 where others own what it changes.
+    """Return the object with an applied configuration; raises 409 where others own a changed field.
 
-    `owned` is brought up to date.
+    `owned` is updated.
     """
     leaves = dict(_leaves(applied, ()))
     present = dict(_leaves(old, ()))

@@ -1,4 +1,4 @@
-"""Binding of pods to nodes: the one write that a scheduler lives by."""
+"""Binding of pods to nodes: the essential write of a scheduler."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def bind(world: World, call: Call) -> Reply:
             "the namespace of the provided object does not match the namespace sent on the request"
         )
     if not call.subresource:
-        metadata.pop("uid", None)  # a new object brings none, and to the collection this is one
+        metadata.pop("uid", None)  # a new object has none, and for the collection this is a new object
     name = metadata.get("name", "")
     if call.subresource and name != call.name:
         raise bad_request("name in URL does not match name in Binding object")
@@ -59,14 +59,14 @@ def _check_preconditions(version: Version, metadata: Json) -> None:
 
 
 def bind_version(world: World, version: Version, node: str, metadata: Json, *, is_dry: bool = False) -> None:
-    """Bind a pod, or with `is_dry` see whether it could be; 409 where its state does not allow it."""
+    """Bind a pod, or with `is_dry` only check that; raises 409 where its state does not allow it."""
     body = _bound(world, version, node, metadata)
     if not is_dry:
         world.store.write(PODS, version.key, body)
 
 
 def _bound(world: World, version: Version, node: str, metadata: Json) -> Json:
-    """Return a pod as it is once it is bound; 409 where its state does not allow it.
+    """Return the bound form of a pod; raises 409 where its state does not allow it.
 
     Labels and annotations are merged into the pod's, and so are the labels of the node's zone and region.
     """
@@ -96,14 +96,14 @@ def _bound(world: World, version: Version, node: str, metadata: Json) -> Json:
 
 
 def _places(world: World, node: str) -> Json:
-    """Return the labels that admission copies from a node; of one that is not there none."""
+    """Return the labels that admission copies from a node; empty where it does not exist."""
     version = world.store.get(NODES, ("", node))
     labels = {} if version is None else version.labels
     return {name: labels[name] for name in _PLACES if name in labels}
 
 
 def set_condition(status_now: Json, condition: Json) -> None:
-    """Put a condition in the place of the one of its type, or at the end."""
+    """Replace the condition of the same type, or append it."""
     conditions = status_now.setdefault("conditions", [])
     for index, present in enumerate(conditions):
         if present["type"] == condition["type"]:

@@ -1,4 +1,4 @@
-"""One request as the handlers see it, their reply, and the world they act on."""
+"""A request in parsed form, its reply, and the world that handlers act on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ YAML_TYPE: Final = "application/yaml"
 
 @dataclass(slots=True)
 class World:
-    """All state of a sandbox that requests read and change."""
+    """The complete state of a sandbox that requests read and change."""
 
     store: Store
     chance: Chance
@@ -37,7 +37,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks."""
+    """The sender of a request."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What an answer looks like: whole objects, their metadata, or a Table; as JSON or YAML."""
+    """The form of an answer: whole objects, their metadata, or a Table; as JSON or YAML."""
 
     shape: str = ""
     version: str = "v1"
@@ -55,7 +55,7 @@ class Form:
 
 @dataclass(slots=True)
 class Call:
-    """A request for objects, its path taken apart. `body` is empty until it has been read."""
+    """A request for objects, its path parsed. `body` is empty until it has been read."""
 
     user: User
     method: str
@@ -72,18 +72,18 @@ class Call:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The key of the object in its collection."""
+        """Return the key of the object in its collection."""
         return self.namespace, self.name
 
     @property
     def form(self) -> Form:
-        """What the client wants to read; 406 where the server cannot write it."""
+        """Return the form that the client wants; raises 406 where the server cannot write it."""
         return read_accept(self.accept)
 
 
 @dataclass(slots=True)
 class Reply:
-    """What is sent back. With `stream` the body is what the iterator yields."""
+    """The answer to a request. With `stream` the body is produced by the iterator."""
 
     code: int
     body: bytes
@@ -124,20 +124,20 @@ def read_accept(accept: str) -> Form:
 
 
 def whole(resource: Resource, version: Version) -> bytes:
-    """Return the JSON of a whole object, as the resource's API version has it."""
+    """Return the JSON of a whole object in the resource's API version."""
     if is_converted(resource):
         return resource.head + encode(from_core(version.body()))[1:]
     return resource.head + version.data[1:]
 
 
 def whole_body(resource: Resource, body: Json) -> Json:
-    """Return a kept object with its kind and API version."""
+    """Return a stored object with its kind and API version."""
     shown = from_core(body) if is_converted(resource) else body
     return {"kind": resource.kind, "apiVersion": resource.api_version, **shown}
 
 
 def document(body: Json, code: int = 200, media: str = JSON_TYPE) -> Reply:
-    """Answer with a document."""
+    """Return the reply for a document."""
     if media == YAML_TYPE:
         text = yaml.safe_dump(body, sort_keys=True, default_flow_style=False, width=2**20, allow_unicode=True)
         return Reply(code, text.encode(), YAML_TYPE)
@@ -145,7 +145,7 @@ def document(body: Json, code: int = 200, media: str = JSON_TYPE) -> Reply:
 
 
 def failure(error: ApiError, accept: str) -> Reply:
-    """Answer with an error."""
+    """Return the reply for an error."""
     if isinstance(error.body, str):
         text = "text/plain; charset=utf-8"
         return Reply(error.code, error.body.encode(), text, error.headers)
@@ -159,7 +159,7 @@ def failure(error: ApiError, accept: str) -> Reply:
 
 
 def decode_document(data: bytes) -> Json:
-    """Return a JSON object of a body that needs no schema; 400 for anything else."""
+    """Return the JSON object of a body without a schema; raises 400 for any other body."""
     try:
         found = msgspec.json.decode(data)
     except msgspec.DecodeError as error:

@@ -1,4 +1,4 @@
-"""What becomes of things whose owner or namespace is gone, and the budgets that evictions are counted by."""
+"""Garbage collection of objects whose owner or namespace is gone, and the status of disruption budgets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Collector(Reconciler):
         self._orphaned: set[str] = set()
 
     def seen(self, resource: Resource, event: Event) -> None:
-        """Delete what belonged to an owner that is gone; mark what waits."""
+        """Delete the dependents of an owner that is gone; mark objects that wait."""
         self._dependents.take(resource, event)
         uid = event.version.uid
         if event.type == "DELETED":
@@ -51,7 +51,7 @@ class Collector(Reconciler):
                 self.mark(NAMESPACES, namespace)
 
     def reconcile(self, resource: Resource, key: Key) -> None:
-        """Finish what waits, or delete what nobody owns any longer."""
+        """Finish a waiting deletion, or delete an object without owners."""
         version = self.world.store.get(resource, key)
         if version is None:
             return
@@ -76,7 +76,7 @@ class Collector(Reconciler):
                 self.world.remove(resource, version, body)
 
     def _is_abandoned(self, body: Json) -> bool:
-        """Say whether none of an object's owners is there any longer."""
+        """Return whether all of an object's owners are gone."""
         owners = body["metadata"].get("ownerReferences") or ()
         namespace = body["metadata"].get("namespace", "")
         kinds = {item.kind: item for item in _OWNING}
@@ -88,7 +88,7 @@ class Collector(Reconciler):
         return bool(owners)
 
     def _empty(self, name: str, body: Json) -> None:
-        """Delete what is in a namespace that is going, and let it go when nothing is left."""
+        """Delete the content of a namespace that is being deleted, and remove it when it is empty."""
         if "deletionTimestamp" not in body["metadata"]:
             return
         left = 0
@@ -107,12 +107,12 @@ class Collector(Reconciler):
 
 
 class Budgets(Reconciler):
-    """Writes how many disruptions each budget allows."""
+    """Writes the number of disruptions that each budget allows."""
 
     watched = (BUDGETS, PODS)
 
     def seen(self, resource: Resource, event: Event) -> None:
-        """Mark a budget that changed, and those of a namespace whose pods did."""
+        """Mark a budget that changed, and the budgets of a namespace whose pods changed."""
         if resource is BUDGETS:
             self.mark(BUDGETS, event.version.key)
         elif self.world.store.collection(BUDGETS).items:

@@ -37,7 +37,7 @@ def create(world: World, call: Call) -> Reply:
 def create_object(
     world: World, call: Call, body: Json, options: WriteOptions, warnings: tuple[str, ...] = ()
 ) -> Reply:
-    """Store an object that was read from a request, and answer with it."""
+    """Store an object that was read from a request, and return the reply with it."""
     resource = call.resource
     complete(world, resource, call.namespace, body)
     if resource is PODS:
@@ -52,16 +52,16 @@ def create_object(
 
 
 def add(world: World, resource: Resource, body: Json) -> Version:
-    """Create an object for somebody inside of the sandbox, with all that admission does.
+    """Create an object for a controller of the sandbox, with the full admission.
 
-    ApiError as for a request.
+    Raises ApiError as for a request.
     """
     complete(world, resource, body["metadata"].get("namespace", ""), body)
     return _store(world, resource, body)
 
 
 def complete(world: World, resource: Resource, namespace: str, body: Json) -> None:
-    """Write what the server adds to a new object; ApiError where it is refused."""
+    """Add the server's fields to a new object; raises ApiError where it is rejected."""
     _set_metadata(world, resource, namespace, body)
     name = body["metadata"].get("name", "")
     admit_namespace(world.store, resource, namespace, name)
@@ -83,7 +83,7 @@ def complete(world: World, resource: Resource, namespace: str, body: Json) -> No
 
 
 def refused(resource: Resource, name: str, causes: Causes) -> ApiError:
-    """Return the error for an object that is not valid; events are named without their group."""
+    """Return the error for an invalid object; events are named without their group."""
     group = "" if resource.plural == "events" else resource.group
     return invalid(group, resource.kind, name, causes)
 

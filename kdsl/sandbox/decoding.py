@@ -1,7 +1,7 @@
 """Reads objects out of request bodies: JSON or YAML, unknown and repeated fields, wrong types, empty values.
 
-What comes out is as the server would store it: fields of its schema only, quantities in their canonical
-text, and nothing that is empty and optional.
+The result is the stored form: fields of its schema only, quantities in their canonical text, and no optional
+field that is empty.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ MAX_BODY: Final = 3 * 1024 * 1024
 """The largest body in bytes that the API takes."""
 
 _SHOWN: Final = 30
-"""Bytes of a body that is no JSON which an error quotes."""
+"""The number of bytes of an invalid body that an error quotes."""
 _QUANTITY_ERROR: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
 _KEPT_EMPTY: Final = frozenset({"storageClassName", "type", "reportingComponent", "reportingInstance"})
-"""Texts that are kept where they are empty: an empty one and none differ."""
+"""Texts that are kept even if empty: empty and absent differ."""
 _DROPPED_FALSE: Final = frozenset(
     {"unschedulable", "globalDefault", "hostNetwork", "hostPID", "hostIPC", "stdin", "stdinOnce", "tty"}
 )
@@ -45,22 +45,22 @@ _GO_KINDS: Final = {
 
 
 class _TypeError(Exception):
-    """A value whose type is not the field's."""
+    """A value with another type than its field."""
 
 
 @dataclass(slots=True)
 class Complaints:
-    """The fields that are unknown or repeated."""
+    """The unknown and repeated fields."""
 
     found: list[str] = field(default_factory=list)
 
     def unknown(self, path: str) -> None:
-        """Note a field that the schema does not have."""
+        """Record a field that is not in the schema."""
         self.found.append(f'unknown field "{path}"')
 
 
 def parse_body(data: bytes, is_yaml: bool, kind: str, is_strict: bool) -> tuple[Any, list[str]]:
-    """Return the value of a body and which fields are repeated in it, which only a strict reader asks for."""
+    """Return the value of a body and its repeated fields, which only a strict reader asks for."""
     if is_yaml:
         return _parse_yaml(data, kind), []
     if is_strict and data.count(b'"') > 2:
@@ -74,7 +74,7 @@ def parse_body(data: bytes, is_yaml: bool, kind: str, is_strict: bool) -> tuple[
 
 
 def parse_patch(data: bytes, kind: type, go_type: str) -> Any:
-    """Return the value of a JSON or merge patch; 400 where it is none."""
+    """Return the value of a JSON or merge patch; raises 400 for an invalid one."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -88,7 +88,7 @@ def parse_patch(data: bytes, kind: type, go_type: str) -> Any:
 
 
 def json_error(error: Exception) -> str:
-    """Return what Go says of a text that is no JSON."""
+    """Return Go's error text for invalid JSON."""
     if not isinstance(error, json.JSONDecodeError):
         return f"invalid character: {error}"
     place, text = error.pos, error.doc
@@ -174,7 +174,7 @@ def _name_repeated(value: Any, path: str, pairs: dict[tuple[int, str], None], fo
 
 
 def clean(value: Json, schema: Node, complaints: Complaints, api_version: str) -> Json:
-    """Return an object with what its schema knows, in the form the server stores; 400 for wrong types."""
+    """Return an object with the fields of its schema, in the stored form; raises 400 for wrong types."""
     try:
         found: Json = _struct(value, schema, "", complaints)
     except _TypeError as error:
@@ -260,7 +260,7 @@ def _special(item: Any, node: Node, name: str, path: str, owner: Node) -> Any:
 
 
 def canonical(value: Any) -> str:
-    """Return a quantity as the server writes it back."""
+    """Return a quantity in the server's canonical form."""
     try:
         return str(parse_quantity(str(value)))
     except (ValueError, OverflowError):

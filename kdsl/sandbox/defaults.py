@@ -14,7 +14,7 @@ _JOB: Final = "batch.kubernetes.io/"
 
 
 def apply_defaults(resource: Resource, body: Json) -> None:
-    """Fill in what an object leaves out, in place."""
+    """Set the missing fields of an object to their defaults, in place."""
     default = _DEFAULTS.get(resource.collection)
     if default is not None:
         default(body)

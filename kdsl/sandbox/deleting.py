@@ -30,7 +30,7 @@ def delete(world: World, call: Call) -> Reply:
 
 
 def delete_collection(world: World, call: Call) -> Reply:
-    """Answer a DELETE of a collection: what its selectors select."""
+    """Answer a DELETE of a collection: it deletes the selected objects."""
     options = delete_options(call)
     resource = call.resource
     selection = read_selection(resource, call.namespace, call.query)
@@ -50,7 +50,7 @@ def delete_collection(world: World, call: Call) -> Reply:
 def delete_version(
     world: World, resource: Resource, version: Version, options: DeleteOptions
 ) -> tuple[Json, bool]:
-    """Delete an object, or begin to; return what is shown of it and whether it is gone."""
+    """Delete an object, or begin to; return the state to show and whether it is gone."""
     body = version.body()
     _check_preconditions(resource, version, options)
     if resource is PODS:

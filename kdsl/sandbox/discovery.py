@@ -1,4 +1,4 @@
-"""Discovery documents: which resources there are, in the old and in the aggregated form."""
+"""Discovery documents: the resources of the server, in the old and in the aggregated form."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PATHS: Final = (
 
 
 def wants_aggregated(accept: str) -> bool:
-    """Say whether a client asks for the aggregated form."""
+    """Return whether a client asks for the aggregated form."""
     return "g=apidiscovery.k8s.io" in accept and "v=v2" in accept
 
 
@@ -48,7 +48,7 @@ def groups_document() -> Json:
 
 
 def group_document(group: str) -> Json | None:
-    """Return `/apis/GROUP`; None where there is no such group."""
+    """Return `/apis/GROUP`; None for an unknown group."""
     versions = [version for name, version in GROUP_VERSIONS if name == group and group]
     if not versions:
         return None
@@ -62,7 +62,7 @@ def _group(group: str, version: str) -> Json:
 
 @cache
 def resources_document(group: str, version: str) -> Json | None:
-    """Return the resources of a group's version; None where there are none."""
+    """Return the resources of a group's version; None for an unknown one."""
     found = [item for item in RESOURCES if (item.group, item.version) == (group, version)]
     if not found:
         return None

@@ -1,6 +1,6 @@
-"""Answers that are errors: `Status` objects with the API's reasons, texts and details.
+"""Error answers: `Status` objects with the API's reasons, texts and details.
 
-Whatever cannot carry out a request raises an `ApiError`; the handler sends it.
+Code that cannot carry out a request raises an `ApiError`; the handler sends it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kdsl.sandbox.resources import Resource
 
 Json: TypeAlias = dict[str, Any]
-"""An object of the API as JSON has it."""
+"""An API object as JSON."""
 
 STALE: Final = "the object has been modified; please apply your changes to the latest version and try again"
 
@@ -30,7 +30,7 @@ class ApiError(Exception):
 
 
 class CauseReason(StrEnum):
-    """Why a field is not valid."""
+    """The reason why a field is invalid."""
 
     REQUIRED = "FieldValueRequired"
     INVALID = "FieldValueInvalid"
@@ -42,39 +42,39 @@ class CauseReason(StrEnum):
 
 @dataclass(slots=True)
 class Causes:
-    """The fields of one object that are not valid, in the order they were found."""
+    """The invalid fields of one object, in the order they were found."""
 
     found: list[Json] = field(default_factory=list)
 
     def required(self, path: str, detail: str = "") -> None:
-        """Say that a value is missing."""
+        """Add the error of a missing value."""
         self._add(CauseReason.REQUIRED, path, "Required value" + (f": {detail}" if detail else ""))
 
     def invalid(self, path: str, value: str, detail: str) -> None:
-        """Say that a value, written as Go writes it, is not allowed."""
+        """Add the error of an invalid value, which is printed as Go prints it."""
         self._add(CauseReason.INVALID, path, f"Invalid value: {value}: {detail}")
 
     def forbidden(self, path: str, detail: str) -> None:
-        """Say that a value or a change may not be."""
+        """Add the error of a forbidden value or change."""
         self._add(CauseReason.FORBIDDEN, path, f"Forbidden: {detail}")
 
     def duplicate(self, path: str, value: str, detail: str = "") -> None:
-        """Say that a value is there twice."""
+        """Add the error of a repeated value."""
         self._add(
             CauseReason.DUPLICATE, path, f"Duplicate value: {value}" + (f": {detail}" if detail else "")
         )
 
     def missing(self, path: str, value: str) -> None:
-        """Say that what a value names is not there."""
+        """Add the error of a value that names a missing object."""
         self._add(CauseReason.NOT_FOUND, path, f"Not found: {value}")
 
     def unsupported(self, path: str, value: str, supported: Iterable[str]) -> None:
-        """Say that a value is none of the known ones."""
+        """Add the error of a value that is not one of the supported ones."""
         known = ", ".join(f'"{item}"' for item in supported)
         self._add(CauseReason.NOT_SUPPORTED, path, f"Unsupported value: {value}: supported values: {known}")
 
     def twice(self) -> None:
-        """Repeat what was found, as the server does for metadata that it validates twice."""
+        """Repeat the errors, as the server does for metadata that it validates twice."""
         self.found.extend(list(self.found))
 
     def _add(self, reason: CauseReason, path: str, message: str) -> None:
@@ -84,7 +84,7 @@ class Causes:
 def status(
     code: int, message: str, reason: str = "", details: Json | None = None, metadata: Json | None = None
 ) -> Json:
-    """Return a Status that tells of a failure."""
+    """Return the Status of a failure."""
     body: Json = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -101,7 +101,7 @@ def status(
 
 
 def success(code: int = 0, details: Json | None = None) -> Json:
-    """Return a Status that tells of a success."""
+    """Return the Status of a success."""
     body: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     if details is not None:
         body["details"] = details
@@ -111,7 +111,7 @@ def success(code: int = 0, details: Json | None = None) -> Json:
 
 
 def details(resource: Resource, name: str, kind: str = "") -> Json:
-    """Return what a Status says about its object; `kind` is the plural name where none is given."""
+    """Return the details of a Status about an object; `kind` is the plural name by default."""
     found: Json = {"name": name} if name else {}
     if resource.group:
         found["group"] = resource.group
@@ -120,47 +120,47 @@ def details(resource: Resource, name: str, kind: str = "") -> Json:
 
 
 def bad_request(message: str) -> ApiError:
-    """A request that cannot be understood."""
+    """Return the error for a malformed request."""
     return ApiError(status(400, message, "BadRequest"), 400)
 
 
 def not_found(resource: Resource, name: str) -> ApiError:
-    """An object that is not there."""
+    """Return the error for a missing object."""
     message = f'{resource.qualified} "{name}" not found'
     return ApiError(status(404, message, "NotFound", details(resource, name)), 404)
 
 
 def no_such_path() -> ApiError:
-    """A resource that this server does not have."""
+    """Return the error for a resource that this server does not have."""
     message = "the server could not find the requested resource"
     return ApiError(status(404, message, "NotFound", {}), 404)
 
 
 def no_page() -> ApiError:
-    """A path outside of the API."""
+    """Return the error for a path outside of the API."""
     return ApiError("404 page not found\n", 404)
 
 
 def not_allowed() -> ApiError:
-    """A method that the path does not have."""
+    """Return the error for a method that the path does not have."""
     message = "the server does not allow this method on the requested resource"
     return ApiError(status(405, message, "MethodNotAllowed", {}), 405)
 
 
 def exists(resource: Resource, name: str) -> ApiError:
-    """A name that is taken."""
+    """Return the error for a name that is taken."""
     message = f'{resource.qualified} "{name}" already exists'
     return ApiError(status(409, message, "AlreadyExists", details(resource, name)), 409)
 
 
 def conflict(resource: Resource, name: str, why: str, plural: str = "") -> ApiError:
-    """A write that the object's present state does not allow. `plural` as in `pods/binding`."""
+    """Return the error for a write that the object's state does not allow. `plural` as in `pods/binding`."""
     message = f'Operation cannot be fulfilled on {plural or resource.qualified} "{name}": {why}'
     return ApiError(status(409, message, "Conflict", details(resource, name, plural)), 409)
 
 
 def precondition(resource: Resource, key: tuple[str, str], what: str, wanted: str, present: str) -> ApiError:
-    """A `uid` or `resourceVersion` in a request that is not the object's."""
+    """Return the error for a `uid` or `resourceVersion` of a request that is not the object's."""
     path = "/registry/" + "/".join(part for part in (resource.plural, *key) if part)
     why = (
         f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: "
@@ -170,7 +170,7 @@ def precondition(resource: Resource, key: tuple[str, str], what: str, wanted: st
 
 
 def forbidden(resource: Resource, name: str, why: str, causes: list[Json] | None = None) -> ApiError:
-    """A request that a right or an admission check refuses."""
+    """Return the error for a request that a right or an admission check rejects."""
     subject = f'{resource.qualified} "{name}"' if name else resource.qualified
     found = details(resource, name)
     if causes:
@@ -179,7 +179,7 @@ def forbidden(resource: Resource, name: str, why: str, causes: list[Json] | None
 
 
 def invalid(group: str, kind: str, name: str, causes: Causes) -> ApiError:
-    """An object with fields that are not valid."""
+    """Return the error for an object with invalid fields."""
     qualified = f"{kind}.{group}" if group else kind
     texts = list(dict.fromkeys(f"{cause['field']}: {cause['message']}" for cause in causes.found))
     said = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
@@ -193,7 +193,7 @@ def invalid(group: str, kind: str, name: str, causes: Causes) -> ApiError:
 
 
 def too_large_version(wanted: int, current: int) -> Json:
-    """The Status for a resourceVersion that this server has not reached."""
+    """Return the Status for a resourceVersion that this server has not reached."""
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     return status(
         504,
@@ -204,5 +204,5 @@ def too_large_version(wanted: int, current: int) -> Json:
 
 
 def expired(wanted: int, oldest: int) -> Json:
-    """The Status for a watch from a resourceVersion whose history is gone."""
+    """Return the Status for a watch from a resourceVersion whose history is gone."""
     return status(410, f"too old resource version: {wanted} ({oldest})", "Expired")

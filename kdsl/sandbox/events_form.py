@@ -1,4 +1,4 @@
-"""Events in both their forms: core/v1, in which they are kept, and events.k8s.io/v1."""
+"""Events in both their forms: core/v1, which is the stored form, and events.k8s.io/v1."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _BACK: Final = {new: old for old, new in _NAMES.items()}
 
 
 def is_converted(resource: Resource) -> bool:
-    """Say whether a resource's objects are kept in another form."""
+    """Return whether a resource's objects are stored in another form."""
     return resource.group == "events.k8s.io"
 
 
 def from_core(body: Json) -> Json:
-    """Return a kept event as events.k8s.io/v1 has it."""
+    """Return a stored event in the form of events.k8s.io/v1."""
     return {_NAMES.get(name, name): value for name, value in body.items()}
 
 
 def to_core(body: Json) -> Json:
-    """Return an event of events.k8s.io/v1 as it is kept."""
+    """Return the stored form of an event of events.k8s.io/v1."""
     return {_BACK.get(name, name): value for name, value in body.items()}

@@ -1,4 +1,4 @@
-"""Eviction of pods, as far as their disruption budgets allow it."""
+"""Eviction of pods within the limits of their disruption budgets."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What goes wrong on purpose: for single requests, for all that match, or for the whole server.
+"""Injected faults: for single requests, for all that match, or for the whole server.
 
-Everything here may be called from any thread.
+All functions may be called from any thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kdsl.sandbox.watching import Watches
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Which requests a fault is for: patterns in which `*` stands for anything."""
+    """The requests of a fault: patterns in which `*` matches anything."""
 
     method: str = "*"
     path: str = "*"
@@ -27,7 +27,7 @@ class Match:
     body: str = "*"
 
     def applies(self, request: Request) -> bool:
-        """Say whether a request is one of them."""
+        """Return whether a request matches."""
         return (
             fnmatchcase(request.method, self.method)
             and fnmatchcase(request.path, self.path)
@@ -38,14 +38,14 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer with an error in place of doing it. `retry_after` is in seconds."""
+    """Answer with an error instead of carrying the request out. `retry_after` is in seconds."""
 
     code: int
     message: str = ""
     retry_after: int | None = None
 
     def document(self) -> Json:
-        """Return the Status that is sent."""
+        """Return the Status to send."""
         reason = _REASONS.get(self.code, "InternalError")
         found: Json = {}
         if self.retry_after is not None:
@@ -55,21 +55,21 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Wait so many seconds, then do it."""
+    """Wait for some seconds, then carry the request out."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class LoseRequest:
-    """Close the connection without doing it, after so many seconds."""
+    """Close the connection after some seconds without carrying the request out."""
 
     seconds: float = 0
 
 
 @dataclass(frozen=True, slots=True)
 class LoseAnswer:
-    """Do it, then close the connection without an answer, after so many seconds."""
+    """Carry the request out, then close the connection after some seconds without an answer."""
 
     seconds: float = 0
 
@@ -91,7 +91,7 @@ _REASONS: Final = {
 
 @dataclass(eq=False, slots=True)
 class Rule:
-    """An action for the requests that match, so many times (None: always)."""
+    """An action for the matching requests, with the remaining number of times (None: always)."""
 
     match: Match | Callable[[Request], bool]
     action: Action
@@ -99,14 +99,14 @@ class Rule:
     used: int = 0
 
     def applies(self, request: Request) -> bool:
-        """Say whether the action is due for a request."""
+        """Return whether the action applies to a request."""
         if self.left == 0:
             return False
         return self.match.applies(request) if isinstance(self.match, Match) else self.match(request)
 
 
 class Network(Protocol):
-    """What faults need of the server's sockets."""
+    """The operations of the server's sockets that faults need."""
 
     def partition(self) -> None:
         """Cut all connections and refuse new ones."""
@@ -115,7 +115,7 @@ class Network(Protocol):
         """Accept connections again."""
 
     def cut(self) -> None:
-        """Cut all connections, and accept new ones."""
+        """Cut all connections, but accept new ones."""
 
 
 @dataclass(slots=True)
@@ -133,19 +133,19 @@ class Faults:
     rules: list[Rule] = field(default_factory=list)
 
     def once(self, match: Match | Callable[[Request], bool], action: Action) -> Rule:
-        """Do something to the next request that matches."""
+        """Apply an action to the next request that matches."""
         return self.times(1, match, action)
 
     def times(self, count: int, match: Match | Callable[[Request], bool], action: Action) -> Rule:
-        """Do something to the next `count` requests that match."""
+        """Apply an action to the next `count` requests that match."""
         return self._add(Rule(match, action, count))
 
     def always(self, match: Match | Callable[[Request], bool], action: Action) -> Rule:
-        """Do something to all requests that match, until the rule is removed."""
+        """Apply an action to all requests that match, until the rule is removed."""
         return self._add(Rule(match, action))
 
     def remove(self, rule: Rule) -> None:
-        """Take a rule away."""
+        """Remove a rule."""
         self.rules = [item for item in self.rules if item is not rule]
 
     def clear(self) -> None:
@@ -157,7 +157,7 @@ class Faults:
         self.heal()
 
     def take(self, request: Request) -> Action | None:
-        """Return what is to be done to a request, and count it."""
+        """Return the action for a request, and count it."""
         for rule in self.rules:
             if rule.applies(request):
                 rule.used += 1
@@ -169,15 +169,15 @@ class Faults:
         return None
 
     def forbid(self, plural: str, verb: str = "*") -> None:
-        """Take a right on a resource away from everybody."""
+        """Remove a right on a resource from all users."""
         self.rights.missing.add((verb, plural))
 
     def permit(self, plural: str, verb: str = "*") -> None:
-        """Give a right back."""
+        """Restore a right."""
         self.rights.missing.discard((verb, plural))
 
     def refuse_watch_list(self, is_refused: bool = True) -> None:
-        """Refuse watches with initial events, as servers on an old etcd do."""
+        """Reject watches with initial events, as servers on an old etcd do."""
         self.watches.refuses_initial_events = is_refused
 
     def drop_watches(self, plural: str = "") -> None:
@@ -185,11 +185,11 @@ class Faults:
         self.post(lambda: self.watches.drop(plural))
 
     def silence_watches(self, plural: str = "") -> None:
-        """Let the open watches of one resource, or all, send nothing more."""
+        """Stop sending events to the open watches of one resource, or all, without ending them."""
         self.post(lambda: self.watches.silence(plural))
 
     def forget_history(self) -> None:
-        """Drop the history: watches from before now are too old."""
+        """Drop the history: older watches get an error."""
         self.post(self.forget)
 
     def rotate_token(self, user: str = "scheduler") -> str:

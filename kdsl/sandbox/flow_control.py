@@ -1,4 +1,4 @@
-"""Priority and fairness, as far as a closed priority level goes: its users get 429."""
+"""Priority and fairness, limited to closed priority levels: their users get 429."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class FlowControl:
     _running: Counter[str] = field(default_factory=Counter)
 
     def enter(self, user: User) -> str:
-        """Take a seat and return its level, empty where nothing limits; 429 where there is none."""
+        """Take a seat and return its level, empty without a limit; raises 429 where all seats are taken."""
         if not self.store.collection(_SCHEMAS).items:
             return ""
         level = self._level(user)
@@ -34,7 +34,7 @@ class FlowControl:
         return level
 
     def leave(self, level: str) -> None:
-        """Give a seat back."""
+        """Release a seat."""
         if level:
             self._running[level] -= 1
 

@@ -1,4 +1,4 @@
-"""Objects as Go prints its internal types, which some refusals quote: all fields, capitalised, in order."""
+"""Objects as Go prints its internal types, which some errors quote: all fields, capitalized, in order."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _NAMES: Final = {
     "fsGroup": "FSGroup", "fsGroupChangePolicy": "FSGroupChangePolicy", "shareID": "ShareID",
 }  # fmt: skip
 
-# The fields of a type in Go's order, and the type of those that have an order of their own. A leading `"`
-# marks a text, whose zero value is "", and `?` a flag, whose zero value is false.
+# The fields of a type in Go's order, and the type of those with their own order. A leading `"` marks a text,
+# whose zero value is "", and `?` a flag, whose zero value is false.
 _TYPES: Final[dict[str, tuple[str, ...]]] = {
     "PodSpec": (
         "volumes", "initContainers:Container", "containers:Container", "ephemeralContainers",
@@ -65,7 +65,7 @@ _TYPES: Final[dict[str, tuple[str, ...]]] = {
     "NodeSelectorTerm": ("matchExpressions", "matchFields"),
     "Driver": ('"name', '"nodeID', "topologyKeys", "allocatable"),
 }  # fmt: skip
-# What is a struct in Go, and so never null.
+# Fields that are structs in Go, and so never null.
 _STRUCTS: Final = frozenset(
     {"resources:Resources", "resources:VolumeResources", "devices:DeviceClaim", "devices:AllocationResult"}
 )
@@ -90,7 +90,7 @@ def go_form(value: Any, kind: str) -> Any:
 
 
 def _plain(value: Any, name: str) -> Any:
-    """Return a value without a type of its own: structs capitalised, maps as they are."""
+    """Return a value without its own type: structs capitalized, maps as they are."""
     if isinstance(value, list):
         return [_plain(item, name) for item in value]
     if isinstance(value, dict) and name not in (
@@ -124,6 +124,6 @@ def go_diff(old: Json, new: Json, kind: str) -> str:
 
 
 def pod_spec_form(spec: Json) -> Json:
-    """Return a pod's spec with the parts of its security context where Go's internal type has them."""
+    """Return a pod's spec with the parts of its security context at their places in Go's internal type."""
     moved = {name: spec[name] for name in ("hostNetwork", "hostPID", "hostIPC") if name in spec}
     return {**spec, "securityContext": {**spec.get("securityContext", {}), **moved}}

@@ -13,7 +13,7 @@ CLUSTER = "kdsl-sandbox"
 
 
 def kubeconfig_text(url: str, authority: bytes, tokens: Mapping[str, str], current: str) -> str:
-    """Return a kubeconfig with one context a user, `current` being the one that is used."""
+    """Return a kubeconfig with one context for each user; `current` is the current context."""
     encoded = base64.b64encode(authority).decode()
     document = {
         "apiVersion": "v1",
@@ -36,7 +36,7 @@ def _context(user: str) -> str:
 def write_private(path: Path, text: str | bytes) -> None:
     """Write a file that only its owner may read; an older one is replaced whole.
 
-    OSError where it cannot be written.
+    Raises OSError where it cannot be written.
     """
     data = text.encode() if isinstance(text, str) else text
     fresh = path.with_name(f".{path.name}.{os.getpid()}")

@@ -1,4 +1,4 @@
-"""Fake kubelets: they run bound pods, end the pods of Jobs, and take deleted ones down."""
+"""Fake kubelets: they run bound pods, end the pods of Jobs, and stop deleted ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kdsl.sandbox.resources import NODES, PODS
 from kdsl.sandbox.store import Event, Key, Version
 
 RUN_SECONDS: Final = "sandbox.kdsl/run-seconds"
-"""The annotation that says how long a pod runs before it succeeds."""
+"""The annotation with the time in seconds that a pod runs before it succeeds."""
 
 _NODE_NAME, _PHASE = 0, 5
 _STOP_SECONDS: Final = 0.3
@@ -23,7 +23,7 @@ _DELETING: Final = b'"deletionTimestamp"'
 
 
 class Kubelets:
-    """Plays the kubelets of all nodes. What is to happen later is timed on the event loop."""
+    """The kubelets of all nodes. Later steps are timers of the event loop."""
 
     def __init__(self, world: World, options: SandboxOptions) -> None:
         self._world = world
@@ -32,7 +32,7 @@ class Kubelets:
         self._addresses = 0
 
     def start(self) -> None:
-        """Run what is bound, now and from now on."""
+        """Run the pods that are bound now, and those bound later."""
         store = self._world.store
         for resource, take in ((NODES, self._node_changed), (PODS, self._pod_changed)):
             collection = store.collection(resource)
@@ -53,7 +53,7 @@ class Kubelets:
             asyncio.get_running_loop().call_soon(self._register, event.version.key)
 
     def _register(self, key: Key) -> None:
-        """Say that a node is ready which nobody else speaks for."""
+        """Report a node without another kubelet as ready."""
         version = self._world.store.get(NODES, key)
         if version is None:
             return
@@ -125,7 +125,7 @@ class Kubelets:
         self._plan_end(written, body)
 
     def _plan_end(self, version: Version, body: Json) -> None:
-        """Have a pod end that does not run for ever."""
+        """Schedule the end of a pod that does not run for ever."""
         seconds = self._run_seconds(body)
         deadline = body["spec"].get("activeDeadlineSeconds")
         if deadline is not None and (seconds is None or deadline < seconds):
@@ -167,7 +167,7 @@ class Kubelets:
         try:
             delete_version(self._world, PODS, version, DeleteOptions(grace=0, uid=version.uid))
         except ApiError:
-            # Somebody else was faster: another pod has the name.
+            # Another pod has the name by now.
             return
 
 

@@ -1,6 +1,6 @@
-"""Label selectors of requests: `a=b,c!=d,e in (f,g),h,!i,j>1`, read as the reference reads them.
+"""Label selectors of requests: `a=b,c!=d,e in (f,g),h,!i,j>1`, parsed as the reference parses them.
 
-What cannot be read is refused with the reference's words.
+Invalid selectors are rejected with the reference's words.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Say whether labels meet this."""
+        """Return whether labels meet the requirement."""
         if self.operator == "EXISTS":
             return self.key in labels
         if self.operator == "ABSENT":
@@ -47,11 +47,11 @@ class Requirement:
 
 
 class _ParseError(Exception):
-    """A requirement that cannot be read."""
+    """An invalid requirement."""
 
 
 def parse_labels(text: str) -> tuple[Requirement, ...]:
-    """Read a label selector; 400 where it cannot be understood."""
+    """Read a label selector; raises 400 for an invalid one."""
     tokens = [match.group(1) for match in _TOKEN.finditer(text)]
     found: list[Requirement] = []
     while tokens:
@@ -140,7 +140,7 @@ def _values(tokens: list[str]) -> frozenset[str]:
             if _first(tokens) not in (",", ")"):
                 raise _ParseError(f"found '{_first(tokens)}', expected: ',' or ')'")
         elif not values or _first(tokens) in (",", ")"):
-            values.add("")  # nothing stands before it, or behind it
+            values.add("")  # an empty value before or behind the comma
         if _first(tokens) == ")":
             tokens.pop(0)
             return frozenset(values)

@@ -1,4 +1,4 @@
-"""The sockets of a sandbox: uvicorn's HTTP protocol on a loopback port that can be cut off and healed."""
+"""The sockets of a sandbox: uvicorn's HTTP protocol on a loopback port that can be cut off and restored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Listener:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, application: Any, certificates: Certificates) -> None:
-        """Begin to accept; OSError where the port is taken."""
+        """Begin to accept connections; raises OSError where the port is taken."""
         with tempfile.TemporaryDirectory(prefix="kdsl-sandbox-") as folder:
             certificate, key = Path(folder, "tls.crt"), Path(folder, "tls.key")
             write_private(certificate, certificates.certificate)
@@ -74,7 +74,7 @@ class Listener:
             self._later(self._open())
 
     def cut(self) -> None:
-        """Cut all connections, and accept new ones."""
+        """Cut all connections, but accept new ones."""
         for connection in list(self._state.connections):
             _abort(connection)
 

@@ -22,10 +22,10 @@ _FIRST = ("Namespace", "PriorityClass", "StorageClass")
 
 
 def load(world: World, paths: Iterable[str | Path], found: list[Diagnostic]) -> int:
-    """Read files and folders of objects into a world; return how many there were.
+    """Read files and folders of objects into a world; return the number of objects.
 
-    What cannot be read or is refused is added to `found` and passed over. Namespaces that objects name are
-    made. Statuses are kept, other than for objects that are posted: a bound pod may be running.
+    Objects that cannot be read or are rejected are added to `found` and skipped. Namespaces that objects name
+    are created. Statuses are kept, unlike those of posted objects: a bound pod may be running.
     """
     count = 0
     objects = [item for document in _documents(paths, found) for item in _objects(document)]
@@ -93,7 +93,7 @@ def _store(world: World, resource: Resource, namespace: str, body: Json) -> None
 
 
 def _take_computed(resource: Resource, body: Json) -> Json:
-    """Take out, and return, what admission would compute: a file may know better."""
+    """Remove and return the fields that admission would compute: the values of the file win."""
     spec = body.get("spec", {})
     names = ("priority", "preemptionPolicy") if resource.plural == "pods" else ()
     return {name: spec.pop(name) for name in names if name in spec}

@@ -1,4 +1,4 @@
-"""What is not valid in the metadata of an object: its name, labels, annotations, owners and finalizers."""
+"""Validation of an object's metadata: its name, labels, annotations, owners and finalizers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDele
 
 
 def check_metadata(resource: Resource, metadata: Json, causes: Causes) -> None:
-    """Say what is not valid in the metadata of a new object."""
+    """Add the errors in the metadata of a new object to `causes`."""
     name = metadata.get("name", "")
     if not name:
         causes.required("metadata.name", "name or generateName is required")
@@ -38,7 +38,7 @@ def check_metadata(resource: Resource, metadata: Json, causes: Causes) -> None:
 
 
 def check_marks(metadata: Json, causes: Causes) -> None:
-    """Say what is not valid in labels and annotations."""
+    """Add the errors in labels and annotations to `causes`."""
     check_labels(metadata.get("labels") or {}, "metadata.labels", causes)
     annotations = metadata.get("annotations") or {}
     for name in annotations:
@@ -57,14 +57,14 @@ def check_marks(metadata: Json, causes: Causes) -> None:
 
 
 def check_labels(labels: Json, path: str, causes: Causes) -> None:
-    """Say what is not valid in keys and values of labels."""
+    """Add the errors in keys and values of labels to `causes`."""
     for name, value in labels.items():
         say_all(causes, path, name, names.qualified(name))
         say_all(causes, path, value, names.label_value(value))
 
 
 def check_selector(selector: Json, path: str, causes: Causes) -> None:
-    """Say what is not valid in a label selector."""
+    """Add the errors in a label selector to `causes`."""
     check_labels(selector.get("matchLabels") or {}, f"{path}.matchLabels", causes)
     for index, item in enumerate(selector.get("matchExpressions", ())):
         check_requirement(item, f"{path}.matchExpressions[{index}]", ("In", "NotIn"), (), causes)
@@ -73,7 +73,9 @@ def check_selector(selector: Json, path: str, causes: Causes) -> None:
 def check_requirement(
     item: Json, path: str, several: tuple[str, ...], single: tuple[str, ...], causes: Causes
 ) -> None:
-    """Say what is not valid in an expression of a selector, by the operators that take values."""
+    """Add the errors in an expression of a selector to `causes`; `several` and `single` are operators with
+    values.
+    """
     operator, values = item.get("operator", ""), item.get("values", ())
     if operator in several:
         if not values:
@@ -94,7 +96,7 @@ def check_requirement(
 
 
 def check_key(key: str, path: str, causes: Causes) -> None:
-    """Say what is not valid in the key of a label."""
+    """Add the errors in the key of a label to `causes`."""
     say_all(causes, path, key, names.qualified(key))
 
 
@@ -119,6 +121,6 @@ def _check_owners(owners: list[Json], causes: Causes) -> None:
 
 
 def say_all(causes: Causes, path: str, value: str, reasons: list[str]) -> None:
-    """Say every reason why a text is not valid."""
+    """Add one error for each reason against a text."""
     for why in reasons:
         causes.invalid(path, json.dumps(value, ensure_ascii=False), why)

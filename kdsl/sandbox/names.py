@@ -1,4 +1,4 @@
-"""What names, labels and keys may look like, and what the server says of those that do not."""
+"""The syntax of names, labels and keys, and the server's texts for invalid ones."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ _CONFIG_KEY_TEXT: Final = (
 
 
 def label_name(text: str) -> list[str]:
-    """Return what is wrong with the name of a namespace, container or volume."""
+    """Return the errors in the name of a namespace, container or volume."""
     return _too_long(text, 63) + ([] if _LABEL.fullmatch(text) else [_LABEL_TEXT])
 
 
 def subdomain(text: str) -> list[str]:
-    """Return what is wrong with the name of most objects."""
+    """Return the errors in the name of most kinds of objects."""
     return _too_long(text, 253) + ([] if _SUBDOMAIN.fullmatch(text) else [_SUBDOMAIN_TEXT])
 
 
 def service_name(text: str) -> list[str]:
-    """Return what is wrong with the name of a Service."""
+    """Return the errors in the name of a Service."""
     return _too_long(text, 63) + ([] if _SERVICE.fullmatch(text) else [_SERVICE_TEXT])
 
 
 def qualified(text: str) -> list[str]:
-    """Return what is wrong with a key: `name`, or `prefix/name`."""
+    """Return the errors in a key: `name`, or `prefix/name`."""
     parts = text.split("/")
     if len(parts) > 2:
         optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -74,12 +74,12 @@ def qualified(text: str) -> list[str]:
 
 
 def label_value(text: str) -> list[str]:
-    """Return what is wrong with the value of a label."""
+    """Return the errors in the value of a label."""
     return _too_long(text, 63) + ([] if not text or _QUALIFIED.fullmatch(text) else [_VALUE_TEXT])
 
 
 def config_key(text: str) -> list[str]:
-    """Return what is wrong with a key of a ConfigMap or Secret."""
+    """Return the errors in a key of a ConfigMap or Secret."""
     found = _too_long(text, 253)
     if not _CONFIG_KEY.fullmatch(text):
         found.append(_CONFIG_KEY_TEXT)
@@ -93,7 +93,7 @@ def config_key(text: str) -> list[str]:
 
 
 def port_name(text: str) -> list[str]:
-    """Return what is wrong with the name of a port."""
+    """Return the errors in the name of a port."""
     found = _too_long(text, 15)
     if not _PORT.fullmatch(text):
         found.append("must contain only alphanumeric characters (a-z, 0-9), and hyphens (-)")

@@ -48,7 +48,7 @@ def read_object(call: Call, is_strict: bool, validation: str) -> tuple[Json, tup
 
 
 def conform(resource: Resource, value: Json) -> tuple[Json, list[str]]:
-    """Return an object as it is kept, and the unknown fields it had."""
+    """Return the stored form of an object, and its unknown fields."""
     complaints = Complaints()
     body = clean(value, schema_of(resource), complaints, resource.api_version)
     body.pop("kind", None)
@@ -75,7 +75,7 @@ def read_part(call: Call, kind: str) -> Json:
 def judge(
     kind: str, version: str, complaints: list[str], is_strict: bool, validation: str
 ) -> tuple[str, ...]:
-    """Return complaints as warnings; 400 where the client asked for a strict reading."""
+    """Return complaints as warnings; raises 400 where the client asked for a strict reading."""
     if complaints and is_strict:
         raise bad_request(
             f'{kind} in version "{version}" cannot be handled as a {kind}: strict decoding error: '

@@ -1,4 +1,6 @@
-"""OpenAPI v3 documents, as far as kubectl reads them: the fields of kinds, and that writes validate them."""
+"""OpenAPI v3 documents in the extent that kubectl reads: the fields of kinds, and field validation of
+writes.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def _path(group: str, version: str) -> str:
 
 @cache
 def index() -> Json:
-    """Return `/openapi/v3`: where the documents are, each with a digest of it."""
+    """Return `/openapi/v3`: the paths of the documents, each with its digest."""
     paths: Json = {}
     for group, version in GROUP_VERSIONS:
         digest = hashlib.sha256(schema_document(_path(group, version)) or b"").hexdigest()[:32].upper()
@@ -43,7 +45,7 @@ def index() -> Json:
 
 @cache
 def schema_document(path: str) -> bytes | None:
-    """Return the document of one group's version, encoded; None where there is none."""
+    """Return the document of one group's version, encoded; None for an unknown one."""
     found = [item for item in RESOURCES if _path(item.group, item.version) == path]
     if not found:
         return None

@@ -1,6 +1,7 @@
-"""The OpenAPI v2 document, which kubectl asks for when it makes Lists: that patches validate fields.
+"""The OpenAPI v2 document, which kubectl requests when it makes Lists: it states that patches validate
+fields.
 
-kubectl wants it in protobuf (gnostic's `openapi.v2.Document`); who does not gets the same as JSON.
+kubectl requests it in protobuf (gnostic's `openapi.v2.Document`); other clients get the same as JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _PARAMETERS: Final = ("dryRun", "fieldManager", "fieldValidation")
 
 
 def wants_protobuf(accept: str) -> bool:
-    """Tell whether a client wants the document in protobuf."""
+    """Return whether a client wants the document in protobuf."""
     return "proto-openapi.spec.v2" in accept
 
 
@@ -36,7 +37,7 @@ def as_json() -> bytes:
 
 @cache
 def as_protobuf() -> bytes:
-    """Return the document in protobuf. The numbers are those of its messages' fields."""
+    """Return the document in protobuf. The numbers are the field numbers of its messages."""
     info = _text(1, _INFO["title"]) + _text(2, _INFO["version"])
     paths = b"".join(
         _part(2, _text(1, path) + _part(2, _part(8, _operation(resource)))) for path, resource in _paths()

@@ -16,7 +16,7 @@ _META: Final = "meta.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How to write: not at all (`is_dry`), and what to do about unknown fields."""
+    """The options of a write: `is_dry` means without effect; also the treatment of unknown fields."""
 
     is_dry: bool = False
     validation: str = ""
@@ -30,7 +30,7 @@ class WriteOptions:
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How to delete. `grace` is in seconds; None stands for the object's own."""
+    """The options of a delete. `grace` is in seconds; None means the object's own."""
 
     is_dry: bool = False
     grace: int | None = None
@@ -40,7 +40,7 @@ class DeleteOptions:
 
 
 def write_options(call: Call, kind: str) -> WriteOptions:
-    """Read the options of a create, update or patch; 422 where one is unknown."""
+    """Read the options of a create, update or patch; raises 422 for an unknown one."""
     query = call.query
     if not query:
         return _PLAIN
@@ -70,7 +70,7 @@ def delete_options(call: Call) -> DeleteOptions:
 
 
 def read_delete_options(body: Json, query: Mapping[str, str]) -> DeleteOptions:
-    """Read `DeleteOptions`; 422 where one is unknown."""
+    """Read `DeleteOptions`; raises 422 for an unknown one."""
     grace = body.get("gracePeriodSeconds")
     if grace is None and "gracePeriodSeconds" in query:
         grace = integer(query["gracePeriodSeconds"])
@@ -89,7 +89,7 @@ def read_delete_options(body: Json, query: Mapping[str, str]) -> DeleteOptions:
 
 
 def integer(text: str) -> int:
-    """Read an integer of a query; 400 where it is none."""
+    """Read an integer of a query; raises 400 for any other text."""
     try:
         return int(text)
     except ValueError:
@@ -97,12 +97,12 @@ def integer(text: str) -> int:
 
 
 def number(query: Mapping[str, str], name: str) -> int:
-    """Return an integer of the query; 0 where it is not there."""
+    """Return an integer of the query; 0 where it is absent."""
     return integer(query[name]) if query.get(name) else 0
 
 
 def version_number(text: str, is_watch: bool) -> int:
-    """Read a resourceVersion; 400, or 500 for a watch, where it is no number."""
+    """Read a resourceVersion; raises 400, or 500 for a watch, where it is no number."""
     if not text.isascii() or not text.isdecimal():
         why = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
         if is_watch:
@@ -112,7 +112,7 @@ def version_number(text: str, is_watch: bool) -> int:
 
 
 def check_list_options(query: Mapping[str, str], is_watch: bool) -> None:
-    """Refuse combinations of list parameters that the API forbids."""
+    """Reject combinations of list parameters that the API forbids."""
     causes = Causes()
     match = query.get("resourceVersionMatch", "")
     initial = query.get("sendInitialEvents", "")

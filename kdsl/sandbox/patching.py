@@ -56,7 +56,7 @@ def _strategic(data: bytes) -> Json:
     try:
         return parse_patch(data, dict, _OBJECT)  # type: ignore[no-any-return]
     except ApiError as error:
-        # Of this kind of patch the server says nothing more than the decoder.
+        # For this kind of patch the server adds nothing to the decoder's text.
         raise bad_request(str(error).removeprefix("error decoding patch: ")) from None
 
 

@@ -1,4 +1,4 @@
-"""What is not valid in the parts of a pod's spec that say where it may run."""
+"""Validation of the parts of a pod's spec that restrict its node."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WEIGHT: Final = "must be in the range 1-100"
 
 
 def check_affinity(affinity: Json, path: str, causes: Causes) -> None:
-    """Say what is not valid in an affinity, in all of its six parts."""
+    """Add the errors in an affinity, in all of its six parts, to `causes`."""
     nodes = affinity.get("nodeAffinity", {})
     if _REQUIRED in nodes:
         check_node_selector(nodes[_REQUIRED], f"{path}.nodeAffinity.{_REQUIRED}", causes)
@@ -38,7 +38,7 @@ def check_affinity(affinity: Json, path: str, causes: Causes) -> None:
 
 
 def check_node_selector(selector: Json, path: str, causes: Causes) -> None:
-    """Say what is not valid in a node selector: that of an affinity, or of a volume."""
+    """Add the errors in a node selector, of an affinity or of a volume, to `causes`."""
     terms = selector.get("nodeSelectorTerms", ())
     if not terms:
         causes.required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
@@ -85,7 +85,7 @@ def _check_pod_term(term: Json, path: str, causes: Causes) -> None:
 
 
 def check_gates(gates: list[Json], path: str, causes: Causes) -> None:
-    """Say what is not valid in scheduling gates."""
+    """Add the errors in scheduling gates to `causes`."""
     known: set[str] = set()
     for index, gate in enumerate(gates):
         name = gate.get("name", "")
@@ -96,7 +96,7 @@ def check_gates(gates: list[Json], path: str, causes: Causes) -> None:
 
 
 def check_spreading(constraints: list[Json], path: str, causes: Causes) -> None:
-    """Say what is not valid in topology spread constraints."""
+    """Add the errors in topology spread constraints to `causes`."""
     for index, constraint in enumerate(constraints):
         where = f"{path}[{index}]"
         skew, key = constraint.get("maxSkew", 0), constraint.get("topologyKey", "")
@@ -135,7 +135,7 @@ def _check_domains(constraint: Json, path: str, when: str, causes: Causes) -> No
 
 
 def check_tolerations(tolerations: list[Json], path: str, causes: Causes) -> None:
-    """Say what is not valid in tolerations."""
+    """Add the errors in tolerations to `causes`."""
     for index, toleration in enumerate(tolerations):
         where = f"{path}[{index}]"
         key, value = toleration.get("key", ""), toleration.get("value", "")
@@ -165,7 +165,7 @@ def check_tolerations(tolerations: list[Json], path: str, causes: Causes) -> Non
 
 
 def check_taints(taints: list[Json], path: str, causes: Causes) -> None:
-    """Say what is not valid in the taints of a node."""
+    """Add the errors in the taints of a node to `causes`."""
     known: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):
         where = f"{path}[{index}]"

@@ -16,7 +16,7 @@ _VARY: Final = {"vary": "Accept"}
 
 
 def plain(method: str, path: str, query: Mapping[str, str], accept: str, requests: int) -> Reply:
-    """Answer a request outside of the API's objects. `requests` is how many there have been."""
+    """Answer a request outside of the API's objects. `requests` is the number of requests so far."""
     path = path.rstrip("/") or "/"
     known = _health(path, query) or _documents(path, accept)
     if known is None and path == "/metrics":

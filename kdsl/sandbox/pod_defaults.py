@@ -12,7 +12,7 @@ _CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers"
 
 
 def default_pod_spec(spec: Json) -> None:
-    """Fill in what a pod's spec leaves out."""
+    """Set the missing fields of a pod's spec to their defaults."""
     for listed in _CONTAINER_LISTS:
         for container in spec.get(listed, ()):
             _default_container(container, bool(spec.get("hostNetwork")))

@@ -1,4 +1,4 @@
-"""What `kubectl get pods` shows of a pod: how many containers are ready, and in one word how it is."""
+"""The row of `kubectl get pods`: the number of ready containers, and the pod's state in one word."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENDED: Final = {
 
 @dataclass(slots=True)
 class _Count:
-    """Containers that are ready, restarts, and the last end of one that was started again."""
+    """The number of ready containers and restarts, and the last end of a restarted one."""
 
     ready: int = 0
     restarts: int = 0
@@ -30,7 +30,7 @@ class _Count:
 
 
 def pod_cells(body: Json, made: str, age: Callable[[str], str]) -> list[Any]:
-    """Return the cells of a pod; `made` is its age, `age` says how long ago a time was."""
+    """Return the cells of a pod; `made` is its age, `age` returns the age of a time."""
     spec, status = body["spec"], body["status"]
     sidecars = {each["name"] for each in spec.get("initContainers", ()) if _is_sidecar(each)}
     count, word = _judge(body, sidecars)
@@ -91,7 +91,7 @@ def _judge(body: Json, sidecars: set[str]) -> tuple[_Count, str]:
 
 
 def _initializing(body: Json, sidecars: set[str], count: _Count) -> str:
-    """Return how far the init containers are; empty where they are through."""
+    """Return the progress of the init containers; empty where they have finished."""
     total = len(body["spec"].get("initContainers", ()))
     for index, status in enumerate(body["status"].get("initContainerStatuses", ())):
         count.add_restarts(status)
@@ -109,7 +109,7 @@ def _initializing(body: Json, sidecars: set[str], count: _Count) -> str:
 
 
 def _running(body: Json, sidecars: set[str], count: _Count, word: str) -> str:
-    """Return how a pod is whose init containers are through; their restarts count no more."""
+    """Return the state of a pod whose init containers have finished; their restarts no longer count."""
     status = body["status"]
     count.restarts, count.ended = 0, ""
     for each in status.get("initContainerStatuses", ()):

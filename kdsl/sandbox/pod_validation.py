@@ -1,6 +1,6 @@
-"""What makes a pod's spec invalid: volumes, containers, resources, and where it may run.
+"""Validation of a pod's spec: volumes, containers, resources, and the restrictions on its node.
 
-The order is the reference's: refusals list what they found in it.
+The order is the reference's: its errors are listed in this order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAX_INT32: Final = 2**31 - 1
 
 
 def check_pod(spec: Json, causes: Causes, path: str = "spec") -> None:
-    """Say what is not valid in a pod's spec, which `path` leads to."""
+    """Add the errors in a pod's spec at `path` to `causes`."""
     volumes = _check_volumes(spec.get("volumes", ()), f"{path}.volumes", causes)
     _check_containers(spec, path, volumes, causes)
     _check_claims(spec.get("resourceClaims", ()), f"{path}.resourceClaims", causes)
@@ -50,7 +50,7 @@ def check_pod(spec: Json, causes: Causes, path: str = "spec") -> None:
 
 
 def check_new_pod(spec: Json, causes: Causes) -> None:
-    """Say what only a new pod may not have."""
+    """Add the errors that apply to new pods only to `causes`."""
     if spec.get("ephemeralContainers"):
         causes.forbidden("spec.ephemeralContainers", "cannot be set on create")
     if spec.get("nodeName") and spec.get("schedulingGates"):
@@ -58,7 +58,7 @@ def check_new_pod(spec: Json, causes: Causes) -> None:
 
 
 def _check_volumes(volumes: list[Json], path: str, causes: Causes) -> set[str]:
-    """Return the names of the volumes that containers may mount."""
+    """Return the names of the volumes that containers may mount, after checking them."""
     known: set[str] = set()
     for index, volume in enumerate(volumes):
         where, name = f"{path}[{index}]", volume.get("name", "")
@@ -209,7 +209,7 @@ def _check_amount(resource: str, amount: str, path: str, causes: Causes) -> None
 
 
 def _is_native(resource: str) -> bool:
-    """Tell whether Kubernetes itself knows a resource: others have no overcommitment."""
+    """Return whether a resource is one of Kubernetes itself: others have no overcommitment."""
     return "/" not in resource or "kubernetes.io/" in resource
 
 

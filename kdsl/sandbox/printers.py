@@ -1,4 +1,4 @@
-"""The cells of Tables: what `kubectl get` shows of an object of each kind."""
+"""The cells of Tables: the row that `kubectl get` shows of an object of each kind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROLE: Final = "node-role.kubernetes.io/"
 
 
 def age(stamp: str | None, now: datetime) -> str:
-    """Return how long ago a time was, as kubectl writes it: `5s`, `3m20s`, `2d`."""
+    """Return the age of a time in kubectl's notation: `5s`, `3m20s`, `2d`."""
     if not stamp:
         return _UNKNOWN
     seconds = max(0, int(seconds_between(stamp, now)))

@@ -1,7 +1,7 @@
 """Reads the protobuf bodies that `kubectl create KIND` and `kubectl auth can-i` send.
 
-What a field holds is known from the schema; here stand the numbers by which fields go on the wire, of the
-kinds that kubectl makes. A body with any other field is not read at all: nothing of it is lost unseen.
+The types of fields come from the schema; this module has their numbers on the wire, for the kinds that
+kubectl makes. A body with any other field is rejected, so that no field is lost silently.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 class UnreadableError(Exception):
-    """A body, or a field of it, that is not read here."""
+    """A body, or a field of it, that this module does not decode."""
 
 
 def _numbered(text: str) -> dict[int, str]:
@@ -96,12 +96,12 @@ _ZERO_IS_NONE: Final = frozenset(
     | {"hostNetwork", "hostPID", "hostIPC", "stdin", "stdinOnce", "tty", "healthCheckNodePort"}
     | {"publishNotReadyAddresses"}
 )
-"""Fields that are always on the wire: their zero stands for none."""
+"""Fields that are always on the wire: zero means absent."""
 _BYTE_MAPS: Final = frozenset({("Secret", "data"), ("ConfigMap", "binaryData")})
 
 
 def decode_protobuf(data: bytes, schema: Node) -> Json:
-    """Return an object of protobuf as its JSON would be; UnreadableError for what is not read here."""
+    """Return an object of protobuf as its JSON; raises UnreadableError for an unknown field."""
     if not data.startswith(_MAGIC):
         raise UnreadableError("it does not begin as objects do")
     envelope = dict(_parts(data[len(_MAGIC) :]))
@@ -121,7 +121,7 @@ def _struct(data: bytes, node: Node) -> Json:
         field = node.fields.get(name)
         if field is None:
             if not value:
-                continue  # what is empty is sent as well, and says nothing
+                continue  # empty messages are sent as well, and mean nothing
             raise UnreadableError(f"field {number} of {node.name} is not read")
         if field.shape is Shape.LIST:
             assert field.item is not None

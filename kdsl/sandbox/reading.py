@@ -21,7 +21,7 @@ from kdsl.sandbox.store import Collection, Version, encode
 from kdsl.sandbox.tables import partial, table
 
 FUTURE_SECONDS: Final = 3.0
-"""How long the server waits for a resourceVersion that it has not reached."""
+"""The time that the server waits for a resourceVersion that it has not reached."""
 
 _TOO_OLD: Final = "The resourceVersion for the provided list is too old."
 _TOKEN_TOO_OLD: Final = (
@@ -36,7 +36,7 @@ _NOW: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """Where a list goes on: after a key, in the state of a number (`_NOW`: of the present)."""
+    """The place where a list continues: after a key, in the state of a number (`_NOW`: of the present)."""
 
     number: int
     key: tuple[str, str]

@@ -1,4 +1,4 @@
-"""What the controllers of a sandbox have in common: they hear of changes and bring objects in order."""
+"""The base of the sandbox's controllers: they receive changes and reconcile objects."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kdsl.sandbox.resources import EVENTS, Resource
 from kdsl.sandbox.store import Event, Key, Version
 
 _SETTLE_SECONDS: Final = 0.02
-"""How long changes are gathered before a controller acts on them."""
+"""The time for which changes are gathered before a controller acts on them."""
 
 
 class Reconciler:
-    """Brings marked objects in order, one after the other. Subclasses say which and how."""
+    """Reconciles marked objects, one after the other. Subclasses define which ones and how."""
 
     watched: tuple[Resource, ...] = ()
 
@@ -28,7 +28,7 @@ class Reconciler:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Look at everything that is there, and at every change from now on."""
+        """Reconcile all present objects, and every change from now on."""
         for resource in self.watched:
             collection = self.world.store.collection(resource)
             for version in collection.sorted_versions():
@@ -37,7 +37,7 @@ class Reconciler:
         self._task = asyncio.ensure_future(self._run())
 
     async def stop(self) -> None:
-        """Stop looking."""
+        """Stop reconciling."""
         for resource in self.watched:
             self.world.store.collection(resource).watchers.pop((self, resource), None)
         if self._task is not None:
@@ -45,16 +45,16 @@ class Reconciler:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def seen(self, resource: Resource, event: Event) -> None:
-        """Take a change; marks the object unless a subclass knows better."""
+        """Receive a change; marks the object unless a subclass overrides it."""
         self.mark(resource, event.version.key)
 
     def mark(self, resource: Resource, key: Key) -> None:
-        """Have an object looked at."""
+        """Schedule an object for `reconcile`."""
         self._marked[resource, key] = None
         self._wake.set()
 
     def reconcile(self, resource: Resource, key: Key) -> None:
-        """Bring one object in order; ApiError is told as an event of the object."""
+        """Reconcile one object; an ApiError becomes an event of the object."""
         raise NotImplementedError
 
     def _listener(self, resource: Resource) -> Callable[[Event], None]:
@@ -70,10 +70,10 @@ class Reconciler:
                 try:
                     self.reconcile(resource, key)
                 except ApiError as error:
-                    tell(self.world, resource, key, "FailedCreate", str(error))
+                    record_warning(self.world, resource, key, "FailedCreate", str(error))
 
 
-def tell(world: World, resource: Resource, key: Key, reason: str, message: str) -> None:
+def record_warning(world: World, resource: Resource, key: Key, reason: str, message: str) -> None:
     """Write a warning event about an object."""
     name = f"{key[1]}.{world.chance.numbers.getrandbits(64):016x}"
     stamp = world.chance.stamp()
@@ -97,7 +97,7 @@ def tell(world: World, resource: Resource, key: Key, reason: str, message: str) 
 
 
 def owner_of(resource: Resource, body: Json) -> Json:
-    """Return the reference by which an object owns others as their controller."""
+    """Return the owner reference of an object as a controller."""
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
@@ -117,14 +117,14 @@ def owners_in(version: Version) -> list[Json]:
 
 
 class Dependents:
-    """Which objects of some resources belong to which owner, by the owner's uid."""
+    """The objects of some resources by the uid of their owner."""
 
     def __init__(self) -> None:
         self.by_owner: dict[str, dict[tuple[Resource, Key], str]] = {}
-        """Of each owner: its objects and their uids."""
+        """By owner: its objects and their uids."""
 
     def take(self, resource: Resource, event: Event) -> Iterable[Json]:
-        """Note a change of an object that may have owners; return the owners."""
+        """Record a change of an object that may have owners; return the owners."""
         owners = owners_in(event.version)
         for owner in owners:
             held = self.by_owner.setdefault(owner["uid"], {})
@@ -137,5 +137,5 @@ class Dependents:
         return owners
 
     def of(self, uid: str) -> list[tuple[Resource, Key]]:
-        """Return what belongs to an owner, by name."""
+        """Return the objects of an owner, by name."""
         return sorted(self.by_owner.get(uid, {}), key=lambda item: item[1])

@@ -1,4 +1,4 @@
-"""What clients sent and what they were answered, for tests to read."""
+"""The requests of clients and their answers, for tests to read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 @dataclass(slots=True)
 class Request:
-    """One request. `status` is 0 until it is answered, and stays so where no answer was sent."""
+    """One request. `status` is 0 until it is answered, and stays 0 where no answer was sent."""
 
     at: float
     """Seconds on the clock of the event loop."""
@@ -26,11 +26,11 @@ class Request:
     body: bytes = b""
     status: int = 0
     fault: str = ""
-    """What a fault did to it."""
+    """The effect of a fault on it."""
 
     @property
     def document(self) -> Any:
-        """The body as JSON; None where there is none."""
+        """Return the body as JSON; None where there is none."""
         return msgspec.json.decode(self.body) if self.body else None
 
 
@@ -42,15 +42,15 @@ class Recorder:
 
     @property
     def is_on(self) -> bool:
-        """Whether anything is kept."""
+        """Return whether requests are recorded."""
         return self.requests.maxlen != 0
 
     def add(self, request: Request) -> None:
-        """Keep a request; its status follows."""
+        """Record a request; its status follows."""
         self.requests.append(request)
 
     def matching(self, method: str = "*", path: str = "*") -> list[Request]:
-        """Return the requests of a method to paths of a pattern, `*` standing for anything."""
+        """Return the requests of a method to paths of a pattern; `*` matches anything."""
         return [
             request
             for request in list(self.requests)

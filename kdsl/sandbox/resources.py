@@ -1,4 +1,4 @@
-"""The resources that the server has: names, kinds, subresources, and how each differs from the rule.
+"""The resources of the server: names, kinds, subresources, and the special cases of each.
 
 Routing, discovery, storage and admission read this table.
 """
@@ -15,7 +15,7 @@ _READ_WRITE: Final = ("get", "patch", "update")
 
 @dataclass(frozen=True)
 class Subresource:
-    """A part of an object with a path of its own; without `handled` it is listed and refused."""
+    """A part of an object with its own path; without `handled` it is listed and rejected."""
 
     name: str
     kind: str
@@ -68,7 +68,7 @@ class Resource:
 
     @cached_property
     def head(self) -> bytes:
-        """How the JSON of a whole object begins, before its metadata."""
+        """Return the beginning of a whole object's JSON, before its metadata."""
         return f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
 
     @cached_property
@@ -235,7 +235,7 @@ VIRTUAL: Final = frozenset({"bindings", "tokenreviews", "subjectaccessreviews", 
 
 
 def named(plural: str, group: str = "") -> Resource:
-    """Return the resource of that plural name; KeyError where there is none."""
+    """Return the resource of that plural name; raises KeyError where there is none."""
     return BY_PATH[group, "v1", plural]
 
 

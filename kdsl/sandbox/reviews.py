@@ -1,4 +1,4 @@
-"""TokenReview and SubjectAccessReview: how other servers ask who somebody is and what they may do."""
+"""TokenReview and SubjectAccessReview: other servers identify users and check their rights with them."""
 
 from __future__ import annotations
 

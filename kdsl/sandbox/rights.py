@@ -1,4 +1,4 @@
-"""Who may do what: the built-in rules, and the roles and bindings that are stored."""
+"""Authorization: the built-in rules, and the roles and bindings that are stored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _READ: Final = ("get", "list", "watch")
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What somebody wants to do: a verb on a resource, or on a path outside of the API."""
+    """The request to authorize: a verb on a resource, or on a path outside of the API."""
 
     verb: str
     group: str = ""
@@ -34,7 +34,7 @@ class Ask:
 
     @property
     def qualified(self) -> str:
-        """The resource with its subresource."""
+        """Return the resource with its subresource."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
@@ -73,13 +73,13 @@ _SELF_RULES: Final = (_rule("authorization.k8s.io", "selfsubjectaccessreviews", 
 
 @dataclass(slots=True)
 class Rights:
-    """Decides by rules. `missing` are rights taken away by a fault: (verb or `*`, resource)."""
+    """Decides by rules. `missing` are rights removed by a fault: (verb or `*`, resource)."""
 
     store: Store
     missing: set[tuple[str, str]] = field(default_factory=set)
 
     def allows(self, user: User, ask: Ask) -> bool:
-        """Say whether a user may do something."""
+        """Return whether a user has a right."""
         if any(verb in ("*", ask.verb) and name == ask.resource for verb, name in self.missing):
             return False
         if MASTERS in user.groups:
@@ -155,7 +155,7 @@ def _has(values: Iterable[str], wanted: str) -> bool:
 
 
 def refuse(user: User, ask: Ask, resource: Resource | None) -> ApiError:
-    """Return the 403 for something a user may not do."""
+    """Return the 403 for a missing right of a user."""
     if resource is None:
         message = f'forbidden: User "{user.name}" cannot {ask.verb} path "{ask.path}"'
         return ApiError(status(403, message, "Forbidden", {}), 403)

@@ -1,4 +1,4 @@
-"""Paths of the API, taken apart: group, version, resource, namespace, name, subresource."""
+"""Parses paths of the API: group, version, resource, namespace, name, subresource."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PART_VERBS: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "POST": "
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What a path and a method ask for."""
+    """The target of a path and a method."""
 
     verb: str
     resource: Resource
@@ -38,7 +38,7 @@ def read_query(raw: bytes) -> dict[str, str]:
 
 
 def is_api(path: str) -> bool:
-    """Say whether a path is below a group's version."""
+    """Return whether a path is below a group's version."""
     parts = path.split("/", 5)
     return (parts[1] == "api" and len(parts) > 3 and bool(parts[3])) or (
         parts[1] == "apis" and len(parts) > 4 and bool(parts[4])
@@ -46,7 +46,7 @@ def is_api(path: str) -> bool:
 
 
 def route(method: str, path: str, query: Mapping[str, str]) -> Route:
-    """Return what is asked for; 404 or 405 where the path or the method is not known."""
+    """Return the route of a request; raises 404 or 405 where the path or the method is unknown."""
     parts = path.rstrip("/").split("/")[1:]
     if parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]

@@ -1,4 +1,4 @@
-"""Runs a sandbox until somebody ends it: what the command does."""
+"""Runs a sandbox until it gets a signal: the implementation of the command."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def run(
 ) -> bool:
     """Serve until SIGINT or SIGTERM; return whether it was SIGINT.
 
-    `started` is called with the URL and what there is, `complain` before it where objects of `cluster` were
-    passed over, which `found` then says. ValueError for a fault that is not known, OSError where the port or
-    the kubeconfig cannot be had.
+    `started` is called with the URL and the number of objects. `complain` is called before it if objects of
+    `cluster` were skipped; `found` holds the reasons. Raises ValueError for an unknown fault, OSError where
+    the port or the kubeconfig is not available.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run(options, cluster, faults, found, started, complain))

@@ -68,12 +68,12 @@ class Sandbox:
 
     @property
     def url(self) -> str:
-        """Where the server is."""
+        """Return the URL of the server."""
         return f"https://{HOST}:{self._listener.port}"
 
     @property
     def token(self) -> str:
-        """The newest token of the administrator."""
+        """Return the newest token of the administrator."""
         return self.tokens.of("admin")
 
     def token_of(self, user: str) -> str:
@@ -82,12 +82,12 @@ class Sandbox:
 
     @property
     def kubeconfig(self) -> str:
-        """The text of a kubeconfig for all users; its context is the administrator's."""
+        """Return the text of a kubeconfig for all users; its context is the administrator's."""
         tokens = {name: self.tokens.of(name) for name in USERS}
         return kubeconfig_text(self.url, self.certificates.authority, tokens, "admin")
 
     async def __aenter__(self) -> Self:
-        """Begin to serve; OSError where the port is taken or the kubeconfig cannot be written."""
+        """Begin to serve; raises OSError where the port is taken or the kubeconfig cannot be written."""
         self._loop = asyncio.get_running_loop()
         admin = admin_application(self.faults, self.recorder, self.tokens)
         server = Server(self.api, self.faults, self.recorder, admin, self._listener.abort)

@@ -1,6 +1,6 @@
 """The fields of every kind and their types, read from the models of the Kubernetes API in lightkube-models.
 
-Decoding, merging and the OpenAPI documents use these trees; they are made when a kind is first used.
+Decoding, merging and the OpenAPI documents use these trees; a tree is made when its kind is first used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kdsl.sandbox.resources import Resource
 
 
 class Shape(StrEnum):
-    """What a value is in JSON."""
+    """The JSON type of a value."""
 
     STRING = "string"
     INTEGER = "int64"
@@ -39,7 +39,7 @@ class Shape(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """The type of one field. `name` is the type's name; `item` is of lists, `fields` of structs."""
+    """The type of one field. `name` is the type's name; `item` is for lists, `fields` for structs."""
 
     shape: Shape
     name: str = ""

@@ -30,9 +30,9 @@ _NUMBERS: Final = frozenset({"status.replicas", "status.successful"})
 
 
 def selectable_fields(body: Json) -> tuple[str, ...] | None:
-    """Return the scheduling fields of a pod, which nearly every watch asks for; None for other kinds.
+    """Return the scheduling fields of a pod, which nearly every watch selects by; None for other kinds.
 
-    The values stand in the order of `FIELDS["pods"]`; what is not kept is read from the object when asked.
+    The values stand in the order of `FIELDS["pods"]`; other fields are read from the object on demand.
     """
     spec = body.get("spec")
     if not isinstance(spec, dict) or "containers" not in spec:
@@ -51,7 +51,7 @@ def selectable_fields(body: Json) -> tuple[str, ...] | None:
 
 
 def names(collection: str, group: str) -> tuple[str, ...]:
-    """Return the field labels of a resource, as its API version spells them."""
+    """Return the field labels of a resource in the spelling of its API version."""
     fields = FIELDS.get(collection, ())
     if collection == "events" and group:
         fields = tuple(_EVENT_ALIASES.get(name, name) for name in fields)

@@ -1,4 +1,4 @@
-"""Label and field selectors of requests: read from their texts, matched against versions."""
+"""Label and field selectors of requests: parsed, and matched against versions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FieldTerm:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which versions a list, watch or collection delete is about."""
+    """The versions that a list, watch or collection delete selects."""
 
     namespace: str = ""
     labels: tuple[Requirement, ...] = ()
@@ -35,11 +35,11 @@ class Selection:
 
     @property
     def is_all(self) -> bool:
-        """Whether only the namespace selects."""
+        """Return whether only the namespace selects."""
         return not self.labels and not self.fields
 
     def matches(self, version: Version) -> bool:
-        """Say whether a version is selected."""
+        """Return whether a version is selected."""
         if self.namespace and version.key[0] != self.namespace:
             return False
         if self.labels and not all(item.matches(version.labels) for item in self.labels):
@@ -60,7 +60,7 @@ def _field(version: Version, name: str) -> str:
 
 
 def read_selection(resource: Resource, namespace: str, query: Mapping[str, str]) -> Selection:
-    """Read the selectors of a request; 400 where they cannot be understood."""
+    """Read the selectors of a request; raises 400 for invalid ones."""
     labels = parse_labels(query.get("labelSelector", ""))
     known = selectable.names(resource.collection, resource.group)
     fields = parse_fields(query.get("fieldSelector", ""), known)
@@ -84,7 +84,7 @@ def parse_fields(text: str, known: tuple[str, ...]) -> tuple[FieldTerm, ...]:
 
 
 def matches_object(selector: object, labels: Mapping[str, str]) -> bool:
-    """Say whether a LabelSelector of an object (`matchLabels`, `matchExpressions`) selects labels."""
+    """Return whether a LabelSelector of an object (`matchLabels`, `matchExpressions`) selects labels."""
     if not isinstance(selector, dict):
         return False
     if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):

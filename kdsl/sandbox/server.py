@@ -23,7 +23,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _KEPT_BODY: Final = 65_536
-"""The most bytes of a body that the recorder keeps."""
+"""The largest number of bytes of a body that the recorder keeps."""
 
 ADMIN_PATH: Final = "/kdsl-sandbox"
 _HEADERS: Final = {
@@ -38,7 +38,7 @@ class _LostError(Exception):
 
 
 class Server:
-    """Serves one sandbox. `abort` closes the connection of a client's address without a word."""
+    """Serves one sandbox. `abort` closes the connection of a client's address without an answer."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Server:
         self._abort = abort
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request of ASGI."""
+        """Serve one ASGI request."""
         if scope["type"] != "http":
             return
         if scope["path"].startswith(ADMIN_PATH):
@@ -136,7 +136,7 @@ class Server:
 
 
 async def _before(action: Action, request: Request) -> Reply | None:
-    """Do what a fault does before a request is carried out; return the answer where it ends there."""
+    """Apply a fault before a request is carried out; return the answer where the fault ends the request."""
     if isinstance(action, Delay):
         request.fault = f"delayed by {action.seconds} s"
         await asyncio.sleep(action.seconds)

@@ -1,4 +1,4 @@
-"""What the server knows: the present version of every object, and a bounded history to watch from.
+"""The server's storage: the present version of every object, and a bounded history for watches.
 
 Objects are kept as encoded JSON, without `kind` and `apiVersion`; a write decodes, changes and encodes once,
 and lists and watches only copy bytes. All of it belongs to the thread of the event loop.
@@ -51,7 +51,7 @@ class Version:
 
 
 class Event:
-    """One change of one object. `version` is what it became, for a deletion its last state."""
+    """One change of one object. `version` is the new version, for a deletion the last one."""
 
     __slots__ = ("frames", "number", "previous", "type", "version")
 
@@ -61,11 +61,11 @@ class Event:
         self.previous = previous
         self.number = version.number
         self.frames: dict[object, bytes] = {}
-        """Encoded frames, shared by all watchers that want them in the same form."""
+        """Encoded frames, shared by all watchers with the same form."""
 
 
 class Collection:
-    """The objects of one resource, their history, and who watches them."""
+    """The objects of one resource, their history, and their watchers."""
 
     def __init__(self, resource: Resource, history: int, floor: int) -> None:
         self.resource = resource
@@ -78,7 +78,7 @@ class Collection:
         self._sorted: list[Key] | None = None
 
     def sorted_versions(self, namespace: str = "") -> list[Version]:
-        """Return what is there, by namespace and name."""
+        """Return the present objects, by namespace and name."""
         if self._sorted is None:
             self._sorted = sorted(self.items)
         items = self.items
@@ -87,7 +87,7 @@ class Collection:
         return [items[key] for key in self._sorted]
 
     def state_at(self, number: int, namespace: str) -> list[Version] | None:
-        """Return what was there at a past number; None where the history does not reach back."""
+        """Return the objects at a past number; None where the history does not reach back."""
         if number < self.compacted:
             return None
         items = dict(self.items)
@@ -101,7 +101,7 @@ class Collection:
         return [items[key] for key in sorted(items) if not namespace or key[0] == namespace]
 
     def record(self, event: Event) -> None:
-        """Apply an event, remember it and tell the watchers."""
+        """Apply and store an event, and notify the watchers."""
         key = event.version.key
         if event.type == "DELETED":
             del self.items[key]
@@ -132,7 +132,7 @@ class Store:
         self._collections: dict[str, Collection] = {}
 
     def collection(self, resource: Resource) -> Collection:
-        """Return the collection of a resource; resources that share their objects share it."""
+        """Return the collection of a resource; resources with common objects share it."""
         found = self._collections.get(resource.collection)
         if found is None:
             found = self._collections[resource.collection] = Collection(resource, self._history, self._floor)
@@ -148,7 +148,7 @@ class Store:
             yield version.body()
 
     def write(self, resource: Resource, key: Key, body: Json) -> Version:
-        """Store a new version of an object, which may be new, and tell the watchers."""
+        """Store a new version of an object, which may be new, and notify the watchers."""
         collection = self.collection(resource)
         previous = collection.items.get(key)
         version = self._next(key, body)
@@ -156,7 +156,7 @@ class Store:
         return version
 
     def remove(self, resource: Resource, key: Key, body: Json) -> Version:
-        """Remove an object, whose last state is `body`, and tell the watchers."""
+        """Remove an object, whose last state is `body`, and notify the watchers."""
         collection = self.collection(resource)
         previous = collection.items[key]
         version = self._next(key, body)
@@ -164,7 +164,7 @@ class Store:
         return version
 
     def forget_history(self) -> None:
-        """Drop all history: watches from before now are too old, objects stay."""
+        """Drop all history: older watches get an error, objects stay."""
         self.number += 1
         for collection in self._collections.values():
             collection.forget(self.number)

@@ -1,4 +1,4 @@
-"""Strategic merge patches: lists of structs merge by a key, as the tags of the Kubernetes API say."""
+"""Strategic merge patches: lists of structs merge by a key, which the tags of the Kubernetes API define."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _identity(item: Any, key: str) -> Any:
 
 
 def _in_order(merged: dict[Any, Json], server: list[Any], wanted: list[Any]) -> list[Json]:
-    """Return the items: those of the patch in its order, between them the others as the server has them."""
+    """Return the items: those of the patch in its order, between them the others in the server's order."""
     patched = [identity for identity in dict.fromkeys(wanted) if identity in merged]
     others = [identity for identity in server if identity in merged and identity not in patched]
     place = {identity: index for index, identity in enumerate(server)}

@@ -1,4 +1,4 @@
-"""Tables, which `kubectl get` prints, and objects cut down to their metadata."""
+"""Tables, which `kubectl get` prints, and objects reduced to their metadata."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def partial(resource: Resource, version: Version, api_version: str) -> Json:
 def table(
     world: World, resource: Resource, versions: list[Version], form: Form, include: str, number: str
 ) -> Json:
-    """Return versions as a Table; `include` says what of the objects the rows carry."""
+    """Return versions as a Table; `include` names the parts of the objects in the rows."""
     now = world.chance.now()
     return {
         "kind": "Table",

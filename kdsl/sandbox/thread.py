@@ -1,4 +1,4 @@
-"""A sandbox on a thread of its own, for callers that have no event loop or must not share theirs."""
+"""A sandbox on its own thread, for callers without an event loop or with one that must not be shared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Result = TypeVar("_Result")
 
 
 class SandboxThread:
-    """Runs a sandbox beside the caller, from `with` on.
+    """Runs a sandbox on another thread, from `with` on.
 
     `sandbox.faults` may be used from any thread; everything else is reached by `call`.
     """
@@ -31,7 +31,7 @@ class SandboxThread:
         self._thread = threading.Thread(target=self._run, name="kdsl-sandbox", daemon=True)
 
     def __enter__(self) -> Self:
-        """Start it and wait until it serves; what kept it from starting is raised."""
+        """Start it and wait until it serves; an error of the start is raised."""
         self._thread.start()
         self._ready.wait()
         if self._error is not None:
@@ -47,7 +47,7 @@ class SandboxThread:
         self._thread.join()
 
     def call(self, work: Callable[[Sandbox], _Result]) -> _Result:
-        """Run a function on the sandbox's thread and return what it returns."""
+        """Run a function on the sandbox's thread and return its result."""
         if self._loop is None:
             raise RuntimeError("the sandbox does not run")
 

@@ -1,4 +1,4 @@
-"""Times and random names: everything of a sandbox that is not decided by its requests."""
+"""Times and random names: the parts of a sandbox that requests do not determine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Chance:
     numbers: random.Random = field(default_factory=random.Random)
 
     def stamp(self, seconds: float = 0) -> str:
-        """Return the time now, `seconds` later, as the API writes it."""
+        """Return the time in `seconds` from now in the API's format."""
         moment = self.now()
         if seconds:
             moment += timedelta(seconds=seconds)

@@ -1,4 +1,4 @@
-"""The tokens of a sandbox and whose they are."""
+"""The tokens of a sandbox and their users."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ USERS: Final = {
     "scheduler": User(SCHEDULER, (_AUTHENTICATED,)),
     "team": User("team", (_AUTHENTICATED,)),
 }
-"""Who has a token, by the name the sandbox gives it: everything, a scheduler's rights, no rights."""
+"""The users with tokens, by their names in the sandbox: full rights, a scheduler's rights, no rights."""
 
 
 @dataclass(slots=True)
 class Tokens:
-    """Tokens of users. Those taken back are answered 401."""
+    """Tokens of users. Revoked tokens are answered 401."""
 
     numbers: random.Random
     _users: dict[str, User] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Tokens:
             self.issue(name)
 
     def issue(self, name: str) -> str:
-        """Make a new token for one of `USERS`; older ones of it stay good."""
+        """Make a new token for one of `USERS`; its older tokens stay valid."""
         token = "".join(self.numbers.choices(_LETTERS, k=_LENGTH))
         self._users[token] = USERS[name]
         self._current[name] = token
@@ -46,17 +46,17 @@ class Tokens:
         return self._current[name]
 
     def rotate(self, name: str) -> str:
-        """Make a new token and take all older ones of that user back."""
+        """Make a new token and revoke all older ones of that user."""
         user = USERS[name]
         self._users = {token: owner for token, owner in self._users.items() if owner is not user}
         return self.issue(name)
 
     def user(self, token: str) -> User | None:
-        """Return whose token this is."""
+        """Return the user of a token."""
         return self._users.get(token)
 
     def identify(self, authorization: str) -> User | None:
-        """Return who sent an Authorization header; None where its token is not known."""
+        """Return the user of an Authorization header; None where its token is unknown."""
         if not authorization:
             return ANONYMOUS
         scheme, _, token = authorization.partition(" ")

@@ -1,4 +1,4 @@
-"""What may not change in an object that exists."""
+"""Validation of updates: the fields that must not change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IMMUTABLE: Final = "field is immutable"
 
 
 def check_update(resource: Resource, old: Json, new: Json, subresource: str) -> Causes:
-    """Return what is not valid in a change; both sides have their defaults."""
+    """Return the errors in a change; both sides have their defaults."""
     causes = Causes()
     _check_metadata(old["metadata"], new["metadata"], causes)
     if causes.found:
@@ -58,7 +58,7 @@ def _pod(old: Json, new: Json, causes: Causes) -> None:
         return
     allowed = _with_changeable(after, before)
     if before.get("schedulingGates"):
-        # A gated pod may be narrowed.
+        # The node selection of a gated pod may be narrowed.
         for name in ("nodeSelector", "affinity"):
             _take(allowed, before, name)
     if allowed != before:
@@ -66,7 +66,7 @@ def _pod(old: Json, new: Json, causes: Causes) -> None:
 
 
 def _with_changeable(after: Json, before: Json) -> Json:
-    """Return the new spec with the old values of what may change."""
+    """Return the new spec with the old values of the fields that may change."""
     allowed = dict(after)
     for name in ("tolerations", "schedulingGates", "activeDeadlineSeconds"):
         _take(allowed, before, name)

@@ -1,4 +1,4 @@
-"""Changes of objects that exist: what PUT and every kind of patch come down to."""
+"""Changes of existing objects: the common part of PUT and all patches."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def change(
     options: WriteOptions,
     warnings: tuple[str, ...] = (),
 ) -> Reply:
-    """Turn an object into `body`, as far as the path allows it, and answer with what it became."""
+    """Replace an object by `body`, as far as the path allows it, and return the reply with the result."""
     resource, before = call.resource, old.body()
     wanted = body["metadata"].get("resourceVersion", "")
     if wanted not in ("", str(old.number)):
@@ -143,7 +143,7 @@ def _without_status(body: Json) -> Json:
 
 
 def is_over(resource: Resource, body: Json) -> bool:
-    """Say whether nothing holds an object any longer that is being deleted."""
+    """Return whether an object is being deleted and no finalizer or grace period holds it any longer."""
     metadata = body["metadata"]
     if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
         return False

@@ -1,4 +1,4 @@
-"""What makes a new object invalid. Only what scheduling depends on, and what clients usually get wrong."""
+"""Validation of new objects. Only fields that scheduling depends on, and frequent mistakes of clients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-
 
 
 def check_object(resource: Resource, body: Json) -> Causes:
-    """Return what is not valid in a new object."""
+    """Return the errors in a new object."""
     causes = Causes()
     check_metadata(resource, body["metadata"], causes)
     check = _CHECKS.get(resource.collection)
@@ -193,7 +193,7 @@ _EMPTY_CEL: Final = (
 
 
 def _device_class(body: Json, causes: Causes) -> None:
-    """Refuse expressions that end in an operator: what is wrong in them otherwise is not looked for."""
+    """Reject expressions that end in an operator; no other check is made."""
     for index, selector in enumerate(body.get("spec", {}).get("selectors", ())):
         text = selector.get("cel", {}).get("expression", "")
         if re.search(r"(?:==|!=|&&|\|\||[<>+*/%(-])\s*$", text):

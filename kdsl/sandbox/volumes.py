@@ -23,7 +23,7 @@ class Volumes(Reconciler):
     watched = (CLAIMS, _VOLUMES)
 
     def reconcile(self, resource: Resource, key: Key) -> None:
-        """Bring a claim or a volume in order."""
+        """Reconcile a claim or a volume."""
         version = self.world.store.get(resource, key)
         if version is None:
             return
@@ -36,7 +36,7 @@ class Volumes(Reconciler):
             self._volume(key, body)
 
     def _release(self, resource: Resource, key: Key, body: Json) -> None:
-        """Let a deleted claim or volume go."""
+        """Remove the protection of a deleted claim or volume."""
         version = self.world.store.get(resource, key)
         left = [item for item in body["metadata"].get("finalizers", ()) if item not in _PROTECTION]
         if version is not None and not left:
@@ -91,7 +91,7 @@ class Volumes(Reconciler):
             self._provision(body, storage_class, node)
 
     def _bind_named(self, claim: Json) -> None:
-        """Bind a claim to the volume it names, where that is free."""
+        """Bind a claim to the volume it names, if that is free."""
         name = claim["spec"]["volumeName"]
         version = self.world.store.get(_VOLUMES, ("", name))
         if version is None:

@@ -1,4 +1,4 @@
-"""Watches: what was there, what changed since, bookmarks, and how a watch ends."""
+"""Watches: initial events, changes, bookmarks, and the end of a watch."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ BOOKMARK_SECONDS: Final = 60.0
 _LAST_BOOKMARK_SECONDS: Final = 2.0
 _DEFAULT_SECONDS: Final = (1800, 3600)
 _MAX_WAITING: Final = 200_000
-"""The most frames that wait for a slow reader; then its watch ends, as in the API server."""
+"""The largest number of frames that wait for a slow reader; beyond it the watch ends, as in the API
+server.
+"""
 
 _EMPTY_PARTS: Final[dict[str, Json]] = {"pods": {"spec": {"containers": None}, "status": {}}}
-"""What a bookmark of a kind holds beside its metadata: the empty object as Go writes it."""
+"""The fields of a kind's bookmark beside its metadata: the empty object as Go writes it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -44,7 +46,7 @@ class Watch:
     """Events up to this number are not sent."""
 
     def notify(self, event: Event) -> None:
-        """Take an event of the collection."""
+        """Receive an event of the collection."""
         if self.is_silent or event.number <= self.after:
             return
         frame = self.frame(event)
@@ -55,12 +57,12 @@ class Watch:
             self.wake.set()
 
     def end(self) -> None:
-        """End the watch after what waits was sent."""
+        """End the watch after the waiting frames."""
         self.is_ended = True
         self.wake.set()
 
     def frame(self, event: Event) -> bytes:
-        """Return an event as this watch sends it; nothing where it is not selected."""
+        """Return an event as a frame of this watch; empty where it is not selected."""
         kind, version = event.type, event.version
         if self.selection.is_all:
             if self.selection.namespace and version.key[0] != self.selection.namespace:
@@ -82,7 +84,9 @@ class Watch:
         return frame
 
     def _left(self, event: Event, previous: Version) -> bytes:
-        """A deletion for an object that is there but no longer selected: as it was, with the new version."""
+        """Return a deletion for an existing object that is no longer selected: its old state, with the new
+        version.
+        """
         body = previous.body()
         body["metadata"]["resourceVersion"] = str(event.number)
         return self.encoded("DELETED", Version(previous.key, event.number, body))
@@ -102,7 +106,7 @@ class Watch:
         return b'{"type":"%s","object":%s}\n' % (kind.encode(), data)
 
     def bookmark(self, annotations: Json | None = None) -> bytes:
-        """Return a frame that only tells how far the watch has come."""
+        """Return a frame that only reports the progress of the watch."""
         metadata: Json = {"resourceVersion": str(self.world.store.number)}
         if annotations:
             metadata["annotations"] = annotations
@@ -125,7 +129,7 @@ class Watches:
                 watch.end()
 
     def silence(self, plural: str = "") -> None:
-        """Let the open watches of one resource, or all, send nothing more without ending."""
+        """Stop sending events to the open watches of one resource, or all, without ending them."""
         for watch in self.open:
             if not plural or watch.resource.plural == plural:
                 watch.is_silent = True
@@ -206,7 +210,7 @@ async def _wait(event: asyncio.Event, seconds: float) -> None:
 
 
 def _replay(watch: Watch, collection: Collection, at: int) -> bool:
-    """Queue what changed since a number; say whether the watch goes on."""
+    """Queue the changes since a number; return whether the watch goes on."""
     if at < collection.compacted:
         body = expired(at, collection.compacted)
         watch.waiting.append(encode({"type": "ERROR", "object": body}) + b"\n")

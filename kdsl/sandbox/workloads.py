@@ -29,7 +29,7 @@ _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
 class Workloads(Reconciler):
-    """Keeps the pods of workloads."""
+    """Creates and deletes the pods of workloads."""
 
     watched = (*_OWNERS.values(), PODS)
 
@@ -38,7 +38,7 @@ class Workloads(Reconciler):
         self._dependents = Dependents()
 
     def seen(self, resource: Resource, event: Event) -> None:
-        """Mark a workload that changed, and those whose dependents did."""
+        """Mark a workload that changed, and those whose dependents changed."""
         if resource is not PODS:
             self.mark(resource, event.version.key)
         for owner in self._dependents.take(resource, event):
@@ -47,7 +47,7 @@ class Workloads(Reconciler):
                 self.mark(kind, (event.version.key[0], owner["name"]))
 
     def reconcile(self, resource: Resource, key: Key) -> None:
-        """Give a workload the pods it wants, and write its status."""
+        """Create or delete the pods of a workload, and write its status."""
         version = self.world.store.get(resource, key)
         if version is None or resource is PODS:
             return
@@ -92,7 +92,7 @@ class Workloads(Reconciler):
         return {**kept, "observedGeneration": body["metadata"]["generation"]}
 
     def _fill_ordinals(self, body: Json, pods: list[Json], wanted: int) -> None:
-        """Keep the pods NAME-0 and on; the next one follows when the one before it is ready."""
+        """Keep the pods NAME-0 and following; the next one is made when the one before it is ready."""
         present = {pod["metadata"]["name"]: pod for pod in pods}
         name = body["metadata"]["name"]
         is_parallel = body["spec"].get("podManagementPolicy") == "Parallel"
@@ -139,7 +139,7 @@ class Workloads(Reconciler):
         return status
 
     def _deployment(self, body: Json) -> Json:
-        """Keep one ReplicaSet of the present template; older ones are taken down when it is ready."""
+        """Keep one ReplicaSet of the present template; older ones are deleted when it is ready."""
         digest = hashlib.sha256(encode(body["spec"]["template"])).hexdigest()[:10]
         sets = []
         for resource, key in self._dependents.of(body["metadata"]["uid"]):

@@ -1,4 +1,6 @@
-"""What cases expect of devices: the cards that pods get, why others are refused, what is written on pods."""
+"""Expectations of cases about devices: the cards that pods get, the reasons for refused cards, and
+annotations.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ Outcome = Mapping[str, list[str]]
 
 
 def cards_of(explainer: CardExplainer | None, pod: PodInfo | None) -> Outcome:
-    """Return the cards that a placed pod has; none for one that is not placed."""
+    """Return the cards of a placed pod; empty for a pod that is not placed."""
     if explainer is None or pod is None:
         return {}
     found: dict[str, list[str]] = {}
@@ -36,7 +38,7 @@ def cards_of(explainer: CardExplainer | None, pod: PodInfo | None) -> Outcome:
 def compare_cards(
     field: str, wanted: Place | None, cards: Outcome, trace: tuple[str, ...]
 ) -> Iterator[Mismatch]:
-    """Compare the cards of a pod: a list with those of all containers, or a mapping by container."""
+    """Compare the cards of a pod: a list with the cards of all containers, or a mapping by container."""
     if wanted is None:
         return
     if isinstance(wanted.value, list):
@@ -48,7 +50,7 @@ def compare_cards(
 
 
 def compare_annotations(wanted: Place | None, pod: PodInfo | None) -> Iterator[Mismatch]:
-    """Compare annotations of a placed pod; what is no text in the case stands for its JSON."""
+    """Compare annotations of a placed pod; a value that is no text in the case means its JSON."""
     for key, place in wanted.items() if wanted is not None else ():
         actual = None if pod is None else pod.annotations.get(key)
         expected = (
@@ -65,14 +67,14 @@ def _text(value: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CardsBefore:
-    """The cards of a case's nodes as its pod finds them."""
+    """The cards of a case's nodes before its pod takes any."""
 
     explainer: CardExplainer | None
     pod: PodInfo
     cluster: Cluster
 
     def refused(self, node: str, wanted: Place | None) -> Iterator[Mismatch]:
-        """Compare why cards of a node are refused."""
+        """Compare the reasons why cards of a node are refused."""
         if wanted is None:
             return
         snapshot = self.cluster.cache().snapshot()
@@ -92,7 +94,7 @@ class CardsBefore:
 
 
 def _verdicts(found: CardsOfNode | None) -> dict[str, CardVerdict]:
-    """Return what became of each card in the end."""
+    """Return the last outcome of each card."""
     containers = () if found is None else found.containers
     return {verdict.card.id: verdict for container in containers for verdict in container.cards}
 

@@ -1,4 +1,4 @@
-"""What a test file says, read: `reading` makes cases of it, `running` runs them."""
+"""The content of a test file: `reading` makes cases of it, `running` runs them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kdsl.testing.subject import Checked, Subject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What every case has: its name, where it stands, its fixtures, and the names of its nodes."""
+    """The common part of all cases: name, place, fixtures, and the names of the nodes."""
 
     name: str
     span: Span
@@ -25,7 +25,7 @@ class Setting:
     nodes: tuple[str, ...]
 
     def recorded_for(self, pod: str) -> Recorded | None:
-        """Return the recorded decision where it is about `pod`."""
+        """Return the recorded decision if it is about `pod`."""
         recorded = self.fixtures.recorded
         return recorded if recorded is not None and recorded.pod == pod else None
 
@@ -38,7 +38,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class PodCase(Setting):
-    """One pod is decided; `expect` is the mapping of what must come out."""
+    """One pod is decided; `expect` is the mapping of expected values."""
 
     pod: str
     expect: Place
@@ -46,7 +46,7 @@ class PodCase(Setting):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A pod that enters the queue at a second; `priority` replaces the fixture's where it is given."""
+    """A pod that enters the queue at a second; `priority` replaces the fixture's if it is given."""
 
     pod: str
     second: int
@@ -62,7 +62,7 @@ class QueueCase(Setting):
 
 
 class LawKind(StrEnum):
-    """What can be said about all pods and clusters."""
+    """The kinds of statements about all pods and clusters."""
 
     SUBSET = "subsetOf"
     EQUAL = "equals"
@@ -72,7 +72,7 @@ class LawKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A law and the qualified names of the profiles that it is about."""
+    """A law and the qualified names of its profiles."""
 
     kind: LawKind
     profiles: tuple[str, ...]
@@ -86,7 +86,7 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class PropertyCase(Setting):
-    """A law must hold for generated pods on generated nodes; fixtures give the generator its words.
+    """A law must hold for generated pods on generated nodes; the generator uses the words of the fixtures.
 
     `unproven` is the reason why it may stay unproven, empty where it must not.
     """
@@ -102,7 +102,7 @@ Case = PodCase | QueueCase | PropertyCase
 
 @dataclass(frozen=True, slots=True)
 class RuleTest:
-    """One test file: what it tests, in which rule files, and its cases."""
+    """One test file: its subject, its rule files, and its cases."""
 
     path: Path
     subject: Subject
@@ -112,7 +112,7 @@ class RuleTest:
     cases: tuple[Case, ...]
 
     def selected(self, word: str) -> RuleTest:
-        """Return the test with the cases whose name, or whose file's path, holds a word."""
+        """Return the test with the cases that have the word in their name or in the path of their file."""
         if word in str(self.path):
             return self
         return replace(self, cases=tuple(case for case in self.cases if word in case.name))

@@ -1,6 +1,6 @@
-"""The codes of what can be wrong with a test file. `docs/test-rules.md` lists them.
+"""The codes of errors in test files. `docs/test-rules.md` lists them.
 
-What is not even YAML has a code of `kdsl.lang.codes`.
+Text that is not YAML has a code of `kdsl.lang.codes`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from enum import StrEnum
 
 
 class TestCode(StrEnum):
-    """K09: test files, and what they are asked to test."""
+    """K09: test files, and their subjects."""
 
-    __test__ = False  # not something for pytest to collect
+    __test__ = False  # pytest must not collect it
 
     UNREADABLE = "K0901"
     NOT_ONE = "K0902"

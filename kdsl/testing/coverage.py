@@ -1,7 +1,7 @@
-"""Which conditions of the rules the tests saw hold and saw fail.
+"""The conditions of rules that were true and false in the tests.
 
-What can be covered is read off the syntax tree, so rules that no profile uses count too; what was covered is
-seen by a probe in compiled rules, which finds its conditions by their place in the text.
+The points to cover come from the syntax tree, so rules that no profile uses count too. A probe in compiled
+rules records the covered points, and finds its conditions by their place in the text.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ from kdsl.report.tables import plural
 
 _BOOLEAN = ("&&", "||")
 Key = tuple[str, int, int]
-"""A place in a text: its path, and where it begins and ends."""
+"""A place in a text: its path, start and end."""
 
 
 def key_of(span: Span) -> Key:
-    """Return what tells an expression from all others: its place in the text."""
+    """Return the place of an expression in its text, which identifies it."""
     return span.source.path, span.start, span.end
 
 
 class Seen(StrEnum):
-    """What can be seen of an expression: a condition's two values, or that a value was computed at all."""
+    """The outcomes of an expression: the two values of a condition, or that a value was computed at all."""
 
     TRUE = "true"
     FALSE = "false"
@@ -76,7 +76,7 @@ class Seen(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """An expression to cover: the rule it belongs to, and what should be seen of it."""
+    """An expression to cover: its rule, and the outcomes to cover."""
 
     rule: str
     what: str
@@ -85,12 +85,12 @@ class Point:
 
     @property
     def span(self) -> Span:
-        """Where the expression stands."""
+        """Return the place of the expression."""
         return self.expr.span
 
     @property
     def key(self) -> Key:
-        """What the checked form of the expression is found by: `has(x.y)` keeps the place of `x.y` only."""
+        """Return the key of the expression's checked form: `has(x.y)` keeps the place of `x.y` only."""
         match self.expr:
             case Call(function="has", target=None, args=(only,)):
                 return key_of(only.span)
@@ -98,7 +98,7 @@ class Point:
 
 
 def points_of(file: File) -> Iterator[Point]:
-    """List what there is to cover in a rule file, in the order of the text."""
+    """Yield the points of a rule file, in the order of the text."""
     for declaration in file.declarations:
         if isinstance(declaration, Predicate | Score | Queue | Preemption | Device):
             rule = f"{type(declaration).__name__.lower()} {declaration.name.text}"
@@ -147,7 +147,7 @@ def _of_statement(rule: str, statement: Statement) -> Iterator[Point]:
 
 
 def _of_device(rule: str, statement: Statement) -> Iterator[Point]:
-    """Yield the points of what only devices have. What is said by constants cannot be covered."""
+    """Yield the points that only devices have. Constants cannot be covered."""
     match statement:
         case Inventory(rows=rows, body=body):
             yield Point(rule, "inventory", rows, (Seen.REACHED,))
@@ -176,7 +176,7 @@ def _of_all(rule: str, statements: Iterable[Statement]) -> Iterator[Point]:
 
 
 def _condition(rule: str, what: str, condition: Expr) -> Iterator[Point]:
-    """Yield a condition, and the operands of the `&&` and `||` that it is made of."""
+    """Yield a condition, and the operands of its `&&` and `||`."""
     both = (Seen.TRUE, Seen.FALSE)
     yield Point(rule, what, condition, both)
     operands = list(_operands(condition))
@@ -201,7 +201,7 @@ def _choices(rule: str, value: Expr) -> Iterator[Point]:
 
 
 class Coverage:
-    """A probe that records what it sees of some points."""
+    """A probe that records the outcomes of some points."""
 
     def __init__(self, files: Iterable[File]) -> None:
         # A file that was loaded twice is the same file: places are compared by path and position.
@@ -227,27 +227,29 @@ class Coverage:
         return watched
 
     def missing(self, point: Point) -> tuple[Seen, ...]:
-        """Return what was not seen of a point."""
+        """Return the outcomes of a point that did not occur."""
         return tuple(each for each in point.wanted if each not in self._seen[point.key])
 
     @property
     def total(self) -> int:
-        """How many outcomes there are to see."""
+        """Return the number of outcomes to cover."""
         return sum(len(point.wanted) for point in self.points)
 
     @property
     def covered(self) -> int:
-        """How many of them were seen."""
+        """Return the number of outcomes that occurred."""
         return self.total - sum(len(self.missing(point)) for point in self.points)
 
     @property
     def percent(self) -> float:
-        """The share of outcomes that were seen, in 0..100; rules without conditions are covered."""
+        """Return the percentage of outcomes that occurred, in 0..100; rules without conditions are
+        covered.
+        """
         return 100.0 * self.covered / self.total if self.total else 100.0
 
 
 def files_below(files: Iterable[File], paths: Iterable[Path]) -> Iterator[File]:
-    """List the files that stand below some paths: the rules under test, without the library they import."""
+    """Yield the files below some paths: the rules under test, without the library they import."""
     roots = [path.resolve() for path in paths]
     for file in files:
         place = Path(file.span.source.path).resolve()
@@ -256,7 +258,7 @@ def files_below(files: Iterable[File], paths: Iterable[Path]) -> Iterator[File]:
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """Return a line for each rule and one for each outcome that was not seen, with its place."""
+    """Return a line for each rule and for each outcome that did not occur, with its place."""
     lines: list[str] = []
     for path, of_file in groupby(coverage.points, key=lambda point: point.span.source.path):
         lines.append(path)

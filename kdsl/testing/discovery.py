@@ -1,4 +1,4 @@
-"""Which files are rule tests: what the command, and anybody who gives it paths, means by them."""
+"""Finds the rule tests in paths. The command and pytest use it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ SUFFIXES: Final = (".test.yaml", "_test.yaml", ".test.yml", "_test.yml")
 
 
 def is_test_file(path: Path) -> bool:
-    """Tell whether a file is a rule test by its name."""
+    """Return whether a file is a rule test by its name."""
     return _is_test_name(path.name)
 
 
 def find_test_files(paths: Iterable[Path], found: list[Diagnostic]) -> list[FoundFile]:
-    """List test files, each once: a file counts whatever its name, of a folder all tests below it.
+    """Return test files, each once: a named file counts whatever its name, of a folder all tests below it.
 
-    Hidden files and folders do not count, and `kdsl.base.file_policy` says which links do. A path that is not
-    there, a link that is refused, or paths without a test, are added to `found`.
+    Hidden files and folders do not count, and `kdsl.base.file_policy` defines which links do. A path that
+    does not exist, a refused link, and paths without a test are added to `found`.
     """
     paths = list(paths)
     files: list[FoundFile] = []

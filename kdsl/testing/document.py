@@ -1,6 +1,6 @@
-"""A YAML document as plain values with places: what a schema is checked on, and what mistakes point into.
+"""A YAML document as plain values with places: the input of schema checks, and the places of errors.
 
-Test files are read with it; the YAML itself is read by `kdsl.lang.yaml_tree`.
+Test files are read with it; `kdsl.lang.yaml_tree` reads the YAML itself.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Step = str | int
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A plain value and where it stands.
+    """A plain value and its place.
 
-    `children` are the places of what it holds by key or index; `keys` are the spans of a mapping's keys, in
-    the order of the text.
+    `children` are the places of its parts by key or index; `keys` are the spans of a mapping's keys, in the
+    order of the text.
     """
 
     value: Plain
@@ -47,27 +47,27 @@ class Place:
 
     @property
     def text(self) -> str:
-        """The value of a scalar as text, as YAML would have it."""
+        """Return the value of a scalar as YAML text."""
         return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
 
     def get(self, *steps: Step) -> Place | None:
-        """Return what stands at a path below this place."""
+        """Return the place at a path below this one."""
         place: Place | None = self
         for step in steps:
             place = None if place is None else place.children.get(step)
         return place
 
     def items(self) -> Iterable[tuple[str, Place]]:
-        """List a mapping's entries in the order of the text; nothing where this is no mapping."""
+        """Return a mapping's entries in the order of the text; empty where this is no mapping."""
         return [(key, self.children[key]) for key in self.keys]
 
     def each(self) -> Iterable[Place]:
-        """List what a list or a mapping holds."""
+        """Return the parts of a list or a mapping."""
         return self.children.values()
 
 
 def read_document(file: FoundFile, found: list[Diagnostic]) -> Place | None:
-    """Read the one YAML document of a file; what is wrong is added to `found`."""
+    """Read the one YAML document of a file; errors are added to `found`."""
     path = file.path
     try:
         text = file.read(MAX_BYTES).decode("utf-8-sig")

@@ -23,7 +23,7 @@ _MOST_ROWS: Final = 3
 class Drawing:
     """Draws from a vocabulary.
 
-    `richness` is how likely a field is to be there, `nodes` are the names of nodes to refer to.
+    `richness` is the probability that a field is present, `nodes` are the names of nodes to refer to.
     """
 
     words: Vocabulary
@@ -46,17 +46,17 @@ class Drawing:
     def of_texts(
         self, view: str, name: str, values: re.Pattern[str] = ANY, *others: str
     ) -> Callable[[], str | None]:
-        """Return what draws a text for a field."""
+        """Return a function that draws a text for a field."""
         known = [*self.words.texts(view, name, values=values), *others]
         return lambda: self.pick(known) if known else None
 
     def of_numbers(self, view: str, name: str, *others: int) -> Callable[[], int]:
-        """Return what draws a whole number for a field."""
+        """Return a function that draws a whole number for a field."""
         known = self.words.numbers(view, name, *others)
         return lambda: self.pick(known)
 
     def strings(self, view: str, name: str) -> dict[str, str]:
-        """Draw a map of texts: the keys that rules look up, with the values they know."""
+        """Draw a map of texts: keys that rules look up, with values that they compare."""
         is_label = name != "annotations"
         found: dict[str, str] = {}
         for key in self.words.keys(view, name) or ["app"]:
@@ -75,7 +75,7 @@ class Drawing:
         return self.words.texts(view, name, key, values=ANY)
 
     def _json(self, leaves: Sequence[Read]) -> str:
-        """Draw a list of JSON objects that have the keys which rules read of them."""
+        """Draw a list of JSON objects with the keys that rules read."""
         rows = []
         for _ in range(self.random.randint(0, _MOST_ROWS)):
             row: dict[str, Any] = {}
@@ -89,7 +89,7 @@ class Drawing:
         return json_of(rows)
 
     def node_names(self, count: int) -> list[str]:
-        """Draw names of nodes: those that rules know, and numbered ones."""
+        """Draw names of nodes: names from the rules, and numbered ones."""
         known = [
             name
             for name in self.words.texts("Node", "name", values=NAME)

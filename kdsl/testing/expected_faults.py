@@ -1,4 +1,4 @@
-"""What goes wrong in a case: a mismatch, unless the case expects it."""
+"""Errors during a case: each is a mismatch, unless the case expects it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from kdsl.testing.mismatch import Mismatch, differs
 def unexpected_faults(
     faults: Sequence[Fault], expect: Place, recorded: Sequence[str] = ()
 ) -> Iterator[Mismatch]:
-    """List what went wrong and is not expected.
+    """Yield the errors that are not expected.
 
     A case expects an error by naming the rule or plugin under `faults`, where it has to name all of them, or
-    by having its text in another field, as in the reason of a rejection. What was `recorded` to go wrong does
-    so again.
+    by having its text in another field, such as the reason of a rejection. `recorded` errors occur again.
     """
     wanted = expect.get("faults")
-    told = tuple(map(str, faults))
+    actual = tuple(map(str, faults))
     if wanted is not None:
         names = list(dict.fromkeys(fault.source for fault in faults))
-        for each in differs("faults", wanted, names, told, in_order=False):
+        for each in differs("faults", wanted, names, actual, in_order=False):
             lines = [line for fault in faults for line in traceback_lines(fault)]
             yield Mismatch(each.field, each.expected, each.actual, each.span, each.trace, tuple(lines))
         return

@@ -1,6 +1,6 @@
 """The nodes, the pods and the catalog of a test file: read, resolved, and built anew for every case.
 
-`reading` asks for them by name; a `matrix` changes one key of a fixture before it is built.
+`reading` requests them by name; a `matrix` changes one key of a fixture before it is built.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from kdsl.testing.recorded import Recorded, cycle_help, find_cycle, is_cycle, is
 
 
 class Kind(StrEnum):
-    """What a fixture is."""
+    """The kind of a fixture."""
 
     NODES = "nodes"
     PODS = "pods"
@@ -55,9 +55,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """One fixture: its resolved manifest, and for a pod that is bound its node and number.
+    """One fixture: its resolved manifest, and for a bound pod its node and number.
 
-    `span` is its name where it was written; `place` what it was written as, None for a manifest from a file.
+    `span` is its name in the text; `place` its written value, None for a manifest from a file.
     """
 
     kind: Kind
@@ -70,16 +70,16 @@ class Fixture:
 
 
 Change = tuple[Kind, str, str, Any]
-"""Kind and name of a fixture, a short-form key, and the value that the key gets."""
+"""Kind and name of a fixture, a short-form key, and its new value."""
 
 
 @dataclass(slots=True)
 class Fixtures:
-    """All fixtures of a test file by kind and name. `broken` are those that something was said about.
+    """All fixtures of a test file by kind and name. `broken` are those with diagnostics.
 
     `catalog` are the objects that are neither node nor pod; they have no short form, and every case has them.
     `recorded` is the decision that was recorded on this cluster, if any. They are not `whole` where a file
-    was not read: what it would have held is not known.
+    was not read: its content is unknown.
     """
 
     of: dict[Kind, dict[str, Fixture]] = field(default_factory=lambda: {kind: {} for kind in Kind})
@@ -89,7 +89,7 @@ class Fixtures:
     whole: bool = True
 
     def find(self, kind: Kind, place: Place, found: list[Diagnostic]) -> str | None:
-        """Return the name that stands at a place, if there is such a fixture."""
+        """Return the name at a place, if there is such a fixture."""
         name = place.text
         if name in self.of[kind]:
             return name
@@ -102,7 +102,9 @@ class Fixtures:
         return None
 
     def with_changes(self, changes: Iterable[Change]) -> Fixtures:
-        """Return the fixtures with some keys changed; what is `like` a changed one stays as it was."""
+        """Return the fixtures with some keys changed; fixtures that are `like` a changed one stay the
+        same.
+        """
         changed = replace(self, of={kind: dict(fixtures) for kind, fixtures in self.of.items()}, broken=set())
         for kind, name, key, value in changes:
             fixture = changed.of[kind][name]
@@ -112,17 +114,17 @@ class Fixtures:
         return changed
 
     def node(self, name: str) -> NodeFacts:
-        """Build a node. Only for fixtures that were found valid."""
+        """Build a node. Only for valid fixtures."""
         (node,) = read_values([self.of[Kind.NODES][name].manifest]).nodes
         return NodeFacts.of(node)
 
     def pod(self, name: str) -> PodInfo:
-        """Build a pod that is not bound. Only for fixtures that were found valid."""
+        """Build a pod that is not bound. Only for valid fixtures."""
         (pod,) = read_values([self.of[Kind.PODS][name].manifest]).pods
         return PodInfo.of(pod)
 
     def bound(self, nodes: Iterable[str]) -> Iterator[PodInfo]:
-        """Build the pods that run on `nodes`; where there are several like one, each with a number."""
+        """Yield the pods that run on `nodes`; copies of one fixture are numbered."""
         wanted = set(nodes)
         for fixture in self.of[Kind.PODS].values():
             if fixture.on not in wanted:
@@ -135,7 +137,7 @@ class Fixtures:
 
 
 def read_fixtures(place: Place | None, folder: Path, found: list[Diagnostic]) -> Fixtures:
-    """Read the `fixtures` of a test file, whose shape is right; `folder` is where its manifests are."""
+    """Read the `fixtures` of a test file, whose shape is right; `folder` is the folder of its manifests."""
     fixtures = Fixtures()
     if place is None:
         return fixtures
@@ -158,7 +160,7 @@ def read_fixtures(place: Place | None, folder: Path, found: list[Diagnostic]) ->
 
 
 class _Resolver:
-    """Resolves the fixtures of one kind in the order in which they are `like` one another."""
+    """Resolves the fixtures of one kind, each after the fixture that it is `like`."""
 
     def __init__(self, kind: Kind, written: Place, fixtures: Fixtures, found: list[Diagnostic]) -> None:
         self._kind = kind
@@ -212,7 +214,7 @@ class _Resolver:
         )
 
     def _base(self, name: str, place: Place) -> Manifest | None:
-        """Return the manifest to edit: blank, or a copy of the one that the fixture is `like`."""
+        """Return the manifest to edit: blank, or a copy of the one of the `like` fixture."""
         like = place.get("like")
         if like is None:
             return blank_node(name) if self._kind is Kind.NODES else blank_pod(name)
@@ -240,7 +242,7 @@ class _Resolver:
 
 
 def check_fixture(fixture: Fixture, found: list[Diagnostic], at: Span | None = None) -> bool:
-    """Report what is wrong with the object of a fixture, `at` a place or at the key that made it so."""
+    """Report the errors in the object of a fixture, at the place `at` or at the key that caused them."""
     problems = read_values([fixture.manifest], fixture.name).diagnostics
     for problem in problems:
         where = problem.where.partition(": ")[2]
@@ -276,7 +278,7 @@ def _origin(fixture: Fixture, where: str) -> Span:
 
 
 def _reaches(value: Any, where: str) -> bool:
-    """Tell whether a manifest holds a leaf at the path, or above or below it."""
+    """Return whether a manifest holds a leaf at the path, or above or below it."""
     return any(
         path.startswith(where) or where.startswith(path) for path in _leaves(value, "") if path and where
     )
@@ -296,7 +298,7 @@ def _leaves(value: Any, path: str) -> Iterator[str]:
 
 
 def _check_hosts(fixtures: Fixtures, found: list[Diagnostic]) -> None:
-    """Report pods that are on nodes which are not there."""
+    """Report pods on nodes that do not exist."""
     for fixture in fixtures.of[Kind.PODS].values():
         place = fixture.place.get("on") if fixture.place is not None else None
         if place is not None:
@@ -361,7 +363,7 @@ def _add(manifest: Manifest, span: Span, fixtures: Fixtures, found: list[Diagnos
 
 
 def _add_object(manifest: Manifest, span: Span, fixtures: Fixtures, found: list[Diagnostic]) -> None:
-    """Add an object of the catalog, and say what is wrong with it."""
+    """Add an object of the catalog, and report the errors in it."""
     read = read_values([manifest], "object")
     for problem in read.diagnostics:
         where = problem.where.partition(": ")[2]
@@ -388,7 +390,7 @@ def _add_object(manifest: Manifest, span: Span, fixtures: Fixtures, found: list[
 def _add_manifest(
     manifest: Manifest, span: Span, fixtures: Fixtures, found: list[Diagnostic], name: str
 ) -> None:
-    """Add a node or a pod, known by its own name where `name` is not given."""
+    """Add a node or a pod under its own name if `name` is not given."""
     kind = Kind.NODES if manifest["kind"] == Node.KIND else Kind.PODS
     metadata = manifest.get("metadata")
     name = name or (str(metadata.get("name", "")) if isinstance(metadata, dict) else "")

@@ -23,25 +23,25 @@ _AMOUNTS: Final = {"cpu": ("1", "4", "16"), "memory": ("1Gi", "16Gi", "64Gi")}
 _AMPLE: Final = {"cpu": "1000", "memory": "10Ti"}
 _COUNTS: Final = ("1", "2", "8")
 _RICHNESS: Final = (0.1, 0.3, 0.6, 0.9)
-"""How likely a field is to be there: few at a time reach deep into rules, many together clash."""
+"""Probabilities that a field is present: few fields reach deep into rules, many conflict."""
 _PLAIN: Final = 0.75
-"""The share of worlds with only what matters to the law: what else there is keeps pods from nodes."""
+"""The share of worlds with only the fields that matter to the law: other fields keep pods from nodes."""
 _SMALL: Final = 3
-"""How many nodes most changed worlds have: few say more, and are quick to decide."""
+"""The number of nodes of most changed worlds: few are as good as many, and faster."""
 _MOST_BOUND: Final = 200
 _CHANGES: Final = ("pod", "pod", "pod", "node", "node", "bound", "twin", "plain", "cluster")
-"""What is changed, as often as it stands here."""
+"""The kinds of changes, with their frequencies."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Fields:
-    """What draws the fields of an object, and the paths of those that the law depends on."""
+    """The drawing functions of an object's fields, and the paths of those that the law depends on."""
 
     draws: Mapping[Path, Draw]
     focuses: Sequence[Set[Path]]
 
     def chosen(self, focus: int, *, is_plain: bool) -> Mapping[Path, Draw]:
-        """Return the fields to draw: in a plain world only those that matter to what is looked at."""
+        """Return the fields to draw: in a plain world only those that matter to the focus."""
         if not is_plain:
             return self.draws
         return {path: draw for path, draw in self.draws.items() if path in self.focuses[focus]}
@@ -53,8 +53,8 @@ class Generator:
     def __init__(
         self, words: Vocabulary, focuses: Sequence[Vocabulary], fixtures: Fixtures, random: Random
     ) -> None:
-        """`words` are those of all rules; the first of `focuses` are those of what the law depends on, the
-        others those of each rule of it.
+        """`words` are those of all rules; the first of `focuses` has the words of the law, the others those
+        of each of its rules.
         """
         self._draw = Drawing(words, random)
         self._words, self._random = words, random
@@ -75,7 +75,7 @@ class Generator:
         }
 
     def given(self) -> Iterator[World]:
-        """Yield the cluster of the fixtures as it is, for each of its pods."""
+        """Yield the unchanged cluster of the fixtures, for each of its pods."""
         for pod in self._pods or [{}]:
             if self._nodes:
                 yield deepcopy(World(pod, self._nodes, self._running))
@@ -99,12 +99,12 @@ class Generator:
         return self._drawn(self._pod_fields)
 
     def _tune(self) -> None:
-        """Choose how much is said in what is drawn next, and whether more than matters to the law."""
+        """Choose the richness of the next world, and whether it has fields that do not matter to the law."""
         self._draw.richness = self._random.choice(_RICHNESS)
         self._is_plain = self._random.random() < _PLAIN
 
     def fresh(self, focus: int) -> World:
-        """Draw a small world that says what one rule reads."""
+        """Draw a small world with the fields that one rule reads."""
         self._focus = focus
         world = self.world(_SMALL)
         world.pod = self.pod()
@@ -147,7 +147,9 @@ class Generator:
                 self._change_cluster(world)
 
     def _add_twin(self, world: World, node: str) -> None:
-        """Let a pod like the one to schedule run: what selects one selects both, what one uses both use."""
+        """Add a running copy of the pod to schedule: it matches the same selectors and uses the same
+        resources.
+        """
         twin = {key: deepcopy(value) for key, value in world.pod.items() if key not in _PENDING_ONLY}
         for key in [key for key in twin if key not in ("namespace", "labels")]:
             if self._random.random() < 0.3:
@@ -155,13 +157,13 @@ class Generator:
         world.bound[_free_name(world)] = {**twin, "on": node}
 
     def _strip(self, short: Short) -> None:
-        """Take away some fields: each may be what keeps a pod from the rules behind."""
+        """Remove some fields: each may keep a pod from reaching later rules."""
         for key in [key for key in short if key not in ("on", "allocatable")]:
             if self._random.random() < 0.4:
                 del short[key]
 
     def _change_cluster(self, world: World) -> None:
-        """Add or take away a node, a pod that runs, or what else there is."""
+        """Add or remove a node, a running pod, or another object."""
         draw = self._random
         match draw.choice(("more", "less", "empty", "objects", "objects")):
             case "more":
@@ -198,7 +200,7 @@ class Generator:
             return deepcopy(self._random.choice(list(self._nodes.values())))
         short = self._drawn(self._node_fields)
         if "allocatable" not in short:
-            # A node without anything rejects most pods, whatever else is said of them.
+            # A node without resources rejects most pods, whatever its other fields are.
             short["allocatable"] = {name: _AMPLE.get(name, "1000000") for name in self._words.resources}
         return short
 
@@ -293,7 +295,7 @@ def _free_name(world: World) -> str:
 
 
 def _raw(fixture: Fixture) -> Short:
-    """Return a fixture as it is, without the name that its copy gets."""
+    """Return a fixture without the name that its copy gets."""
     short: Short = {key: deepcopy(value) for key, value in fixture.manifest.items() if key in _PARTS}
     for unique in ("name", "uid"):
         short.get("metadata", {}).pop(unique, None)
@@ -307,7 +309,9 @@ _PENDING_ONLY: Final = ("nodeName", "schedulingGates", "schedulerName")
 
 
 def _put(short: Short, path: Path, value: Any) -> None:
-    """Write a field, or take it away where there is no value; what has no path is merged into the whole."""
+    """Write a field, or remove it where there is no value; a value without a path is merged into the
+    whole.
+    """
     if not path:
         merge(short, value or {})
         return

@@ -1,4 +1,4 @@
-"""Reading the laws of properties: what is said to hold for all pods and clusters."""
+"""Reads the laws of properties: statements about all pods and clusters."""
 
 from __future__ import annotations
 

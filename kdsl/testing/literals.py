@@ -1,7 +1,7 @@
 """The places that rules read, each with the literals that they compare it with.
 
-Names, loops and functions are followed: in `let t = pod.labels["team"]` the literals that `t` is compared
-with belong to the label. Rather one too many: that costs a draw, while one too few costs a proof.
+Names, loops and functions are followed: in `let t = pod.labels["team"]` the literals that are compared with
+`t` belong to the label. A superfluous literal costs a draw, a missing one costs a proof.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _SAME_FIELD: Final = {
     ("Container", "amounts"): ("Pod", "limits"),
     ("Container", "limitAmounts"): ("Pod", "limits"),
 }
-"""Places that are written in one way: what pods ask for is what a node has given."""
+"""Places that have one written form: the requested resources of a node are written as requests of pods."""
 
 _SAMPLES: Final[Mapping[str, tuple[Literal, ...]]] = {
     "id": ("a", "b", "c"),
@@ -75,12 +75,12 @@ _SAMPLES: Final[Mapping[str, tuple[Literal, ...]]] = {
     "cores": (100, 50),
     "attributes": ("a", "b"),
 }
-"""Values of a card's fields: what an inventory reads says nothing of its own type."""
+"""Values of a card's fields: an inventory does not state the type of the text that it reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A place that rules read: a field of a view, a key of it, and a path into JSON that the key holds."""
+    """A place that rules read: a field of a view, a key of it, and a path into JSON under the key."""
 
     view: str
     field: str
@@ -89,7 +89,7 @@ class Read:
 
     @staticmethod
     def of(view: str, field: str) -> Read:
-        """Return the place behind a field, by the name under which it is written."""
+        """Return the place of a field under its written name."""
         view = _SAME_VIEW.get(view, view)
         return Read(*_SAME_FIELD.get((view, field), (view, field)))
 
@@ -117,7 +117,7 @@ class _Flow:
 
 @dataclass(slots=True)
 class Literals:
-    """By place the literals that rules compare it with. `words` are the `reads` of the rules."""
+    """The literals by the place that rules compare them with. `words` are the `reads` of the rules."""
 
     of_place: dict[Read, dict[Literal, None]] = field(default_factory=dict)
     linked: list[frozenset[Read]] = field(default_factory=list)
@@ -133,14 +133,14 @@ class Literals:
         return found
 
     def reads(self, view: str, field: str) -> list[Read]:
-        """List the places of one field, in the order in which they were found."""
+        """Return the places of one field, in the order in which they were found."""
         return [each for each in self.of_place if (each.view, each.field) == (view, field)]
 
     def add(self, read: Read, *literals: Literal) -> None:
         self.of_place.setdefault(read, {}).update(dict.fromkeys(literals))
 
     def link(self, flow: _Flow) -> None:
-        """Note that places and literals are compared with one another."""
+        """Record that places and literals are compared with one another."""
         ordered = sorted(flow.literals, key=lambda each: (each[0].__name__, each[1]))
         for read in flow.reads:
             self.add(read, *(value for _, value in ordered))
@@ -157,7 +157,7 @@ class Literals:
 
 
 def expressions_of(part: object) -> Iterator[TypedExpr]:
-    """List the expressions of a checked rule, in the order of its fields, without their parts."""
+    """Yield the expressions of a checked rule, in the order of its fields, without their parts."""
     if isinstance(part, Typed):
         yield part  # type: ignore[misc]
     elif isinstance(part, tuple | list):
@@ -172,7 +172,7 @@ def expressions_of(part: object) -> Iterator[TypedExpr]:
 
 
 def parts_in(part: Any) -> Iterator[Any]:
-    """List a checked rule and all dataclasses in it; expressions are not looked into."""
+    """Yield a checked rule and all dataclasses in it, but no parts of expressions."""
     if isinstance(part, tuple | list):
         for each in part:
             yield from parts_in(each)
@@ -185,7 +185,7 @@ def parts_in(part: Any) -> Iterator[Any]:
 
 
 def named_in(part: object) -> dict[int, TypedExpr]:
-    """Return what the names of a rule stand for, by slot; a loop's variables stand for what it is over."""
+    """Return the expressions behind the names of a rule, by slot; for a loop's variable the iterated one."""
     named: dict[int, TypedExpr] = {}
     for each in parts_in(part):
         match each:
@@ -218,7 +218,7 @@ class _Follower:
             self.flow(expression)
 
     def flow(self, expr: TypedExpr) -> _Flow:
-        """Return what a value comes from, and note the comparisons in it."""
+        """Return the sources of a value, and record the comparisons in it."""
         match expr:
             case Const(value=bool() | int() | float() | str() as value):
                 return _Flow(literals=frozenset(((type(value), value),)))
@@ -293,7 +293,7 @@ _TEXTS: Final[Mapping[str, Callable[[str], tuple[str, ...]]]] = {
     "contains": lambda text: (f"a{text}a", text),
     "matches": lambda text: tuple(filter(None, (example(text),))),
 }
-"""By function of texts what to try for its literal: texts for which it holds, and some beside them."""
+"""By text function the values to try for its literal: texts for which it is true, and near misses."""
 
 
 def _union(flows: Iterable[_Flow]) -> _Flow:

@@ -1,7 +1,7 @@
 """The short forms of fixtures as edits of Kubernetes manifests: `cpu: "4"` to `status.allocatable.cpu`.
 
-A fixture is a blank manifest, or that of the fixture it is `like`, with one edit for every key. `fixtures`
-applies them; whatever comes out is then read and validated as any object from a cluster.
+A fixture is a blank manifest, or the one of its `like` fixture, with one edit for every key. `fixtures`
+applies them; the result is then read and validated like any object from a cluster.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TAINT: Final = re.compile(r"(?P<key>[^=:]*)(=(?P<value>[^:]*))?(:(?P<effect>[A-
 
 
 def blank_node(name: str) -> Manifest:
-    """Return a node that offers room for 110 pods and nothing else."""
+    """Return a node with room for 110 pods and without other resources."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -33,7 +33,7 @@ def blank_node(name: str) -> Manifest:
 
 
 def blank_pod(name: str) -> Manifest:
-    """Return a pod with one container that asks for nothing."""
+    """Return a pod with one container without requests."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -75,7 +75,7 @@ def _listing(convert: Callable[[Any], Any], *path: str) -> Edit:
 
 
 def _annotations(manifest: Manifest, value: Any) -> None:
-    """Merge annotations; what is no text is written as JSON."""
+    """Merge annotations; a value that is no text is written as JSON."""
     texts = {
         key: text if text is None or isinstance(text, str) else json_of(text) for key, text in value.items()
     }
@@ -99,7 +99,7 @@ def _in_container(*path: str) -> Edit:
 
 
 def _images(manifest: Manifest, value: Any) -> None:
-    """Give the pod one container per image; the first one keeps what it has."""
+    """Give the pod one container per image; the first container keeps its other fields."""
     containers = manifest["spec"]["containers"]
     first = {**containers[0], "image": value[0]}
     rest = [{"name": f"extra-{at}", "image": image} for at, image in enumerate(value[1:], start=1)]
@@ -178,7 +178,7 @@ POD_EDITS: Final[Mapping[str, Edit]] = {
 
 
 def manifest_of(blank: Manifest, edits: Mapping[str, Edit], written: Mapping[str, Any]) -> Manifest:
-    """Apply the keys of a short form to a manifest, changing it; other keys are passed over."""
+    """Apply the keys of a short form to a manifest in place; other keys are ignored."""
     for key, edit in edits.items():
         if written.get(key) is not None:
             edit(blank, deepcopy(written[key]))
@@ -186,7 +186,7 @@ def manifest_of(blank: Manifest, edits: Mapping[str, Edit], written: Mapping[str
 
 
 def objects_in(value: Any) -> Iterator[Manifest]:
-    """List the objects of a document; lists as kubectl writes them count as their items."""
+    """Yield the objects of a document; a list as kubectl writes it counts as its items."""
     if not isinstance(value, dict):
         return
     items = value.get("items")

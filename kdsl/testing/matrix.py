@@ -22,7 +22,7 @@ _MAX_CASES = 1000
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """Where the values of one path go: a key of a fixture, and a path of keys inside its value."""
+    """The target of one path's values: a key of a fixture, and a path of keys inside its value."""
 
     kind: Kind
     name: str
@@ -40,7 +40,7 @@ class _Target:
 
 
 def read_matrix(place: Place, fixtures: Fixtures, found: list[Diagnostic]) -> Iterator[tuple[str, Fixtures]]:
-    """Yield a label and the changed fixtures for each combination; nothing where one is wrong."""
+    """Yield a label and the changed fixtures for each combination; nothing where one is invalid."""
     targets = [_target(path, span, fixtures, found) for path, span in place.keys.items()]
     known = [target for target in targets if target is not None]
     if len(known) < len(targets):
@@ -53,7 +53,7 @@ def read_matrix(place: Place, fixtures: Fixtures, found: list[Diagnostic]) -> It
         title = f"this makes {size:,} cases: at most {_MAX_CASES:,}"
         found.append(Diagnostic(TestCode.BAD_MATRIX, title, place.span, "too many combinations"))
         return
-    # All of them are looked at, so that everything is reported.
+    # All values are checked, so that all errors are reported.
     fit = [
         _fits(target, each, found) for target, column in zip(known, columns, strict=True) for each in column
     ]
@@ -76,7 +76,7 @@ def read_matrix(place: Place, fixtures: Fixtures, found: list[Diagnostic]) -> It
 
 
 def _fits(target: _Target, place: Place, found: list[Diagnostic]) -> bool:
-    """Tell whether a value has the shape that its key needs; report where it has not."""
+    """Return whether a value has the shape of its key; report it if not."""
     _, _, key, value = target.change(place.value)
     misfit = misfit_of(target.kind.noun, {key: value})
     if misfit:
@@ -85,7 +85,7 @@ def _fits(target: _Target, place: Place, found: list[Diagnostic]) -> bool:
 
 
 def _target(path: str, span: Span, fixtures: Fixtures, found: list[Diagnostic]) -> _Target | None:
-    """Read a path: names and keys may hold dots, so the known names are looked for."""
+    """Read a path: names and keys may hold dots, so the known names are matched."""
     word, _, rest = path.partition(".")
     if word not in list(Kind):
         title = f"`{path}` does not begin with `nodes.` or `pods.`"

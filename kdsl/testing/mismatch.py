@@ -1,4 +1,4 @@
-"""Where what came out differs from what was expected: one field each, with its place in the test file."""
+"""Differences between expected and actual values: one field each, with its place in the test file."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kdsl.testing.document import Place
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """One field that is not as expected. `trace` are lines on the rule that decided, `traceback` lines on
-    where a plugin raised.
+    """One field with an unexpected value. `trace` are lines about the deciding rule, `traceback` lines about
+    the place where a plugin raised.
     """
 
     field: str
@@ -33,7 +33,7 @@ def differs(
     *,
     in_order: bool = True,
 ) -> Iterator[Mismatch]:
-    """Yield a mismatch where something is wanted and something else is there."""
+    """Yield a mismatch where a value is wanted and the actual one differs."""
     if wanted is None:
         return
     expected: object = wanted.value
@@ -46,7 +46,7 @@ def differs(
 
 
 def shown(value: object) -> str:
-    """Write a value as it would stand in the test file, in one line."""
+    """Return a value as in the test file, in one line."""
     if isinstance(value, str):
         return value or "nothing"
     text = yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False, allow_unicode=True)

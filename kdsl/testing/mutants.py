@@ -1,7 +1,7 @@
-"""Small mistakes put into rules on purpose: each should make a test fail, or the tests do not look there.
+"""Small mistakes put into rules on purpose: each should make a test fail, or a test is missing.
 
-Mutants are made on the syntax tree: a condition dropped or turned round, a comparison moved by one, a
-constant changed. One that the checker refuses is no mistake that anybody could ship, and does not count.
+Mutants are made on the syntax tree: a condition dropped or inverted, a comparison shifted by one, a constant
+changed. A mutant that the checker rejects could not be shipped, and does not count.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _KINDS: Final = {
 
 
 class Mutation(NamedTuple):
-    """A changed node: where it stands in the text, and what was done."""
+    """A changed node: its place in the text, and the change."""
 
     span: Span
     what: str
@@ -93,7 +93,9 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class MutationReport:
-    """How many mutants some test noticed, how many the checker refused, and those that nobody noticed."""
+    """The number of mutants that a test noticed or the checker rejected, and the mutants that no test
+    noticed.
+    """
 
     killed: int
     refused: int
@@ -101,13 +103,13 @@ class MutationReport:
 
     @property
     def percent(self) -> float:
-        """The share of mutants that were noticed, in 0..100."""
+        """Return the percentage of mutants that were noticed, in 0..100."""
         total = self.killed + len(self.survivors)
         return 100.0 * self.killed / total if total else 100.0
 
 
 def mutants_of(files: Iterable[File]) -> Iterator[Mutant]:
-    """List the mutants of rule files, in the order of the text."""
+    """Yield the mutants of rule files, in the order of the text."""
     for file in {file.span.source.path: file for file in files}.values():
         for at, declaration in enumerate(file.declarations):
             if not isinstance(declaration, _MUTABLE):
@@ -119,7 +121,7 @@ def mutants_of(files: Iterable[File]) -> Iterator[Mutant]:
 
 
 def _mutations(node: Node) -> Iterator[Mutation]:
-    """Yield the ways to get a node wrong: itself, or any of its parts. Reasons are left alone."""
+    """Yield the mutations of a node and of its parts. Reasons are not changed."""
     if isinstance(node, Template):
         return
     yield from _own(node)
@@ -138,13 +140,13 @@ def _mutations(node: Node) -> Iterator[Mutation]:
 
 def _with(node: Node, name: str, value: Node | tuple[Node, ...]) -> Node:
     """Return a node with another value of a field."""
-    # `replace` cannot be typed for a field whose name is only known here.
+    # `replace` cannot be typed for a field whose name is not known statically.
     change: dict[str, Any] = {name: value}
     return replace(node, **change)
 
 
 def _of_item(parent: Node, item: Node) -> Iterator[tuple[Span, str, tuple[Node, ...]]]:
-    """Yield what may become of an item of a list: nothing, or a changed one."""
+    """Yield the mutations of a list's item: its removal, or a changed item."""
     if isinstance(item, _DROPPABLE) or isinstance(parent, ListExpr | OrderBy | ChooseBy):
         yield item.span, "dropped", ()
     for span, what, changed in _mutations(item):
@@ -197,7 +199,7 @@ def run_mutants(
     seed: int = 0,
     on_mutant: Callable[[], None] = lambda: None,
 ) -> MutationReport:
-    """Run the tests on every mutant of the files until one fails; on the files as they are they must pass."""
+    """Run the tests on every mutant of the files until one fails; on the unchanged files they must pass."""
     killed, refused = 0, 0
     survivors: list[Mutant] = []
     for mutant in mutants_of(files):
@@ -213,7 +215,7 @@ def run_mutants(
 
 
 def is_noticed(mutant: Mutant, tests: Sequence[RuleTest], seed: int) -> bool | None:
-    """Tell whether a case notices the mutant; None where the checker refuses it."""
+    """Return whether a case notices the mutant; None where the checker rejects it."""
     mutated: list[RuleTest] = []
     for test in tests:
         program = mutant.program(test.loaded.program) if _concerns(mutant, test) else None
@@ -223,15 +225,15 @@ def is_noticed(mutant: Mutant, tests: Sequence[RuleTest], seed: int) -> bool | N
                 return None
             mutated.append(replace(test, checked=checked))
     runner = Runner(seed)
-    # Properties are left out, as in coverage: what they notice, they notice by chance, and slowly.
+    # Properties are left out, as in coverage: they notice mutants by chance, and slowly.
     cases = ((test, case) for test in mutated for case in test.cases if not isinstance(case, PropertyCase))
     return any(not runner.run(test, case).passed for test, case in cases)
 
 
 def _concerns(mutant: Mutant, test: RuleTest) -> bool:
-    """Tell whether a test can notice: one of a rule alone does not see the other rules."""
+    """Return whether a test can notice the mutant: a test of a single rule does not run the other rules."""
     if isinstance(mutant.declaration, Device):
-        # A device has the statements of the one that it extends.
+        # A device has the statements of the device that it extends.
         return test.subject.kind in (SubjectKind.PROFILE, SubjectKind.DEVICE)
     kind = _KINDS.get(type(mutant.declaration))
     if kind is None or test.subject.kind is SubjectKind.PROFILE:
@@ -240,7 +242,7 @@ def _concerns(mutant: Mutant, test: RuleTest) -> bool:
 
 
 def mutants_text(report: MutationReport) -> str:
-    """Return the survivors with their places, and the count."""
+    """Return the mutants that survived, with their places, and the count."""
     lines = [
         f"survived  {mutant.span}  {mutant.what}: {' '.join(mutant.span.text.split())}"
         for mutant in report.survivors

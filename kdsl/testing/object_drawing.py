@@ -1,4 +1,4 @@
-"""Drawing what there is besides nodes and pods, of the kinds that rules ask the cluster for."""
+"""Drawing the objects other than nodes and pods, of the kinds that rules read from the cluster."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _storage(draw: Drawing, nodes: Sequence[str]) -> Iterator[Manifest]:
 
 
 def _classes(draw: Drawing) -> dict[str, str]:
-    """Return the storage classes and how they bind: two, and those that rules name."""
+    """Return storage classes with their binding modes: two, and those that rules name."""
     named = draw.words.texts("Claim", "storageClassName", values=NAME)
     return {**_CLASSES, **dict.fromkeys(named, "Immediate")}
 

@@ -1,6 +1,6 @@
 """The files that a pattern of a test file matches: `from: ["pods/*.yaml"]`.
 
-Links are taken as `kdsl.base.file_policy` says, and a folder is looked through once, whatever leads there.
+Links are followed by the policy of `kdsl.base.file_policy`, and each folder is searched once.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _ANY_DEPTH: Final = "**"
 
 
 def files_matching(folder: Path, pattern: str, problems: list[OSError]) -> list[FoundFile]:
-    """List the files that a pattern matches, which counts from a folder, sorted and each once.
+    """Return the files that a pattern relative to a folder matches, sorted and each once.
 
     `*`, `?` and `[…]` stay within a name that does not start with a dot, `**` goes through folders. Links
-    that leave their folder are added to `problems`. Raises ValueError for what is no pattern.
+    that leave their folder are added to `problems`. Raises ValueError for an invalid pattern.
     """
     steps = PurePath(pattern).parts
     if not steps or PurePath(pattern).is_absolute():
@@ -36,7 +36,7 @@ def files_matching(folder: Path, pattern: str, problems: list[OSError]) -> list[
 
 
 def _reached(standing: FoundFile, step: str, is_last: bool, problems: list[OSError]) -> Iterator[FoundFile]:
-    """Yield what a step of a pattern leads to from a folder: files where it is the last, else folders."""
+    """Yield the matches of a step of a pattern in a folder: files where it is the last step, else folders."""
     if step == _ANY_DEPTH:
         yield from () if is_last else _folders_below(standing, problems)
         return
@@ -50,7 +50,7 @@ def _reached(standing: FoundFile, step: str, is_last: bool, problems: list[OSErr
                 problems.append(RefusedError(error.refusal, path, target=target))
             continue
         except OSError:
-            # A link to nothing matches nothing.
+            # A broken link matches nothing.
             continue
         if real.exists() and real.is_dir() is not is_last:
             yield FoundFile(path, real, ())
@@ -67,7 +67,7 @@ def _names(standing: FoundFile, step: str, problems: list[OSError]) -> list[str]
 
 
 def _folders_below(standing: FoundFile, problems: list[OSError]) -> Iterator[FoundFile]:
-    """Yield a folder and all below it; links lead to nothing that is not found without them."""
+    """Yield a folder and all below it; links are not followed, since their targets are found without them."""
     waiting = [standing]
     while waiting:
         folder = waiting.pop()

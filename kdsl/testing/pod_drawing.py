@@ -25,17 +25,17 @@ _MOST_CONTAINERS: Final = 12
 
 
 class PodDrawing:
-    """What may stand in a generated pod, by the path in its short form."""
+    """The fields of a generated pod, by the path in its short form."""
 
     def __init__(self, draw: Drawing) -> None:
         self._draw, self._words = draw, draw.words
 
     def fields(self) -> dict[Path, Draw]:
-        """Return what draws the fields of a pod that is to be scheduled."""
+        """Return the functions that draw the fields of a pod to schedule."""
         return {**dict(self._common()), **dict(self._pending())}
 
     def bound_fields(self) -> dict[Path, Draw]:
-        """Return what draws the fields of a pod that runs."""
+        """Return the functions that draw the fields of a running pod."""
         return {**dict(self._common()), **dict(self._running())}
 
     def _common(self) -> Iterator[tuple[Path, Draw]]:

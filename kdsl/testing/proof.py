@@ -1,7 +1,7 @@
-"""What a property was tried on: how often each condition that it depends on was seen to hold and to fail.
+"""The evidence for a property: how often each condition that it depends on was true and false.
 
-A law that no generated pod put to the test is not shown to hold. It is proven where every condition of the
-rules that could break it was both true and false in some case, and unproven otherwise.
+A law without a relevant generated pod is not shown to hold. It is proven where every condition of the rules
+that could break it was both true and false in some case, and unproven otherwise.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kdsl.testing.literals import expressions_of
 from kdsl.testing.settled import Settled
 
 Outcome = tuple[Key, bool]
-"""A condition and the value it had."""
+"""A condition and its value."""
 
 _BOTH: Final = {Seen.TRUE, Seen.FALSE}
 
@@ -38,7 +38,7 @@ class Condition:
 
     @property
     def never(self) -> tuple[bool, ...]:
-        """The values that it never had."""
+        """Return the values that it never had."""
         counts = ((True, self.true), (False, self.false))
         return tuple(value for value, count in counts if not count)
 
@@ -49,9 +49,9 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What a property was tried on: the number of generated pods, and the conditions that they met.
+    """The evidence for a property: the number of generated pods, and the conditions that they met.
 
-    `unfinished`: it took so long that fewer were tried than should be.
+    `unfinished`: the time limit came before the planned number of pods.
     """
 
     tried: int
@@ -60,7 +60,7 @@ class Proof:
 
     @property
     def open(self) -> tuple[Condition, ...]:
-        """The conditions that always had one value, or none at all."""
+        """Return the conditions that always had one value, or none at all."""
         return tuple(each for each in self.conditions if each.never)
 
 
@@ -69,7 +69,7 @@ class Sightings:
     """A probe that counts how often conditions are true and false, by their places in the text.
 
     A condition that the parameters of a profile settle is compiled to a constant, or not at all: it is not
-    among those that were `compiled`, and no pod can change it.
+    among the `compiled` ones, and no pod can change it.
     """
 
     compiled: set[Key] = field(default_factory=set)
@@ -91,7 +91,7 @@ class Sightings:
         return watched
 
     def proof(self, tried: int, points: Iterable[Point], *, unfinished: bool) -> Proof:
-        """Return what was seen of some conditions."""
+        """Return the counts of some conditions as a proof."""
         counts = self.counts
         conditions = (
             Condition(point, counts.get((point.key, True), 0), counts.get((point.key, False), 0))
@@ -102,10 +102,10 @@ class Sightings:
 
 
 def parts_of(kind: LawKind, profiles: Iterable[CheckedProfile]) -> list[object]:
-    """List the rules of profiles that a law can depend on.
+    """Return the rules of profiles that a law can depend on.
 
-    For a comparison a rule that both profiles have as it is does not count: it says the same in both, so what
-    it rejects breaks no law.
+    For a comparison, a rule that is equal in both profiles does not count: it answers the same in both, so
+    its rejections break no law.
     """
     sides = [_judging(profile) for profile in profiles]
     match kind:
@@ -122,9 +122,9 @@ def parts_of(kind: LawKind, profiles: Iterable[CheckedProfile]) -> list[object]:
 
 
 def _judging(profile: CheckedProfile) -> list[object]:
-    """List what decides which nodes are feasible."""
+    """Return the rules that decide which nodes are feasible."""
     devices = profile.sharing.devices if profile.sharing is not None else ()
-    # What a profile adds to a rule stands beside it: the rule itself may be the same elsewhere.
+    # A profile's tightenings of a rule count by themselves: the rule may be the same elsewhere.
     tightenings = (each for rule in profile.predicates for each in rule.tightenings)
     return [*(replace(rule, tightenings=()) for rule in profile.predicates), *tightenings, *devices]
 
@@ -134,12 +134,12 @@ def _without(parts: Iterable[object], others: list[object]) -> Iterator[object]:
 
 
 def keys_of(part: object) -> Iterator[Key]:
-    """List the places of all expressions in a checked rule."""
+    """Yield the places of all expressions in a checked rule."""
     return (key_of(inner.span) for expr in expressions_of(part) for inner in walk(expr))
 
 
 def conditions_of(parts: Iterable[object], files: Iterable[File]) -> list[Point]:
-    """List the conditions of checked rules that pods and nodes decide, in the order of their texts."""
+    """Return the conditions of checked rules that pods and nodes decide, in the order of their texts."""
     keys: dict[Key, None] = {}
     for whole in parts:
         fixed = {key_of(expr.span) for expr in Settled.of(whole).settled(whole)}

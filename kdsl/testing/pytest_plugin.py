@@ -1,6 +1,7 @@
 """Rule tests under pytest: `*.test.yaml` and `*_test.yaml` are collected like any test file.
 
-pytest loads it through the entry point `kdsl`. Nothing else of kdsl is imported before such a file is found.
+pytest loads it through the entry point `kdsl`. Other modules of kdsl are imported only when such a file is
+found.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RuleTestError(Exception):
-    """A case that did not come out as expected."""
+    """A case with an unexpected result."""
 
     def __init__(self, result: CaseResult) -> None:
         self.result = result
@@ -33,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the seed of generated clusters."""
     group = parser.getgroup("kdsl", "rule tests")
     group.addoption("--kdsl-config", help="a KdslConfiguration whose plugins are active in tests of rules")
-    group.addoption("--kdsl-seed", type=int, default=0, help="seed of what properties of rules generate")
+    group.addoption("--kdsl-seed", type=int, default=0, help="seed of the generated cases of properties")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -45,7 +46,7 @@ class RuleTestFile(pytest.File):
     """A file of rule tests."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Read the file; what is wrong with it is an error of its collection."""
+        """Read the file; its errors are errors of its collection."""
         from kdsl.base.file_policy import follow
         from kdsl.base.visible import visible
         from kdsl.report.diagnostics import render
@@ -53,7 +54,7 @@ class RuleTestFile(pytest.File):
         from kdsl.testing.suite import read_suite
 
         try:
-            # It was found in its folder, for all that is known here, and not named.
+            # pytest found the file in its folder; the user may not have named it.
             follow(self.path.parent, self.path.name)
         except OSError as error:
             raise self.CollectError(f"cannot read `{self.path}`: {error.strerror}") from None
@@ -95,7 +96,7 @@ class RuleTestItem(pytest.Item):
         """Run the case."""
         result = self._runner.run(self._test, self._case)
         if result.allowed:
-            # It was not shown to hold: a green line would say that it was.
+            # The law was not shown to hold: a green line would claim that.
             pytest.skip(f"unproven, which is allowed: {result.allowed}")
         if not result.passed:
             raise RuleTestError(result)
@@ -103,7 +104,7 @@ class RuleTestItem(pytest.Item):
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: TracebackStyle | None = None
     ) -> str | TerminalRepr:
-        """Show the differences instead of a traceback."""
+        """Return the differences instead of a traceback."""
         from kdsl.testing.render import results_text
 
         if isinstance(excinfo.value, RuleTestError):
@@ -111,5 +112,5 @@ class RuleTestItem(pytest.Item):
         return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return where the case stands."""
+        """Return the place of the case."""
         return self.path, self._case.span.line - 1, self.name

@@ -1,7 +1,7 @@
-"""Test files to cases: strict, and with everything that is wrong said at once.
+"""Test files to cases: strict, with all errors reported at once.
 
-A name that means nothing, a key that nobody reads and a case that cannot fail are errors: a test that passes
-for the wrong reason is worse than none.
+An unknown name, a key that is not read and a case that cannot fail are errors: a test that passes for the
+wrong reason is worse than none.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _GENERATED_NODES: Final = 20
 def read_test(
     file: FoundFile, library: Library, found: list[Diagnostic], rules: Sequence[Path] = ()
 ) -> RuleTest | None:
-    """Read one test file; `rules` replace what it says about the rule files.
+    """Read one test file; `rules` replace its own paths of rule files.
 
-    What is wrong is added to `found`, also what is wrong with the rules; then there is no test.
+    Errors in it and in the rules are added to `found`; then there is no test.
     """
     before, path = len(found), file.path
     root = read_document(file, found)
@@ -53,19 +53,19 @@ def read_test(
     fixtures = read_fixtures(root.get("fixtures"), path.parent, found)
     for kind in Kind:
         lost = set(_keys(whole, kind)) - set(_keys(root, kind))
-        # Nothing is known of them but their names: that they are named is no mistake.
+        # Only their names are known: using them is no mistake.
         fixtures.broken.update(lost)
     paths = tuple(rules or _rule_paths(root, path.parent, found))
     loaded = library.load(paths) if paths else None
     is_loaded = loaded is not None and not has_errors(loaded.diagnostics)
-    # The library reports what is wrong with rules, once for all files that test these rules.
+    # The library reports errors in rules, once for all files that test these rules.
     subject = _subject(root, loaded.program, found) if loaded is not None and is_loaded else None
     checked = None
     if loaded is not None and subject is not None:
         checked = check_subject(loaded.program, subject, library.plugins)
         if checked.rules is None:
             found.extend(_about_subject(checked, root.keys["params" if subject.params else subject.kind]))
-    # What can be said of the cases without the rules is said in any case.
+    # Errors in cases that do not depend on the rules are always reported.
     is_known = checked is not None and checked.rules is not None
     reader = _CaseReader(fixtures, checked if is_known else None, found)
     tests = root.get("tests")
@@ -83,20 +83,20 @@ def _keys(root: Place, kind: Kind) -> Iterable[str]:
 def _rule_paths(root: Place, folder: Path, found: list[Diagnostic]) -> Sequence[Path]:
     """Return the rule files under test: those that the file names, those beside it, or the shipped ones.
 
-    None where one that it names is not there.
+    None where a named one does not exist.
     """
     written = root.get("rules")
     if written is not None:
         paths = [_rule_path(each, folder, found) for each in written.each()]
         return [] if None in paths else [path for path in paths if path is not None]
     beside, problems = find_rule_files([folder])
-    # Rules that are there and cannot be read are reported: no others are tested in their place.
+    # Rules that cannot be read are reported: no others are tested in their place.
     is_empty = not beside and all(each.code == LangCode.NO_RULES for each in problems)
     return [shipped_rules()] if is_empty else [folder]
 
 
 def _rule_path(place: Place, folder: Path, found: list[Diagnostic]) -> Path | None:
-    """Return a path of rule files that a test names; None where there is nothing, or a link is refused."""
+    """Return a path of rule files that a test names; None where it does not exist, or a link is refused."""
     try:
         path = follow(folder, place.text)
         path.stat()
@@ -112,7 +112,7 @@ def _rule_path(place: Place, folder: Path, found: list[Diagnostic]) -> Path | No
 
 
 def _near(path: Path) -> Path:
-    """Return a path without detours, relative where it is below the current folder, as verdicts show it."""
+    """Return a normalized path, relative where it is below the current folder, as in verdicts."""
     whole, here = path.resolve(), Path.cwd()
     return whole.relative_to(here) if whole.is_relative_to(here) else whole
 
@@ -120,7 +120,7 @@ def _near(path: Path) -> Path:
 def _subject(root: Place, program: Program, found: list[Diagnostic]) -> Subject | None:
     kinds = [kind for kind in SubjectKind if kind in root.keys]
     if len(kinds) != 1:
-        # The shape is wrong, and that was said.
+        # The wrong shape is reported already.
         return None
     (kind,) = kinds
     place = root.children[kind]
@@ -142,7 +142,7 @@ def _subject(root: Place, program: Program, found: list[Diagnostic]) -> Subject 
 
 
 def _about_subject(checked: Checked, span: Span) -> Iterable[Diagnostic]:
-    """Return the errors of a check; those in the profile that was written around a rule have no file."""
+    """Return the errors of a check; those in the profile that was generated around a rule have no file."""
     for diagnostic in checked.diagnostics:
         is_ours = diagnostic.span is not None and diagnostic.span.source.path.startswith("<")
         yield (
@@ -166,7 +166,7 @@ class _CaseReader:
         return self.checked.find() if self.checked is not None else None
 
     def read(self, place: Place) -> list[Case]:
-        """Read one entry of `tests`; with a matrix it is several cases, and where it is wrong none."""
+        """Read one entry of `tests`; with a matrix it is several cases, and none where it is invalid."""
         before = len(self.found)
         self._name(place.children["property" if "property" in place.keys else "name"])
         if "property" in place.keys:
@@ -315,11 +315,11 @@ class _CaseReader:
         self._in_case("pod", place, pods)
 
     def _expected_cards(self, place: Place | None, pod: str = "") -> None:
-        """Report cards where there are no devices, and those of containers that `pod` does not have."""
+        """Report cards where there are no devices, and cards of containers that `pod` does not have."""
         if place is None:
             return
         if self.profile is not None and self.profile.sharing is None:
-            title = "what is tested shares no devices, so no pod gets cards"
+            title = "the subject of the test shares no devices, so no pod gets cards"
             help_ = ("`device: NAME` tests a device, `profile: NAME` a profile with some",)
             self.found.append(Diagnostic(TestCode.WRONG_VALUE, title, place.span, "of no device", help=help_))
         elif pod in self.fixtures.of[Kind.PODS]:
@@ -344,12 +344,12 @@ class _CaseReader:
         if name in known:
             return
         help_ = did_you_mean(name, known) or (f"{noun}s here: {', '.join(known) or 'none'}",)
-        title = f"there is no {noun} `{name}` in what is tested"
+        title = f"there is no {noun} `{name}` in the rules under test"
         self.found.append(Diagnostic(TestCode.UNKNOWN_RULE, title, span, "unknown", help=help_))
 
 
 def _entries(place: Place | None) -> list[tuple[Place, Place]]:
-    """List the keys, as places of their own, and the values of a mapping that may be missing."""
+    """Return the keys, as separate places, and the values of a mapping that may be missing."""
     if place is None:
         return []
     return [(Place(key, place.keys[key]), value) for key, value in place.items()]

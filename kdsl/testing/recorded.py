@@ -1,4 +1,4 @@
-"""Recorded decisions as fixtures: `from: [trace.jsonl#cycle=812]` is the cluster as that pod found it."""
+"""Recorded decisions as fixtures: `from: [trace.jsonl#cycle=812]` is the cluster of that decision."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CYCLE: Final = re.compile(r"(?P<file>.+)#cycle=(?P<number>\d{1,9})")
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A recorded decision and what its engine knew; `pod` is the fixture of the pod that it is about."""
+    """A recorded decision and the state of its engine; `pod` is the fixture of its pod."""
 
     pod: str
     cycle: RecordedCycle
@@ -36,13 +36,13 @@ class Recorded:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The rules and plugins that went wrong."""
+        """Return the rules and plugins with errors."""
         found = self.decision.get("faults", ())
         return tuple(str(each["source"]) for each in found if isinstance(each, Mapping) and "source" in each)
 
     @property
     def options(self) -> EngineOptions:
-        """What the engine was told, and where it was."""
+        """Return the options and the state of the recorded engine."""
         engine = self.cycle.engine
         return EngineOptions(
             seed=engine.seed,
@@ -53,37 +53,37 @@ class Recorded:
         )
 
     def promised(self) -> Iterator[PodInfo]:
-        """Yield the other pods that were nominated, with their nodes."""
+        """Yield the other nominated pods, with their nodes."""
         return map(PodInfo.of, read_values(self.cycle.engine.promised).pods)
 
 
 def is_cycle(pattern: str) -> bool:
-    """Tell whether a pattern of `from` names a recorded cycle."""
+    """Return whether a pattern of `from` names a recorded cycle."""
     return _CYCLE.fullmatch(pattern) is not None
 
 
 def is_trace(document: object) -> bool:
-    """Tell whether a document is the first line of a trace."""
+    """Return whether a document is the first line of a trace."""
     return isinstance(document, dict) and document.get("kind") == Start.__struct_config__.tag
 
 
 def no_cycle(path: Path, pattern: Place) -> Diagnostic:
-    """Report a trace that is taken for a file of objects."""
-    title = f"`{path.name}` is a trace, and which of its cycles is meant is not said"
+    """Return the diagnostic of a trace in the place of a file of objects."""
+    title = f"`{path.name}` is a trace without the number of a cycle"
     return Diagnostic(
         TestCode.NO_MANIFEST, title, pattern.span, "a whole trace", help=cycle_help(pattern.text)
     )
 
 
 def cycle_help(pattern: str) -> tuple[str, ...]:
-    """Say how the cycle of a trace is written."""
+    """Return the help line with the notation of a trace's cycle."""
     return (f"cycles are counted from 0: `{pattern.partition('#')[0]}#cycle=0`",)
 
 
 def find_cycle(pattern: Place, folder: Path, found: list[Diagnostic]) -> RecordedCycle | None:
-    """Read the recorded cycle that a pattern names; None where there is none, which `found` then says."""
+    """Read the recorded cycle that a pattern names; None where there is none, with the reason in `found`."""
     match = _CYCLE.fullmatch(pattern.text)
-    # INVARIANT: asked for patterns that name a cycle only.
+    # INVARIANT: called only for patterns that name a cycle.
     assert match is not None
     problems: list[Diagnostic] = []
     file = read_written_file(folder, match["file"], problems)
@@ -98,7 +98,7 @@ def find_cycle(pattern: Place, folder: Path, found: list[Diagnostic]) -> Recorde
 
 
 def name_objects(cycle: RecordedCycle) -> Iterator[tuple[str, Manifest]]:
-    """Yield the objects of a cycle with a name for each: a pod has its namespace in it where another pod has
+    """Yield the objects of a cycle, each with a name: a pod's name includes its namespace where two pods have
     the same name. The last one is the pod that was decided.
     """
     taken: set[str] = set()

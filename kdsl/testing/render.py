@@ -19,8 +19,8 @@ API_VERSION = "kdsl.dev/v1"
 
 
 def results_text(results: Sequence[CaseResult], verbose: bool = False, traceback: bool = False) -> str:
-    """Return what failed or is unproven, and a summary; with `verbose` also what passed, with `traceback`
-    also where plugins raised.
+    """Return the failed and unproven cases, and a summary; with `verbose` also the passed ones, with
+    `traceback` also the places where plugins raised.
     """
     lines: list[str] = []
     for path, group in groupby(results, key=lambda result: str(result.test.path)):
@@ -35,7 +35,7 @@ def results_text(results: Sequence[CaseResult], verbose: bool = False, traceback
 
 
 def summary_line(results: Sequence[CaseResult]) -> str:
-    """Count what passed, failed and is unproven."""
+    """Return the numbers of passed, failed and unproven cases."""
     files = plural(len({result.test.path for result in results}), "file")
     counts = Counter(result.outcome for result in results)
     allowed = sum(bool(result.allowed) for result in results)
@@ -65,7 +65,7 @@ def _case_lines(result: CaseResult, traceback: bool = False) -> Iterator[str]:
 
 
 def _seen(result: CaseResult) -> str:
-    """Say what a proof rests on."""
+    """Return the evidence of a proof in words."""
     if result.proof is None:
         return ""
     tried = plural(result.proof.tried, "case")
@@ -76,7 +76,7 @@ def _seen(result: CaseResult) -> str:
 
 
 def unproven_lines(result: CaseResult) -> Iterator[str]:
-    """Say which conditions no generated case put to the test, and what helps."""
+    """Yield the conditions without a relevant generated case, with help."""
     proof = result.proof
     # INVARIANT: only properties are unproven.
     assert proof is not None
@@ -193,7 +193,7 @@ def results_junit(results: Sequence[CaseResult]) -> str:
                 line=str(result.case.span.line),
             )
             if result.outcome is CaseOutcome.UNPROVEN:
-                # What is allowed is told as skipped: it was not shown to hold.
+                # An allowed one is reported as skipped: it was not shown to hold.
                 attributes = {"message": visible(result.allowed or "unproven")}
                 if not result.allowed:
                     attributes["type"] = "unproven"

@@ -1,4 +1,4 @@
-"""Runs cases and says field by field where what came out differs from what was expected."""
+"""Runs cases and reports each field whose actual value differs from the expected one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kdsl.testing.subject import Checked
 
 
 class CaseOutcome(StrEnum):
-    """What a case came to. A property is unproven where some condition never was true, or never false, and
+    """The result of a case. A property is unproven where some condition never was true, or never false, and
     where it took too long.
     """
 
@@ -40,7 +40,7 @@ class CaseOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What became of a case."""
+    """The result of a case with its mismatches."""
 
     test: RuleTest
     case: Case
@@ -49,7 +49,7 @@ class CaseResult:
 
     @property
     def outcome(self) -> CaseOutcome:
-        """What is said of the case: a property that no world broke may still be unproven."""
+        """Return the outcome of the case: a property that no world broke may still be unproven."""
         if self.mismatches:
             return CaseOutcome.FAILED
         if self.proof is not None and (self.proof.open or self.proof.unfinished):
@@ -73,9 +73,10 @@ def _begin() -> Patience:
 
 @dataclass(slots=True)
 class Runner:
-    """Runs cases, each profile compiled once; `seed` is that of properties, `begin` how long each is tried.
+    """Runs cases, each profile compiled once; `seed` is for properties, `begin` starts the time limit of
+    each.
 
-    A `probe` watches the rules in all cases but properties: what they see by chance, nobody expected.
+    A `probe` watches the rules in all cases except properties, whose coverage is accidental.
     """
 
     seed: int = 0
@@ -102,7 +103,7 @@ class Runner:
         key = (id(rules), profile, is_watched)
         if key not in self._sessions:
             probe = self.probe if is_watched else None
-            # The rules are kept beside their session: while they live, nothing else has their id.
+            # The session holds the rules: while they live, no other object has their id.
             self._sessions[key] = rules, Session(rules, profile, checked.plugins.args, probe)
         return self._sessions[key][1]
 
@@ -189,7 +190,7 @@ class Runner:
 
 
 def _moved(recorded: Recorded, decision: Decision, span: Span) -> Iterator[Mismatch]:
-    """Say in what a decision differs from the recorded one, in what it means for the cluster."""
+    """Yield the differences of a decision from the recorded one that matter to the cluster."""
     now = decision_document(decision)
     for key in _MEANING:
         then, here = recorded.decision[key], now[key]
@@ -206,7 +207,7 @@ class _Comparison:
     cards: CardsBefore
 
     def run(self) -> Iterator[Mismatch]:
-        """List what differs, in the order of the keys' importance."""
+        """Yield the differences, in the order of the keys' importance."""
         decision, expect = self.decision, self.expect
         feasible = [verdict.node for verdict in decision.verdicts if verdict.feasible]
         wanted = expect.get("feasible")
@@ -232,7 +233,7 @@ class _Comparison:
         return next((verdict for verdict in self.decision.verdicts if verdict.node == node), None)
 
     def _status(self, node: str) -> Status | None:
-        """Return what rejected a node: its own status, or the one that rejected the pod everywhere."""
+        """Return the status that rejected a node: its own, or the one that rejected the pod everywhere."""
         verdict = self._verdict(node)
         own = verdict.status if verdict is not None else None
         prefilter = self.decision.prefilter.status
@@ -272,7 +273,7 @@ class _Comparison:
                 yield Mismatch(field, _range(wanted), str(cell.normalized), wanted.span, raw)
 
     def _trace(self, node: str) -> tuple[str, ...]:
-        """Say which rule decided about a node, why and where."""
+        """Return the rule that decided about a node, with its reason and place."""
         status = self._status(node)
         if status is None:
             return (f"`{node}`: passed every predicate",)
@@ -283,7 +284,7 @@ class _Comparison:
         )
 
     def _choice(self) -> tuple[str, ...]:
-        """Show the totals and what they are made of."""
+        """Return lines with the totals and their parts."""
         lines = [
             f"`{verdict.node}`: total {verdict.total} = "
             + " + ".join(f"{cell.plugin} {cell.normalized}x{cell.weight}" for cell in verdict.scores)
@@ -320,7 +321,7 @@ def _word(status: Status) -> str:
 
 
 _MEANING = ("outcome", "node", "message", "nominatedNode", "victims")
-"""What of a recorded decision must come out again, as keys of its document."""
+"""The parts of a recorded decision that must be the same again, as keys of its document."""
 
 _WORDS = {
     "UNSCHEDULABLE": "unschedulable",

@@ -1,7 +1,7 @@
 """Texts that regular expressions match: a small one for each pattern.
 
-Whether it does is asked of the engine that runs the rules: another one would read some patterns otherwise,
-and one that backtracks may never answer.
+The engine that runs the rules verifies each text: another engine may read some patterns differently, and a
+backtracking one may never return.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CLASSES: Final = {"d": "0", "w": "a", "s": " ", "D": "a", "W": "-", "S": "a"}
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "", "B": "", "A": "", "z": ""}
 _COUNT: Final = re.compile(r"\{(\d+)(,\d*)?\}")
 _MOST: Final = 100
-"""The longest text that is made: more cannot stand in a label or name."""
+"""The longest generated text: a label or name cannot be longer."""
 _DEEPEST: Final = 50
 
 
@@ -30,12 +30,12 @@ def example(pattern: str) -> str | None:
 
 
 def _free(steps: int) -> None:
-    """Let steps be taken: of patterns and texts that are this small they are few."""
+    """Do nothing: patterns and texts of this size need few steps."""
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads a pattern; `at` is where it is."""
+    """Reads a pattern; `at` is the current position."""
 
     pattern: str
     at: int = 0
@@ -91,7 +91,7 @@ class _Reader:
         return next(char for char in "a0-_.A b" if re.fullmatch(whole, char))
 
     def _count(self) -> int:
-        """Return how often the last atom is to stand: as seldom as may be."""
+        """Return the number of times to repeat the last atom: the smallest one allowed."""
         count = 1
         if self.at < len(self.pattern) and self.pattern[self.at] in "*?+":
             count = 1 if self._next() == "+" else 0

@@ -1,7 +1,7 @@
-"""Tries a property on generated worlds: those of the fixtures, random ones, then those that lead further.
+"""Tries a property on generated worlds: those of the fixtures, random ones, then variations of them.
 
-Every value that a condition gets for the first time makes its world a parent of others, which differ from
-it in a few fields. So a world that got halfway through `a && b && c` is where the search for the rest begins.
+A world in which a condition gets a value for the first time becomes a parent of worlds that differ from it in
+a few fields. So the search continues from a world that got halfway through `a && b && c`.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from kdsl.testing.vocabulary import Vocabulary
 from kdsl.testing.world import World, shrink
 
 SECONDS: Final = 60
-"""So long a law is tried at most. It takes rules that spend their budgets: each decision is seconds then."""
+"""The time limit of a law. Only rules that spend their budgets reach it: each decision takes seconds then."""
 _PODS_PER_CLUSTER: Final = 10
 _OTHER_PARALLELISM: Final = 3
 _TRIES: Final = 2500
-"""The most worlds that are tried for conditions which no random one showed."""
+"""The largest number of worlds tried for conditions that random ones did not reach."""
 _IN_VAIN: Final = 800
-"""After so many tries that show nothing new the search ends."""
+"""The search ends after this number of tries without a new outcome."""
 _FRESH: Final = 0.3
-"""The share of new worlds among those that are tried for a condition."""
+"""The share of new worlds among those tried for a condition."""
 _AROUND: Final = 60
-"""How many neighbours of worlds that showed something are tried at the end: the law may break beside them."""
+"""The number of neighbours of successful worlds that are tried at the end: the law may break beside them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """A world, as small as it gets, for which a law does not hold, and what happens there.
+    """A minimal world for which a law does not hold, and the violation.
 
-    Without a world the law was not put to the test at all.
+    Without a world no generated case was relevant to the law.
     """
 
     text: str
@@ -52,7 +52,9 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The sessions of a profile: one whose conditions are `watched`, one that runs as a scheduler does."""
+    """The sessions of a profile: one whose conditions are `watched`, and one that runs as a scheduler
+    does.
+    """
 
     watched: Session
     plain: Session
@@ -60,7 +62,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a search came to: a counterexample if there is one, and what the law was tried on."""
+    """The result of a search: a counterexample if there is one, and the evidence for the law."""
 
     counterexample: Counterexample | None
     proof: Proof
@@ -75,7 +77,7 @@ def search(
     seed: int,
     patience: Patience,
 ) -> Finding:
-    """Try a law on generated worlds, until one breaks it, enough was seen, or there is no patience left.
+    """Try a law on generated worlds, until one breaks it, the evidence is enough, or the time is over.
 
     `files` hold the rules; `sightings` watch the `sessions` of the law's profiles.
     """
@@ -94,7 +96,7 @@ def search(
 
 
 def _read_by(profiles: Sequence[CheckedProfile]) -> list[object]:
-    """List the rules that words come from: those that cannot break the law must let pods by as well."""
+    """Return the rules whose words are used: rules that cannot break the law must let pods pass as well."""
     return [
         part
         for profile in profiles
@@ -113,8 +115,8 @@ def _read_by(profiles: Sequence[CheckedProfile]) -> list[object]:
 class _Search:
     """One search. `owners` are the rules of conditions, by their number among the focuses.
 
-    By what they showed, `parents` are the worlds that showed it first, and `again` those that did so last,
-    for conditions of which one value is still to be seen.
+    By outcome, `parents` are the first worlds with it, and `again` the last ones, for conditions with one
+    missing outcome.
     """
 
     case: PropertyCase
@@ -157,7 +159,7 @@ class _Search:
         return None
 
     def _guided_worlds(self) -> Counterexample | None:
-        """Change worlds that came near a condition which never had one of its values."""
+        """Change worlds that came near a condition with a missing outcome."""
         in_vain = 0
         for _ in range(_TRIES):
             missing = self._missing()
@@ -181,7 +183,7 @@ class _Search:
         return None
 
     def _goes_on(self, world: World) -> bool:
-        """Tell whether there is patience left for a world; one is tried in any case."""
+        """Return whether there is time left for a world; one is tried in any case."""
         return not self.tried or not self.patience.is_over()
 
     def _missing(self) -> list[Outcome]:
@@ -194,7 +196,9 @@ class _Search:
         ]
 
     def _next(self, missing: Sequence[Outcome]) -> World:
-        """Make a world for a condition that is still to be seen: a new one, or one that came near it."""
+        """Make a world for a missing outcome of a condition: a new one, or a variation of one that came near
+        it.
+        """
         key, value = missing[self.random.randrange(len(missing))]
         focus = self.owners[key]
         if self.random.random() < _FRESH:
@@ -209,7 +213,7 @@ class _Search:
 
     def _any_parent(self) -> World:
         worlds = list(self.parents.values())
-        # What was reached last lies deepest.
+        # The most recent worlds went deepest.
         recent = worlds[-10:] if self.random.random() < 0.5 else worlds
         return recent[self.random.randrange(len(recent))]
 
@@ -223,8 +227,8 @@ class _Search:
         self.tried += 1
         if violation:
             return self._counterexample(world)
-        if not self.trial.is_telling:
-            # What no profile takes, none can take wrongly: conditions seen there prove nothing.
+        if not self.trial.is_relevant:
+            # A pod that no profile takes cannot be decided wrongly, so its conditions prove nothing.
             counts.clear()
             counts.update(held)
             return None
@@ -247,18 +251,18 @@ class _Search:
 class _Trial:
     """One law and the sessions of its profiles.
 
-    `any_feasible`: some node was feasible for the first one. `is_telling`: in the last world one was for
-    either, where two are compared.
+    `any_feasible`: a node was feasible for the first one. `is_relevant`: the last world had a feasible node
+    for one of the two profiles of a comparison.
     """
 
     law: Law
     sessions: Mapping[str, Pair]
     catalog: Sequence[CatalogObject]
     any_feasible: bool = False
-    is_telling: bool = True
+    is_relevant: bool = True
 
     def violation(self, world: World) -> str | None:
-        """Say how a world breaks the law: empty where it does not, None where it is no valid world."""
+        """Return how a world breaks the law: empty where it does not, None where the world is invalid."""
         built = world.build(self.catalog)
         if built is None:
             return None
@@ -279,7 +283,7 @@ class _Trial:
             case LawKind.SUBSET | LawKind.EQUAL:
                 second = self.law.profiles[1]
                 others = _feasible(self.sessions[second].watched.decide(cluster, pod))
-                self.is_telling = bool(feasible | others)
+                self.is_relevant = bool(feasible | others)
                 extra = sorted(feasible - others)
                 if extra:
                     return f"`{extra[0]}` is feasible under `{name}`, and not under `{second}`"

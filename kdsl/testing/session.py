@@ -1,7 +1,7 @@
-"""Runs cases: the scheduling cycle over a cluster of fixtures, with nothing behind the binder.
+"""Runs cases: the scheduling cycle over a cluster of fixtures, with a binder that only records.
 
-Everything is decided in full: all nodes are looked at, and a single feasible node is scored as well. Only a
-recorded decision looks at the nodes that it looked at when it was recorded.
+Every decision is full: all nodes are judged, and a single feasible node is scored as well. Only a recorded
+decision judges just the nodes that were judged when it was recorded.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _SECOND = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Nodes, the pods that run on them, and what else there is."""
+    """Nodes, the pods that run on them, and other objects."""
 
     nodes: Sequence[NodeFacts]
     bound: Sequence[PodInfo] = ()
     catalog: Sequence[CatalogObject] = ()
 
     def cache(self) -> ClusterCache:
-        """Return a cache that holds them."""
+        """Return a cache of the cluster."""
         cache = ClusterCache()
         for node in self.nodes:
             cache.add_node(node)
@@ -64,9 +64,9 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """What a queue made of its pods: those it refused with the reason, and the others in its order.
+    """The result of queueing pods: the rejected pods with the reasons, and the others in the queue's order.
 
-    `decisions` are those of the pods that were let in, in the same order; `faults` are what went wrong.
+    `decisions` are those of the accepted pods, in the same order; `faults` are the errors.
     """
 
     gated: Mapping[str, str]
@@ -76,7 +76,7 @@ class Queued:
 
 
 class _CaseClock:
-    """Stands still at the time of the case."""
+    """A clock that always returns the time of the case."""
 
     def __init__(self) -> None:
         self.time = 0
@@ -86,7 +86,7 @@ class _CaseClock:
 
 
 class _CaseBinder:
-    """Takes every binding into the cluster of the case."""
+    """Applies every binding to the cluster of the case."""
 
     def __init__(self) -> None:
         self.cluster = ClusterCache()
@@ -98,7 +98,7 @@ class _CaseBinder:
 
 
 class Session:
-    """One compiled profile with the plugins that are active, for one case after the other."""
+    """One compiled profile with its active plugins, for one case after the other."""
 
     def __init__(
         self,
@@ -117,15 +117,15 @@ class Session:
         self.cards = CardExplainer.of(rules, rules.profiles[profile], DEFAULT_STEPS)
 
     def placed(self, pod: PodInfo) -> PodInfo | None:
-        """Return a pod of the last case as it is now, None where it is not placed."""
+        """Return the present state of a pod of the last case, None where it is not placed."""
         return self._binder.cluster.pod(pod.key)
 
     def decide(
         self, cluster: Cluster, pod: PodInfo, parallelism: int = 1, recorded: Recorded | None = None
     ) -> Decision:
-        """Return the decision about one pod. Equal questions get equal answers.
+        """Return the decision about one pod. Equal inputs give equal decisions.
 
-        A recorded decision is made again by an engine that knows what the recorded one knew.
+        A recorded decision is repeated by an engine with the recorded state.
         """
         with self._engine(cluster, (pod,), parallelism, recorded) as engine:
             gated = engine.queue.add(pod)
@@ -136,13 +136,13 @@ class Session:
                     pod.key, profile, Outcome.GATED, message=message, faults=faults, rules=self._rules
                 )
             if pod.node_name:
-                # The cycle takes such a pod for placed; what the rules say of it is asked all the same.
+                # The cycle skips such a pod as placed; the rules are run on it all the same.
                 return self._judge(cluster, pod)
             decision = engine.schedule_one(pod)
         is_lone = decision.feasible == 1 and decision.outcome is Outcome.PLACED
         if recorded is not None or not is_lone:
             return decision
-        # The score of a lone node was not asked by the engine: what goes wrong in it is seen here.
+        # The engine does not score a single feasible node: errors in its score are found here.
         judged = self._judge(cluster, pod)
         new = [each for each in judged.faults if each.key not in {known.key for known in decision.faults}]
         return decision.with_fields(verdicts=judged.verdicts, faults=(*decision.faults, *new))

@@ -27,9 +27,9 @@ _INTEGERS: Final = {
 
 @dataclass(slots=True)
 class Settled:
-    """Looks for settled conditions in one rule; `named` is what its names stand for, by slot.
+    """Finds settled conditions in one rule; `named` are the expressions of its names, by slot.
 
-    `amounts` are the slots of variables that range over the amounts of `resources`.
+    `amounts` are the slots of variables that iterate over the amounts of `resources`.
     """
 
     named: dict[int, TypedExpr]
@@ -37,7 +37,7 @@ class Settled:
 
     @staticmethod
     def of(part: object) -> Settled:
-        """Return what looks into a checked rule."""
+        """Return the finder for a checked rule."""
         named = named_in(part)
         amounts: set[int] = set()
         for each in parts_in(part):
@@ -56,7 +56,7 @@ class Settled:
         return Settled({slot: expr for slot, expr in named.items() if slot not in loops}, frozenset(amounts))
 
     def settled(self, part: object) -> Iterator[TypedExpr]:
-        """List the expressions of a rule that always have one value, or are never computed."""
+        """Yield the expressions of a rule that always have one value, or are never computed."""
         for each in parts_in(part):
             if isinstance(each, CheckedForEach) and self.is_empty(each.iterable):
                 for expr in expressions_of([each.where, each.body]):
@@ -66,14 +66,14 @@ class Settled:
 
     def _within(self, expr: TypedExpr) -> Iterator[TypedExpr]:
         if self.truth(expr) is not None:
-            # What decides it needs no case, and what does not decide it changes nothing.
+            # The deciding part needs no case, and the other parts have no effect.
             yield from walk(expr)
             return
         for child in children(expr):
             yield from self._within(child)
 
     def truth(self, expr: TypedExpr) -> bool | None:
-        """Return the value that a condition always has; None where it depends on pods and nodes."""
+        """Return the constant value of a condition; None where it depends on pods and nodes."""
         match expr:
             case Const(value=bool() as value):
                 return value
@@ -97,7 +97,7 @@ class Settled:
         return None
 
     def is_empty(self, expr: TypedExpr) -> bool:
-        """Tell whether a list or map is always empty."""
+        """Return whether a list or map is always empty."""
         match expr:
             case ListOf(items=items):
                 return not items
@@ -122,7 +122,9 @@ class Settled:
         return None
 
     def _is_amount_above_zero(self, function: str, left: TypedExpr, right: TypedExpr) -> bool:
-        """Recognise `amount > quantity("0")` in a loop over resources: those hold no amount of zero."""
+        """Return whether this is `amount > quantity("0")` in a loop over resources: those have no zero
+        amounts.
+        """
         is_amount = isinstance(left, Var) and left.slot in self.amounts
         match right:
             case CallOf(function="quantity", args=(Const(value="0" | 0),)):

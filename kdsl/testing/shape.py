@@ -1,6 +1,6 @@
-"""Does a test file have the shape that its JSON Schema describes? What is wrong is shown where it stands.
+"""Checks a test file against its JSON Schema; errors are reported at their places.
 
-The schema is the one description of the shape: editors use it, and so does the reader in `reading`.
+The schema is the one description of the shape: editors and the reader in `reading` use it.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def schema() -> Mapping[str, Any]:
 
 
 def check_shape(root: Place) -> tuple[Diagnostic, ...]:
-    """Return everything in which a document differs from the schema."""
+    """Return all differences between a document and the schema."""
     return tuple(each for error, place in _errors(root) for each in _explain(error, place, root.span))
 
 
 def fitting(root: Place) -> Place | None:
-    """Return what of a document fits the schema, so that the rest can be read; None where nothing does.
+    """Return the valid part of a document, so that the rest can be read; None where no part is valid.
 
-    A value that does not fit is left out, and what cannot be without it as well. A case that expects nothing
-    stays: its names can be checked.
+    An invalid value is left out, with the values that need it. A case without expectations stays: its names
+    can be checked.
     """
     whole: Place | None = root
     while whole is not None:
@@ -53,25 +53,25 @@ def fitting(root: Place) -> Place | None:
 
 
 def _errors(root: Place) -> Iterator[tuple[ValidationError, Place]]:
-    # It takes 120 ms to import: only those who test rules pay for it.
+    # The import takes 120 ms: only those who test rules pay for it.
     from jsonschema import Draft202012Validator
 
     for error in Draft202012Validator(schema()).iter_errors(root.value):
         place = root.get(*error.absolute_path)
-        # INVARIANT: the place of an error exists: the validator saw the value that the place was made for.
+        # INVARIANT: the place of an error exists: the validator got the value that the place was made for.
         assert place is not None
         yield error, place
 
 
 def _unfit(error: ValidationError, place: Place) -> Iterator[tuple[Step, ...]]:
-    """Yield the paths of what does not fit: unknown keys, or a value as a whole."""
+    """Yield the paths of invalid parts: unknown keys, or a value as a whole."""
     path = tuple(error.absolute_path)
     match error.validator:
         case "additionalProperties" if isinstance(error.schema, Mapping):
             known = error.schema.get("properties", {})
             yield from ((*path, key) for key in place.keys if key not in known)
         case "oneOf" if not path:
-            # What is tested is not known: everything else can be read all the same.
+            # The subject is unknown: all other parts can be read all the same.
             return
         case "minProperties" if _comment(error) == "expectation":
             return
@@ -82,7 +82,7 @@ def _unfit(error: ValidationError, place: Place) -> Iterator[tuple[Step, ...]]:
 
 
 def _without(place: Place, unfit: Set[tuple[Step, ...]]) -> Place | None:
-    """Return a place without what stands at some paths below it; None where it is itself one of them."""
+    """Return a place without the values at some paths below it; None where it is itself one of them."""
     if () in unfit:
         return None
     kept: dict[Step, Place] = {}
@@ -100,7 +100,7 @@ def _without(place: Place, unfit: Set[tuple[Step, ...]]) -> Place | None:
 
 
 def misfit_of(definition: str, value: Plain) -> str:
-    """Say in what a value differs from one of the schema's definitions; empty where it fits."""
+    """Return the difference between a value and one of the schema's definitions; empty where it fits."""
     from jsonschema import Draft202012Validator
 
     wanted = {"$ref": f"#/$defs/{definition}", "$defs": schema()["$defs"]}
@@ -119,7 +119,8 @@ def _explain(error: ValidationError, place: Place, whole: Span) -> Iterator[Diag
                 yield Diagnostic(TestCode.UNKNOWN_KEY, title, place.keys[key], "unknown", help=help_)
         case "required":
             missing = [key for key in rule if isinstance(place.value, dict) and key not in place.value]
-            if error.message.split("'")[1] == missing[0]:  # one error per key: all are told with the first
+            # one error per key: the first error reports all of them
+            if error.message.split("'")[1] == missing[0]:
                 names = ", ".join(f"`{key}`" for key in missing)
                 span = _head(place, whole)
                 yield Diagnostic(TestCode.MISSING_KEY, f"{names} is missing", span, _comment(error))
@@ -127,12 +128,12 @@ def _explain(error: ValidationError, place: Place, whole: Span) -> Iterator[Diag
             keys = [each["required"][0] for each in rule]
             names = ", ".join(f"`{key}`" for key in keys)
             given = [key for key in keys if key in place.keys]
-            title = f"one of {names} must say what is tested" + (", and only one" if given else "")
+            title = f"one of {names} must name the subject of the test" + (", and only one" if given else "")
             span = place.keys[given[1]] if len(given) > 1 else _head(place, whole)
             yield Diagnostic(TestCode.MISSING_KEY, title, span, _comment(error))
         case "minProperties" if _comment(error) == "expectation":
             title = "this case expects nothing, so it cannot fail"
-            yield Diagnostic(TestCode.NO_EXPECTATION, title, place.span, "say what should happen")
+            yield Diagnostic(TestCode.NO_EXPECTATION, title, place.span, "state the expected result")
         case "dependentRequired":
             title = error.message.replace("'", "`").replace("is a dependency of", "is needed by")
             yield Diagnostic(TestCode.MISSING_KEY, title, _head(place, whole), _comment(error))
@@ -150,12 +151,12 @@ def _title(error: ValidationError, fault: str) -> str:
 
 
 def _comment(error: ValidationError) -> str:
-    """Return what the schema says of a value, for the label."""
+    """Return the schema's comment on a value, for the label."""
     comment: str = error.schema.get("$comment", "") if isinstance(error.schema, Mapping) else ""
     return comment
 
 
 def _head(place: Place, whole: Span) -> Span:
-    """Return a short span that stands for a mapping: its first key."""
+    """Return a short span to mark a mapping: its first key."""
     first = next(iter(place.keys.values()), None)
     return first or (Span(whole.source, whole.start, whole.start) if place.span == whole else place.span)

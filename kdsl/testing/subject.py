@@ -1,6 +1,6 @@
-"""What a test file tests: a profile, or one rule alone, in rules that were loaded once.
+"""The subject of a test file: a profile, or one rule alone, in rules that were loaded once.
 
-A rule alone is tested through a profile that is written around it, and so goes the way of all rules.
+A single rule is tested in a generated profile, so it runs as all rules do.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PACKAGE: Final = "kdsl.rule_test"
 
 
 class SubjectKind(StrEnum):
-    """What can be tested; the values are the keys of a test file."""
+    """The kinds of subjects; the values are the keys of a test file."""
 
     PROFILE = "profile"
     PREDICATE = "predicate"
@@ -63,8 +63,8 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Rules that are ready to run, the profile to run and the plugins beside them; no rules where the
-    diagnostics hold errors.
+    """Checked rules, the profile to run and the plugins beside them; no rules where the diagnostics hold
+    errors.
     """
 
     rules: RuleSet | None
@@ -86,7 +86,7 @@ class Library:
         self._loaded: dict[tuple[Path, ...], LoadResult] = {}
 
     def load(self, paths: Sequence[Path]) -> LoadResult:
-        """Load the rule files of `paths`; what they import and do not hold comes from the libraries."""
+        """Load the rule files of `paths`; imported packages that they lack come from the libraries."""
         key = tuple(path.resolve() for path in paths)
         if key not in self._loaded:
             self._loaded[key] = load_rules(list(paths), library=libraries())
@@ -94,7 +94,7 @@ class Library:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What is wrong with the files that were loaded, and with the plugins."""
+        """Return the diagnostics of the loaded files and of the plugins."""
         found = (each for loaded in self._loaded.values() for each in loaded.diagnostics)
         return (*self.plugins.diagnostics, *found)
 
@@ -111,7 +111,7 @@ def find_subject(program: Program, kind: SubjectKind, name: str, span: Span) -> 
         return Diagnostic(TestCode.UNKNOWN_RULE, title, span, "which one")
     hint = did_you_mean(name, [*declared, *(each.rpartition(".")[2] for each in declared)])
     known = hint or (f"{kind}s: {', '.join(sorted(declared)) or 'none'}",)
-    title, rules = f"there is no {kind} `{name}`", "`rules:` says which rule files are tested"
+    title, rules = f"there is no {kind} `{name}`", "`rules:` names the rule files to test"
     return Diagnostic(TestCode.UNKNOWN_RULE, title, span, "unknown", help=(*known, rules))
 
 
@@ -130,7 +130,7 @@ def check_subject(program: Program, subject: Subject, plugins: ActivePlugins) ->
 
 
 def _lone_profile(subject: Subject) -> str:
-    """Write a profile that holds one rule, and as little as a profile can beside it."""
+    """Return the text of a minimal profile around one rule."""
     kind, rule = subject.kind, f"tested.{subject.name}"
     settings = DEVICES if kind is SubjectKind.DEVICE else subject.name
     lines = [
@@ -138,7 +138,7 @@ def _lone_profile(subject: Subject) -> str:
         f"package {_PACKAGE}",
         f"import {subject.qualified.rpartition('.')[0]} as tested",
         "queue Arrival { order by pod.queuedAt }",
-        # With no score at all the first feasible node would end the search.
+        # Without any score the first feasible node would end the search.
         "score Nothing { value 0 }",
         "profile lone {",
         f'  scheduler "{_PACKAGE}"',
@@ -153,7 +153,7 @@ def _lone_profile(subject: Subject) -> str:
 
 
 def _literal(value: Plain) -> str:
-    """Write a plain value as an expression."""
+    """Return a plain value as an expression."""
     match value:
         case list():
             return f"[{', '.join(map(_literal, value))}]"

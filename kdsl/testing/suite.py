@@ -20,7 +20,7 @@ from kdsl.testing.subject import Library
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Test files that were read, and what is wrong with the others and with the rules."""
+    """The test files, and the errors in invalid files and in the rules."""
 
     tests: tuple[RuleTest, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -34,21 +34,21 @@ class Suite:
         return Suite(tuple(test.selected(word) for test in self.tests), self.diagnostics)
 
     def __len__(self) -> int:
-        """Count the cases."""
+        """Return the number of cases."""
         return sum(len(test.cases) for test in self.tests)
 
 
 def read_suite(
     paths: Iterable[Path], rules: Sequence[Path] = (), settings: Settings = DEFAULT_SETTINGS
 ) -> Suite:
-    """Find and read test files; `rules` replace what they say about the rule files.
+    """Find and read test files; `rules` replace their own paths of rule files.
 
     The plugins of `settings` are active.
     """
     found: list[Diagnostic] = []
     library = Library(activate(settings))
     tests = [read_test(path, library, found, rules) for path in find_test_files(paths, found)]
-    # Files that test the same rules say the same about them: once is enough.
+    # Files that test the same rules report the same errors in them.
     distinct = {(each.code, each.title, str(each.span), each.where): each for each in found}
     return Suite(
         tuple(test for test in tests if test is not None), (*library.diagnostics, *distinct.values())
@@ -56,12 +56,12 @@ def read_suite(
 
 
 def coverage_of(suite: Suite) -> Coverage:
-    """Return a probe for the rule files that the suite's tests are about."""
+    """Return a probe for the rule files of the suite's tests."""
     return Coverage(files_under_test(suite))
 
 
 def files_under_test(suite: Suite) -> list[File]:
-    """List the rule files that the suite's tests are about, without the library they import."""
+    """Return the rule files of the suite's tests, without the library they import."""
     return [file for test in suite.tests for file in files_below(test.loaded.program.files, test.rules)]
 
 
@@ -71,7 +71,7 @@ def run_suite(
     probe: Probe | None = None,
     on_result: Callable[[CaseResult], None] = lambda result: None,
 ) -> tuple[CaseResult, ...]:
-    """Run every case, telling `on_result` of each. A `probe` watches the rules."""
+    """Run every case and pass its result to `on_result`. A `probe` watches the rules."""
     runner = Runner(seed, probe)
     results: list[CaseResult] = []
     for test in suite.tests:

@@ -1,7 +1,7 @@
-"""The words that generated clusters are made of: those of the fixtures, and those that the rules look for.
+"""The words of generated clusters: those of the fixtures, and those that the rules compare.
 
-A random label decides nothing. What decides is the label a rule reads, with the values it compares it to and
-those just beside them.
+A random label decides nothing. The label that a rule reads decides, with the values it is compared to and
+their neighbours.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ ZONE: Final = "topology.kubernetes.io/zone"
 _KEY: Final = re.compile(r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _VALUE: Final = re.compile(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
 NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-"""What may be the name of a namespace, a service account or a node."""
+"""The valid names of a namespace, a service account or a node."""
 _PLAIN: Final = ("a", "b")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 @dataclass(slots=True)
 class Vocabulary:
-    """What may be written into generated nodes and pods. Dictionaries are ordered sets."""
+    """The words for generated nodes and pods. Dictionaries are ordered sets."""
 
     literals: Literals = field(default_factory=Literals)
     labels: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -53,29 +53,31 @@ class Vocabulary:
         return words
 
     def reads(self, name: str, view: str = "Pod") -> bool:
-        """Tell whether some rule reads a field of a view."""
+        """Return whether some rule reads a field of a view."""
         return f"{view.lower()}.{name}" in self.literals.words or bool(self.literals.reads(view, name))
 
     def asks(self, *words: str) -> bool:
-        """Tell whether some rule asks the cluster for what one of the words stands for."""
+        """Return whether some rule reads the cluster's objects that one of the words names."""
         return not self.literals.words.isdisjoint(words)
 
     def keys(self, view: str, name: str) -> list[str]:
-        """List the keys of a map that rules look up, and texts that they compare its keys with."""
+        """Return the keys of a map that rules look up, and texts that they compare its keys with."""
         reads = self.literals.reads(view, name)
         found = dict.fromkeys(read.key for read in reads if read.key)
         found.update(dict.fromkeys(text for text in self._texts(Read(view, name)) if text))
         return [key for key in found if _KEY.fullmatch(key)]
 
     def texts(self, view: str, name: str, key: str = "", *, values: re.Pattern[str] = _VALUE) -> list[str]:
-        """List what to write into a place of texts: what rules know of it, and something else."""
+        """Return texts for a place: those that rules compare it with, and another one."""
         found = dict.fromkeys(self._texts(Read(view, name, key)))
         if key:
             found.update(dict.fromkeys(self._texts(Read(view, name))))
         return [text for text in (*(found or _PLAIN), "other") if values.fullmatch(text)]
 
     def numbers(self, view: str, name: str, *others: int) -> list[int]:
-        """List whole numbers for a place: those that rules compare it with, their neighbours, and others."""
+        """Return whole numbers for a place: those that rules compare it with, their neighbours, and
+        others.
+        """
         found: dict[int, None] = {}
         for literal in self.literals.of_place.get(Read(view, name), ()):
             amount = _amount(literal)
@@ -85,7 +87,7 @@ class Vocabulary:
         return list({**found, **dict.fromkeys(others)})
 
     def amounts(self, view: str, name: str, resource: str, *others: str) -> list[str]:
-        """List amounts of a resource: those that rules compare it with, their neighbours, and others."""
+        """Return amounts of a resource: those that rules compare it with, their neighbours, and others."""
         found: dict[str, None] = {}
         for key in (resource, ""):
             for literal in self.literals.of_place.get(Read(view, name, key), ()):
@@ -93,7 +95,7 @@ class Vocabulary:
         return [text for text in {**found, **dict.fromkeys(others)} if not text.startswith("-")]
 
     def at(self, read: Read) -> list[Literal]:
-        """List the values of a place inside JSON, thresholds with their neighbours."""
+        """Return the values of a place inside JSON, thresholds with their neighbours."""
         found: dict[Literal, None] = {}
         for literal in self.literals.of_place.get(read, ()):
             found[literal] = None
@@ -145,11 +147,11 @@ class Vocabulary:
         self.namespaces.update(dict.fromkeys(self.texts("Pod", "namespace", values=NAME)))
         for key in self._of_taint("key") or list(_PLAIN):
             for value in self._of_taint("value") or [""]:
-                # Rules differ in which effects they look at, so each taint comes with every one.
+                # Rules differ in the effects they read, so each taint comes with every effect.
                 self.taints.update(dict.fromkeys(f"{key}={value}:{effect}" for effect in _EFFECTS))
 
     def _of_taint(self, name: str) -> list[str]:
-        """List what rules compare keys or values of taints and tolerations with."""
+        """Return the texts that rules compare keys or values of taints and tolerations with."""
         found = dict.fromkeys(
             text for view in ("Taint", "Toleration") for text in self._texts(Read(view, name))
         )
@@ -158,7 +160,7 @@ class Vocabulary:
 
 
 def _amount(literal: Literal) -> Quantity | None:
-    """Return the number that a literal says, if any."""
+    """Return the number that a literal denotes, if any."""
     try:
         if isinstance(literal, bool):
             return None
@@ -168,12 +170,12 @@ def _amount(literal: Literal) -> Quantity | None:
 
 
 def _beside(literal: Literal, *, is_whole: bool) -> Iterator[str]:
-    """List an amount and those next to it; of a whole number the next are one away."""
+    """Yield an amount and the next ones on both sides, one away for a whole number."""
     amount = _amount(literal)
     if amount is None:
         return
     if is_whole:
-        # Plain digits: as a text it may be read by `int`, which knows no suffix.
+        # Plain digits: as a text it may be read by `int`, which accepts no suffix.
         yield from (str(amount.value() + step) for step in (0, 1, -1))
         return
     steps = (Quantity.of_milli(1), Quantity.of(1))

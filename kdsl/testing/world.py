@@ -16,15 +16,15 @@ from kdsl.testing.manifest import NODE_EDITS, POD_EDITS, Manifest, blank_node, b
 from kdsl.testing.session import Cluster
 
 Short = dict[str, Any]
-"""A node or pod as a fixture says it."""
+"""A node or pod in the form of fixtures."""
 
 POD: Final = "pod"
-"""The name of the pod that a generated world is about."""
+"""The name of the pod to schedule in a generated world."""
 
 
 @dataclass(slots=True)
 class World:
-    """A pod to schedule, nodes, pods that run on them, and what else there is."""
+    """A pod to schedule, nodes, pods that run on them, and other objects."""
 
     pod: Short = field(default_factory=dict)
     nodes: dict[str, Short] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class World:
     objects: list[Manifest] = field(default_factory=list)
 
     def build(self, catalog: Sequence[CatalogObject] = ()) -> tuple[Cluster, PodInfo] | None:
-        """Build the cluster, with a catalog of its own, and the pod; None where an object is not valid."""
+        """Build the cluster, with its own catalog, and the pod; None where an object is invalid."""
         nodes = [manifest_of(blank_node(name), NODE_EDITS, short) for name, short in self.nodes.items()]
         running = [(name, short) for name, short in self.bound.items() if short["on"] in self.nodes]
         pods = [manifest_of(blank_pod(name), POD_EDITS, short) for name, short in [(POD, self.pod), *running]]
@@ -55,12 +55,12 @@ class World:
 
 
 def _copies(pod: PodInfo, count: int) -> list[PodInfo]:
-    """Return so many pods like one, named as those of a fixture with `count`."""
+    """Return `count` copies of a pod, named as those of a fixture with `count`."""
     return [pod] if count == 1 else [pod.with_fields(name=f"{pod.name}-{at + 1}") for at in range(count)]
 
 
 def shrink(world: World, still_fails: Callable[[World], bool]) -> World:
-    """Take away whatever the failure does not need: nodes, pods, objects, keys, entries, items."""
+    """Remove all parts that the failure does not need: nodes, pods, objects, keys, entries, items."""
     while True:
         smaller = next((each for each in _smaller(world) if still_fails(each)), None)
         if smaller is None:
@@ -71,7 +71,7 @@ def shrink(world: World, still_fails: Callable[[World], bool]) -> World:
 def _smaller(world: World) -> Iterator[World]:
     for group in ("nodes", "bound"):
         names = list(getattr(world, group))
-        # Halves first: most of a cluster has nothing to do with it.
+        # Halves first: most of a cluster does not matter.
         for gone in (*_halves(names), *([name] for name in names)):
             smaller = deepcopy(world)
             for name in gone:
@@ -103,7 +103,7 @@ def _halves(names: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _paths(world: World) -> Iterator[tuple[Any, ...]]:
-    """List the places of keys, entries and items that may go; what a bound pod is `on` stays."""
+    """Yield the places of keys, entries and items that may be removed; `on` of a bound pod stays."""
     yield from _below(world.pod, ("pod",))
     for group, shorts in (("nodes", world.nodes), ("bound", world.bound)):
         for name, short in shorts.items():
@@ -111,7 +111,7 @@ def _paths(world: World) -> Iterator[tuple[Any, ...]]:
 
 
 def _below(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    # A list of one goes as a whole: an empty one says the same as none, or nothing at all.
+    # A list of one item is removed as a whole: an empty one means the same as none, or nothing at all.
     is_list = isinstance(value, list) and len(value) > 1
     steps = value if isinstance(value, dict) else range(len(value)) if is_list else ()
     if isinstance(value, list) and len(value) == 1:

@@ -1,1 +1,1 @@
-"""First-party plugins, registered through the same entry-point group as anybody's."""
+"""First-party plugins, registered through the same entry-point group as third-party ones."""

@@ -285,7 +285,7 @@ class Plugin(abc.ABC):
 def test_what_only_a_configuration_makes_a_mistake_is_a_warning(site: Site) -> None:
     free = kdsl("plugins", "doctor", "racks")
     assert free.exit_code == 0
-    assert "warning[K1020]: plugin `racks` does not say what `rack` read" in free.stdout
+    assert "warning[K1020]: plugin `racks` does not declare the reads of `rack`" in free.stdout
     refused = kdsl("plugins", "doctor", "racks", "--config", config("- name: racks\n"))
     assert refused.exit_code == 1
     assert "error[K1020]" in refused.stdout and "--> kdsl.yaml:5:9" in refused.stdout

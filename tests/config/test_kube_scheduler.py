@@ -211,7 +211,7 @@ def test_all_at_once() -> None:
         ),
         (
             args("Coscheduling", "{}"),
-            "arguments for plugin `Coscheduling`, which kdsl does not know, are not used",
+            "arguments for plugin `Coscheduling` are not used: kdsl does not have it",
         ),
         (
             "profiles: [{plugins: {preScore: {disabled: [{name: NodeAffinity}]}}}]",

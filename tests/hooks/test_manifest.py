@@ -64,7 +64,7 @@ DECLARED = "pure: true, reads: "
         (FUNCTION.replace("ATTRIBUTES", DECLARED + "[undeclared]"), "`functions.f.reads[0]`: nothing is called `undeclared` that could be read"),
         (
             FUNCTION.replace("[string]", "[Node]").replace("ATTRIBUTES", DECLARED + "[pod.labels]"),
-            "`functions.f.reads`: it takes a `Node` and says nothing about what it reads of it",
+            "`functions.f.reads`: it takes a `Node` but declares no reads of it",
         ),
         (FIELD.replace("rack", "labels"), "`fields.Node.labels`: `Node` has a `labels` already"),
         (FIELD.replace("ATTRIBUTES", DECLARED + "[pod.labels]"), "`fields.Node.rack.reads`: a field of `Node` cannot read `pod.labels`"),

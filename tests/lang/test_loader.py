@@ -62,7 +62,7 @@ error[K0350]: there is no package `kubernetes.v1_63`
   --> b.kdsl:3:8
    |
  3 | import kubernetes.v1_63 as k
-   |        ^^^^^^^^^^^^^^^^ no file that was loaded says so
+   |        ^^^^^^^^^^^^^^^^ no loaded file has this package
    = help: did you mean `kubernetes.v1_36`? [fix 1]
 
 1 error"""

@@ -106,7 +106,7 @@ def test_a_plugin_that_says_nothing_may_read_anything_that_kube_scheduler_may(sh
     found = needs(shipped, (replace(table, wakes=wakes),))
     assert {need.resource.name for need in found} == RESOURCES.keys() - {"resourcequotas"}
     capacities = next(need for need in found if need.resource.name == "csistoragecapacities")
-    assert "plugin `VolumeBinding`, which does not say what it reads" in capacities.reasons
+    assert "plugin `VolumeBinding`, which does not declare its reads" in capacities.reasons
 
 
 def test_paths_of_resources() -> None:

@@ -327,7 +327,7 @@ def test_cards_need_devices_and_containers(tmp_path: Path) -> None:
     fixtures = "fixtures: {nodes: {n: {}}, pods: {p: {limits: {nvidia.com/gpu: 1}}}}\n"
     alone = _suite(tmp_path, "predicate: Cards\n" + fixtures + case)
     assert [each.title for each in alone.diagnostics] == [
-        "what is tested shares no devices, so no pod gets cards"
+        "the subject of the test shares no devices, so no pod gets cards"
     ]
     path = tmp_path / "b.test.yaml"
     head = f"apiVersion: kdsl.dev/v1\nkind: RuleTest\nrules: [{ROOT / 'rules'}]\n"

@@ -45,7 +45,7 @@ def dotted(expr: Expr) -> Path | None:
 
 
 def is_local(inf: Inference, path: Path) -> bool:
-    """Tell whether the dotted name starts at a variable in scope, which hides longer declared names."""
+    """Return whether the dotted name starts at a variable in scope, which hides longer declared names."""
     return not path.rooted and inf.scope.lookup(path.root) is not None
 
 

@@ -47,7 +47,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare(
         "distinct",
-        "The items without repetitions, each at its first place.",
+        "The items without duplicates, each at its first position.",
         {f"list_distinct_{kind}": f"list({kind}).(): list({kind})" for kind in _NAMES},
     ),
     declare(
@@ -62,19 +62,19 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare(
         "slice",
-        "The items from the first place up to but not including the second.",
+        "The items from the first index up to but not including the second.",
         {"list_slice": "list(T).(int, int): list(T)"},
     ),
     declare("first", "The first item; none of an empty list.", {"list_first": "list(T).(): optional(T)"}),
     declare("last", "The last item; none of an empty list.", {"list_last": "list(T).(): optional(T)"}),
     declare(
         "flatten",
-        "The items of the lists in a list, in order; so many times where that is given.",
+        "The items of nested lists, in order; a number sets how many levels are removed.",
         {"list_flatten": "list(list(T)).(): list(T)", "list_flatten_int": "list(T).(int): list(dyn)"},
     ),
     declare(
         "indexOf",
-        "The first place of an item or of a substring, -1 where there is none; of strings from an offset on.",
+        "The first index of an item or of a substring, -1 if there is none; in strings from an offset on.",
         {
             "list_index_of": "list(T).(T): int",
             "string_index_of_string": "string.(string): int",
@@ -83,7 +83,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare(
         "lastIndexOf",
-        "The last place of an item or of a substring, -1 where there is none; of strings up to an offset.",
+        "The last index of an item or of a substring, -1 if there is none; in strings up to an offset.",
         {
             "list_last_index_of": "list(T).(T): int",
             "string_last_index_of_string": "string.(string): int",
@@ -97,7 +97,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare(
         "join",
-        "The strings of a list in a row, with a separator between them.",
+        "The strings of a list joined, with a separator between them.",
         {"list_join": "list(string).(): string", "list_join_string": "list(string).(string): string"},
     ),
     declare("optional.of", "An optional that holds the value.", {"optional_of": "(T): optional(T)"}),
@@ -110,7 +110,7 @@ FUNCTIONS: tuple[Function, ...] = (
     declare("hasValue", "Does the optional hold a value?", {"optional_hasValue": "optional(T).(): bool"}),
     declare(
         "value",
-        "The value of the optional; an error where there is none.",
+        "The value of the optional; an error if there is none.",
         {"optional_value": "optional(T).(): T"},
     ),
     declare(

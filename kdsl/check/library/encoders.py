@@ -19,7 +19,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare(
         "json.value",
-        "The same value among JSON values: maps and lists that hold one may hold values of other types, too.",
+        "The same value as a JSON value: maps and lists that contain one may contain other types as well.",
         {"json_value": "(T): dyn"},
     ),
     declare(

@@ -23,12 +23,12 @@ _FORMATS = {
 FUNCTIONS: tuple[Function, ...] = (
     declare(
         "validate",
-        "What is wrong with the string, none where it has the format.",
+        "The errors of the string; none if it has the format.",
         {"format_validate": "format.(string): optional(list(string))"},
     ),
     declare(
         "format.named",
-        "The format of that name, none where there is no such format.",
+        "The format of that name; none if there is no such format.",
         {"format_named": "(string): optional(format)"},
     ),
     *(declare(f"format.{name}", doc, {f"format_{name}": "(): format"}) for name, doc in _FORMATS.items()),

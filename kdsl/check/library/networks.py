@@ -18,7 +18,7 @@ FUNCTIONS: tuple[Function, ...] = (
     declare("isIP", "Is the text an IP address?", {"is_ip": "(string): bool"}),
     declare(
         "ip.isCanonical",
-        "Is the text the canonical one of its address? No address is an error.",
+        "Is the text the canonical form of its address? An invalid address is an error.",
         {"ip_is_canonical": "(string): bool"},
     ),
     declare("family", "4 or 6.", {"ip_family": "ip.(): int"}),
@@ -42,7 +42,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare(
         "containsCIDR",
-        "The range contains all of the other.",
+        "The range contains the other range.",
         {"cidr_contains_cidr": "cidr.(cidr): bool", "cidr_contains_cidr_string": "cidr.(string): bool"},
     ),
     declare("masked", "The range without host bits.", {"cidr_masked": "cidr.(): cidr"}),

@@ -29,12 +29,12 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare(
         "_&&_",
-        "Both hold; false on one side absorbs an error on the other.",
+        "Both sides hold; false on one side absorbs an error on the other.",
         {"logical_and": "(bool, bool): bool"},
     ),
     declare(
         "_||_",
-        "One holds or both; true on one side absorbs an error on the other.",
+        "At least one side holds; true on one side absorbs an error on the other.",
         {"logical_or": "(bool, bool): bool"},
     ),
     declare("!_", "The opposite of a condition.", {"logical_not": "(bool): bool"}),
@@ -46,7 +46,7 @@ FUNCTIONS: tuple[Function, ...] = (
     _comparison("_>=_", "greater_equals", "Greater than or equal; for `resources`, each of them."),
     declare(
         "@in",
-        "Is an item of a list, a key of a map, or a resource that is named.",
+        "The value is an item of the list, a key of the map, or a named resource.",
         {
             "in_list": "(T, list(T)): bool",
             "in_map": "(K, map(K, V)): bool",
@@ -66,7 +66,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare(
         "_[?_]",
-        "The item at an index or the value of a key, or `optional.none()` where there is none.",
+        "The item at an index or the value of a key, or `optional.none()` if there is none.",
         {
             "list_optindex_optional_int": "(list(T), int): optional(T)",
             "map_optindex_optional_value": "(map(K, V), K): optional(V)",

@@ -21,7 +21,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare(
         "asInteger",
-        "The quantity as an int; an error where it is not whole or too large.",
+        "The quantity as an int; an error if it is not whole or too large.",
         {"quantity_as_integer": "quantity.(): int"},
     ),
     declare("isInteger", "Would `asInteger` succeed?", {"quantity_is_integer": "quantity.(): bool"}),
@@ -38,12 +38,12 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare(
         "sub",
-        "The difference to a quantity or an int.",
+        "The difference from a quantity or an int.",
         {"quantity_sub": "quantity.(quantity): quantity", "quantity_sub_int": "quantity.(int): quantity"},
     ),
     declare(
         "isGreaterThan",
-        "Is greater than the other.",
+        "The quantity is greater than the other.",
         {
             "quantity_is_greater_than": "quantity.(quantity): bool",
             "semver_is_greater_than": "semver.(semver): bool",
@@ -51,7 +51,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare(
         "isLessThan",
-        "Is less than the other.",
+        "The quantity is less than the other.",
         {
             "quantity_is_less_than": "quantity.(quantity): bool",
             "semver_is_less_than": "semver.(semver): bool",

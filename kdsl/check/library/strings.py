@@ -5,9 +5,9 @@ from __future__ import annotations
 from kdsl.check.library.declaration import Function, declare
 
 FUNCTIONS: tuple[Function, ...] = (
-    declare("contains", "Holds the substring.", {"contains_string": "string.(string): bool"}),
-    declare("startsWith", "Begins with the prefix.", {"starts_with_string": "string.(string): bool"}),
-    declare("endsWith", "Ends with the suffix.", {"ends_with_string": "string.(string): bool"}),
+    declare("contains", "The string contains the substring.", {"contains_string": "string.(string): bool"}),
+    declare("startsWith", "The string has the prefix.", {"starts_with_string": "string.(string): bool"}),
+    declare("endsWith", "The string has the suffix.", {"ends_with_string": "string.(string): bool"}),
     declare(
         "matches",
         "Some part of the string matches the RE2 pattern.",
@@ -44,7 +44,7 @@ FUNCTIONS: tuple[Function, ...] = (
             "string_substring_int_int": "string.(int, int): string",
         },
     ),
-    declare("trim", "Without white space at both ends.", {"string_trim": "string.(): string"}),
+    declare("trim", "The string without white space at both ends.", {"string_trim": "string.(): string"}),
     declare(
         "reverse",
         "The characters or items in reverse order.",
@@ -62,7 +62,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     declare(
         "find",
-        "The first part that matches the RE2 pattern, empty where none does.",
+        "The first part that matches the RE2 pattern, empty if none does.",
         {"string_find_string": "string.(string): string"},
     ),
     declare(

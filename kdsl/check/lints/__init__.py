@@ -1,4 +1,4 @@
-"""Lints: what is allowed in rules and hardly ever meant. `kdsl lint` runs them on rules without errors.
+"""Lints: they find code that is valid but probably a mistake. `kdsl lint` runs them on rules without errors.
 
 One module per lint; its docstring is its page, which `kdsl lint --explain CODE` prints and `docs/lints.md`
 holds.

@@ -1,7 +1,6 @@
-"""
-One text as the reason of two predicates of a profile, with different codes.
+"""Two predicates of a profile give the same reason with different codes.
 
-Who reads "node(s) didn't match" cannot tell whether evicting pods may help, nor which rule to look at.
+A user who reads "node(s) didn't match" cannot see whether evicting pods may help, nor which rule rejects.
 
 ```
 predicate Ssd {
@@ -14,8 +13,8 @@ predicate Quiet {
 }
 ```
 
-Say in each what is wrong. Inside one predicate it may be on purpose, as where a request is larger than the
-node or than what is left of it: both are "Insufficient cpu".
+Give each predicate its own reason. Within one predicate, one reason with two codes may be intended: a request
+that exceeds the node and one that exceeds the free part of it are both "Insufficient cpu".
 """
 
 from __future__ import annotations
@@ -30,7 +29,9 @@ from kdsl.lang.tree import Code
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:
-    """Report constant reasons that two predicates of one profile give with different codes, each once."""
+    """Yield a warning for each constant reason that two predicates of one profile give with different
+    codes.
+    """
     found = (each for profile in subject.rules.profiles.values() for each in _in_profile(profile))
     yield from dict.fromkeys(found)
 
@@ -53,7 +54,7 @@ def _in_profile(profile: CheckedProfile) -> Iterator[Diagnostic]:
 
 
 def _reasons(predicate: CheckedPredicate) -> Iterator[tuple[str, Code, Span]]:
-    """List the constant reasons of a predicate and of what tightens it."""
+    """Yield the constant reasons of a predicate and of its tightenings."""
     for rule in (predicate, *predicate.tightenings):
         if rule.narrow is not None:
             yield from _constant(rule.narrow.reason, rule.narrow.code, rule.narrow.span)

@@ -1,7 +1,7 @@
-"""What is certain of a value without running the rule: intervals of whole numbers, and truth.
+"""The values that an expression can have, without running the rule: intervals of whole numbers, and truth.
 
 Sound rather than sharp: `None` where nothing is certain, and only for expressions that have a value at all
-(an error is no answer). Doubles are followed as constants only, since a NaN would fall out of any interval.
+(an error is no answer). Doubles are followed as constants only, since a NaN is outside any interval.
 Parameters of rules are unknown: a profile may set them.
 """
 
@@ -27,7 +27,7 @@ _HOLDS_FOR_EQUALS = {"_==_": True, "_<=_": True, "_>=_": True, "_!=_": False, "_
 
 
 class HasCondition(Protocol):
-    """Something of which it is known that its condition holds."""
+    """An object whose condition is known to hold."""
 
     @property
     def condition(self) -> TypedExpr: ...
@@ -38,9 +38,9 @@ Held = TypeVar("Held", bound=HasCondition)
 
 @dataclass(frozen=True, slots=True)
 class Certain:
-    """Tells what is certain of the expressions of one rule. `lets` are the values of variables by slot.
+    """The certain values of the expressions of one rule. `lets` are the values of variables by slot.
 
-    Each `let` is looked into once, however often it is used.
+    Each `let` is analysed once, however often it is used.
     """
 
     lets: dict[int, TypedExpr]
@@ -51,7 +51,7 @@ class Certain:
 
     @staticmethod
     def of(rule: WrittenRule) -> Certain:
-        """Return what knows the `let`s of a rule."""
+        """Return the certain values for a rule, with its `let`s."""
         return Certain({let.variable.slot: let.value for let in lets(rule)})
 
     def bounds(self, expr: TypedExpr) -> Bounds | None:
@@ -80,7 +80,7 @@ class Certain:
         return (max(found[0], whole[0]), min(found[1], whole[1]))
 
     def truth(self, expr: TypedExpr) -> bool | None:
-        """Tell whether a condition always holds or never does; None where it depends."""
+        """Return whether a condition always holds or never does; None where it depends."""
         match expr:
             case Const(value=bool() as value):
                 return value
@@ -104,7 +104,7 @@ class Certain:
         return None
 
     def decided(self, condition: TypedExpr) -> Iterator[tuple[TypedExpr, bool]]:
-        """List the largest parts of a condition that are always true or always false."""
+        """Yield the largest parts of a condition that are always true or always false."""
         truth = self.truth(condition)
         if truth is not None:
             yield condition, truth
@@ -117,12 +117,12 @@ class Certain:
                 pass
 
     def excludes(self, conditions: Iterable[tuple[TypedExpr, bool]]) -> bool:
-        """Tell whether the conditions can never be true or false together as it stands beside them."""
+        """Return whether the conditions can never all have their given truth values."""
         return Cases(self.lets, self.bounds, self._known).exclude(conditions) is not None
 
     def reasons(self, conditions: Sequence[TypedExpr], before: Sequence[Held]) -> list[Held]:
-        """Return from what of `before` all of the conditions follow, as little as will do and rather what
-        comes late; nothing where they do not. Only the last of `before` are looked at.
+        """Return the parts of `before` from which all of the conditions follow: as few and as late as
+        possible; empty where they do not follow. Only the last of `before` are used.
         """
         cases = Cases(self.lets, self.bounds, self._known)
         found: list[Held] = []
@@ -132,9 +132,10 @@ class Certain:
             counts = [cases.exclude([(condition, False), *known]) for condition in conditions]
             reached = [count - 1 for count in counts if count is not None]
             if len(reached) < len(counts):
-                # With the reasons in front there may be too many cases to tell: all of these still do.
+                # With the reasons in front there may be too many cases to decide: all of these are still
+                # enough.
                 return [*found, *reversed(rest)] if found else []
-            # INVARIANT: what is `found` does not do without the last that was reached.
+            # INVARIANT: the last one reached is needed for `found`.
             last = max(reached, default=0) - len(found)
             if last <= 0:
                 return found
@@ -142,7 +143,9 @@ class Certain:
             rest = rest[: last - 1]
 
     def _sides(self, expr: TypedExpr) -> bool | None:
-        """Tell what the sides of `&&` or `||` say of one another, once for each expression."""
+        """Return the truth that the sides of `&&` or `||` imply together, computed once for each
+        expression.
+        """
         if id(expr) not in self._sides_of:
             never = self.excludes([(expr, True)])
             truth = False if never else True if self.excludes([(expr, False)]) else None
@@ -176,7 +179,7 @@ class Certain:
         return None
 
     def _is_of_count(self, expr: CallOf) -> bool:
-        """Tell whether this is a number of a count, as `topology(key).count(p, …).here(node)` is."""
+        """Return whether this is a number of a count, as `topology(key).count(p, …).here(node)` is."""
         counted = expr.args[0] if expr.member and expr.type == INT else None
         while isinstance(counted, Var) and counted.slot in self.lets:
             counted = self.lets[counted.slot]
@@ -194,7 +197,7 @@ class Certain:
 
 
 def _equals_itself(expr: TypedExpr) -> bool:
-    """Tell whether a value of this type is always equal to itself, as one that holds a NaN is not."""
+    """Return whether a value of this type is always equal to itself; one that holds a NaN is not."""
     return not any(name in str(expr.type) for name in ("double", "dyn"))
 
 
@@ -238,7 +241,7 @@ def _truncated(dividend: int, divisor: int) -> int:
 
 
 def ternary_conditions(expr: TypedExpr) -> Iterator[TypedExpr]:
-    """List the conditions of the `c ? a : b` in an expression."""
+    """Yield the conditions of the `c ? a : b` in an expression."""
     for part in walk(expr):
         if isinstance(part, CallOf) and part.function == "_?_:_" and part.args[0].type == BOOL:
             yield part.args[0]

@@ -1,8 +1,8 @@
-"""Whether conditions can hold together, by what they say of one expression: its range, its choice, its order.
+"""Whether conditions can hold together, by the range, the choice or the order that they allow an expression.
 
-Conditions are taken apart into cases (their disjunctive normal form). A case that leaves some expression no
-value cannot be. Sound rather than sharp: what is not understood is taken for a fact of its own, and too many
-cases for none.
+Conditions are split into cases (their disjunctive normal form). A case that leaves an expression without a
+value is impossible. Sound rather than sharp: a condition that is not understood is a fact of its own, and too
+many cases are treated as none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kdsl.check.model.types import BOOL, INT, UINT
 Range = tuple[int | float, int | float]
 
 MOST: Final = 64
-"""The most conditions, cases, and facts in one case that are looked at."""
+"""The largest number of conditions, cases, and facts in one case."""
 
 _NEGATED: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
@@ -30,7 +30,7 @@ _Ranges = tuple[Range, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What a value may be: one of `values`, or any but these."""
+    """The possible values: one of `values`, or any other."""
 
     values: frozenset[object]
     is_none_of: bool = False
@@ -47,7 +47,9 @@ class _Choice:
 
 
 _Case = Mapping[Hashable, _Ranges | _Choice]
-"""What is left of the values of each subject. That of an order is a pair: the sign of its difference."""
+"""The possible values of each subject. The subject of an order is a pair; its value is the sign of the
+difference.
+"""
 
 
 Known = dict[tuple[int, bool], tuple[TypedExpr, list[_Case] | None]]
@@ -55,7 +57,7 @@ Known = dict[tuple[int, bool], tuple[TypedExpr, list[_Case] | None]]
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """Knows the `let`s of a rule by slot, and the `bounds` of its whole numbers.
+    """Finds impossible cases, with the `let`s of a rule by slot, and the `bounds` of its whole numbers.
 
     `known` keeps the cases of the conditions of the rule, each with the condition, whose id is its key.
     """
@@ -65,8 +67,8 @@ class Cases:
     known: Known
 
     def exclude(self, conditions: Iterable[tuple[TypedExpr, bool]]) -> int | None:
-        """Return how many of the conditions, from the first on, can never be true or false together as it
-        stands beside them; None where all can be. Of many only the first `MOST` are looked at.
+        """Return how many of the conditions, from the first on, can never all have their given truth values;
+        None where they can. Of many only the first `MOST` are used.
         """
         cases: list[_Case] = [{}]
         for count, (condition, truth) in enumerate(islice(conditions, MOST), start=1):
@@ -74,7 +76,7 @@ class Cases:
             if key not in self.known:
                 self.known[key] = condition, self._cases(condition, truth)
             more = _joined(cases, self.known[key][1])
-            # Without a condition that is too much, the others say less, but nothing wrong.
+            # A condition with too many cases is left out: the others then exclude less, but nothing wrongly.
             cases = cases if more is None else more
             if not cases:
                 return count
@@ -101,7 +103,7 @@ class Cases:
         return [{subject: allowed}] if allowed else []
 
     def _fact(self, expr: TypedExpr, truth: bool) -> tuple[Hashable, _Ranges | _Choice]:
-        """Return what a condition is about, and what it leaves of it."""
+        """Return the subject of a condition, and the values that the condition leaves it."""
         match expr:
             case CallOf(function="@in", args=(subject, ListOf(items=items))) if items:
                 consts = [item.value for item in items if isinstance(item.value, Const) and not item.optional]
@@ -131,7 +133,7 @@ class Cases:
     ) -> tuple[Hashable, _Ranges | _Choice]:
         subject = self._resolved(subject)
         if subject.type not in (INT, UINT):
-            # A bool is a fact by itself, which its comparison with a constant is not to be beside.
+            # A bool is a fact by itself, so its comparison with a constant must not be another fact.
             if subject.type == BOOL and not is_one:
                 return subject, _Choice(frozenset({True, False}) - values)
             return subject, _Choice(values, is_none_of=not is_one)
@@ -150,7 +152,7 @@ class Cases:
 
 
 def _joined(one: list[_Case] | None, other: list[_Case] | None) -> list[_Case] | None:
-    """Return the cases of both at once, without those that cannot be."""
+    """Return the possible combinations of both lists of cases."""
     if one is None or other is None or len(one) * len(other) > MOST:
         return None
     found = [_together(left, right) for left, right in product(one, other)]
@@ -162,7 +164,7 @@ def _joined(one: list[_Case] | None, other: list[_Case] | None) -> list[_Case] |
 
 
 def _together(one: _Case, other: _Case) -> _Case | None:
-    """Return what two cases leave of each subject; None where it is nothing."""
+    """Return the combination of two cases; None where it is impossible."""
     found = dict(one)
     for subject, allowed in other.items():
         if isinstance(subject, tuple) and subject[::-1] in found and isinstance(allowed, tuple):
@@ -209,6 +211,6 @@ def _within(ranges: _Ranges, bounds: Range | None) -> _Ranges:
 
 
 def _meet(one: _Ranges, other: _Ranges) -> _Ranges:
-    """Return what two lists of ranges have in common."""
+    """Return the intersection of two lists of ranges."""
     found = ((max(left[0], right[0]), min(left[1], right[1])) for left in one for right in other)
     return tuple((low, high) for low, high in found if low <= high)

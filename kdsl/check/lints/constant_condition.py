@@ -1,15 +1,14 @@
-"""
-A condition, or a part of one, that always holds or never does, whatever the pod and the node are.
+"""A condition, or a part of one, is always true or always false, whatever the pod and the node are.
 
-It is dead text at best. At worst it is a slip that keeps every pod waiting, or lets every node pass.
+At best it has no effect. At worst it is a mistake that keeps every pod pending, or lets every node pass.
 
 ```
 require pod.tolerations.size() >= 0
   else "node(s) had taints"
 ```
 
-Write what was meant, or leave the condition out. A parameter of a rule is never taken for constant, because
-profiles may set it; a parameter of a file is.
+Correct the condition, or remove it. A parameter of a rule never counts as constant, because profiles may set
+it; a parameter of a file does.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _EFFECTS = {
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:
-    """Report the largest parts of conditions that are constant."""
+    """Yield a warning for each largest constant part of a condition."""
     for rule in subject.rules.written:
         certain = Certain.of(rule)
         for place, condition in conditions(rule):

@@ -1,8 +1,7 @@
-"""
-A score that is the same for every node.
+"""A score is the same for every node.
 
-It moves no pod: adding one number to all nodes changes no order. What it costs is time, and readers who look
-for its effect.
+It changes no decision: the same number added to all nodes changes no order. It only costs time, and readers
+look for its effect.
 
 ```
 score Important {
@@ -10,7 +9,7 @@ score Important {
 }
 ```
 
-Read something of the node, or remove the score.
+Read a fact of the node, or remove the score.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from kdsl.check.lints.lint import Lint, Subject
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:
-    """Report scores whose value reads nothing of the node, or is one number."""
+    """Yield a warning for each score whose value does not depend on the node, or is one number."""
     for score in subject.scores():
         bounds = Certain.of(score).bounds(score.value)
         if bounds is not None and bounds[0] == bounds[1]:

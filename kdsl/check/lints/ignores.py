@@ -1,7 +1,7 @@
 """Comments that silence a lint: `// kdsl: ignore[K0701] reason`, above or behind a statement.
 
-One covers the statement it belongs to, above a declaration all of it. It needs a reason, and something to
-silence: both are checked here, after the lints. Files in the YAML form have no such comments.
+A comment covers its statement, above a declaration all of it. It needs a reason, and a finding to silence:
+both are checked here, after the lints. Files in the YAML form have no such comments.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Ignore:
 
 
 def sift(program: Program, findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Return the findings that no comment silences, and what is wrong with the comments."""
+    """Return the findings that no comment silences, and the errors in the comments."""
     left, about_comments = list(findings), list[Diagnostic]()
     silenced: set[int] = set()
     for ignore in _ignores(program):
@@ -76,7 +76,7 @@ def _ignores(program: Program) -> Iterator[Ignore]:
 
 
 def _comments(tree: Node) -> Iterator[tuple[Comment, Span | None]]:
-    """List the comments of a file, each with the characters of the statement it belongs to."""
+    """Yield the comments of a file, each with the characters of its statement."""
     pending = [tree]
     while pending:
         node = pending.pop()

@@ -1,8 +1,7 @@
-"""
-A whole-number division that is scaled up afterwards, in a score.
+"""A score multiplies the result of a whole-number division.
 
-`/` between whole numbers cuts the fraction off: all nodes below one whole get 0, so what was to tell them
-apart is lost before it is multiplied.
+`/` between whole numbers cuts the fraction off: all quotients below 1 become 0, so the differences between
+nodes are lost before the multiplication.
 
 ```
 score Pods {
@@ -10,8 +9,8 @@ score Pods {
 }
 ```
 
-Multiply first: `node.podCount * 100 / node.allocatable["pods"].asInteger()`. Or divide doubles and convert
-at the end.
+Multiply first: `node.podCount * 100 / node.allocatable["pods"].asInteger()`. Or divide doubles and convert at
+the end.
 """
 
 from __future__ import annotations
@@ -28,7 +27,9 @@ from kdsl.check.model.types import INT, UINT
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:
-    """Report products of a constant and a whole-number quotient, in scores and the functions they call."""
+    """Yield a warning for each product of a constant and a whole-number quotient, in scores and their
+    functions.
+    """
     pending: list[str] = []
     for score in subject.scores():
         certain = Certain.of(score)

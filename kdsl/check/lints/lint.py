@@ -1,4 +1,4 @@
-"""What a lint is, and what it looks at: the checked rules of a program as their files have them."""
+"""The definition of a lint, and its input: the checked rules of a program as their files have them."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from kdsl.lang.loader import Program
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A program without errors and what it means."""
+    """A program without errors and its checked rules."""
 
     program: Program
     rules: RuleSet
 
     def predicates(self) -> Iterator[CheckedPredicate]:
-        """List the predicates and tightenings."""
+        """Yield the predicates and tightenings."""
         return (rule for rule in self.rules.written if isinstance(rule, CheckedPredicate))
 
     def scores(self) -> Iterator[CheckedScore]:
-        """List the scores."""
+        """Yield the scores."""
         return (rule for rule in self.rules.written if isinstance(rule, CheckedScore))
 
     def queues(self) -> Iterator[CheckedQueue]:
-        """List the queues."""
+        """Yield the queues."""
         return (rule for rule in self.rules.written if isinstance(rule, CheckedQueue))
 
 
@@ -54,7 +54,7 @@ class Lint:
 
     @property
     def page(self) -> str:
-        """What it does, why that is bad, an example, and what to write instead: Markdown, without a heading.
+        """Return the problem, its consequence, an example and the fix as Markdown, without a heading.
 
         Line breaks inside paragraphs are those of the source.
         """
@@ -72,7 +72,7 @@ class Requirement:
 def requirements(
     body: tuple[CheckedStatement, ...], loops: tuple[CheckedForEach, ...] = ()
 ) -> Iterator[Requirement]:
-    """List the `require`s of a predicate in the order of the text."""
+    """Yield the `require`s of a predicate in the order of the text."""
     for statement in body:
         match statement:
             case CheckedRequire():
@@ -84,7 +84,7 @@ def requirements(
 
 
 def lets(rule: WrittenRule) -> Iterator[CheckedLet]:
-    """List the `let`s of a rule, those inside loops too."""
+    """Yield the `let`s of a rule, including those inside loops."""
     yield from _lets(rule.body) if isinstance(rule, CheckedPredicate) else rule.lets
 
 
@@ -97,7 +97,7 @@ def _lets(body: tuple[CheckedStatement, ...]) -> Iterator[CheckedLet]:
 
 
 def conditions(rule: WrittenRule) -> Iterator[tuple[str, TypedExpr]]:
-    """List the conditions of a rule, each with the words in front of it."""
+    """Yield the conditions of a rule, each with its keyword."""
     match rule:
         case CheckedPredicate(applies=applies, body=body):
             yield from (("applies when", condition) for condition in applies)
@@ -126,7 +126,7 @@ def _in_body(body: tuple[CheckedStatement, ...]) -> Iterator[tuple[str, TypedExp
 
 
 def values(rule: WrittenRule) -> Iterator[TypedExpr]:
-    """List the expressions of a rule that are no conditions: `let`s, a score's value, sort keys."""
+    """Yield the expressions of a rule that are no conditions: `let`s, a score's value, sort keys."""
     yield from (let.value for let in lets(rule))
     if isinstance(rule, CheckedScore):
         yield rule.value

@@ -1,4 +1,4 @@
-"""The fix that takes something out of a rule file: with its comments, and with the lines left empty."""
+"""The fix that removes a part of a rule file, with its comments and the lines that become empty."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LINE_END = re.compile(r"[ \t]*(\r?\n|\Z)")
 
 
 def removal(what: Statement | Comment) -> tuple[Fix, ...]:
-    """Return the fix; nothing for a rule file in YAML, where a statement is no run of lines."""
+    """Return the fix; empty for a rule file in YAML, where a statement is not a range of lines."""
     source = what.span.source
     if not source.path.endswith(SUFFIX):
         return ()

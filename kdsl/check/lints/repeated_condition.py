@@ -1,9 +1,8 @@
-"""
-A `require` whose condition an earlier one of the same predicate has asked already, or that follows from what
-was asked: who has fewer than 10 pods has fewer than 20.
+"""A `require` repeats an earlier condition of its predicate, or follows from earlier conditions: a node with
+fewer than 10 pods has fewer than 20.
 
-Where the first did not hold, the node is rejected; where it held, so does the second. Its reason is never
-the first to be seen.
+If the first condition fails, it rejects the node; if it holds, so does the second. The second reason is never
+shown.
 
 ```
 require pod.tolerates(t) && !node.unschedulable
@@ -12,8 +11,8 @@ require !node.unschedulable
   else unresolvable "node(s) were unschedulable"
 ```
 
-Remove the second, or ask for what was meant. To give each part its own reason, write the narrow condition
-first.
+Remove the second `require`, or correct its condition. To give each part its own reason, put the narrower
+condition first.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from kdsl.check.model.typed import CallOf, TypedExpr
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:
-    """Report `require`s of which every part was required before, or follows from what was."""
+    """Yield a warning for each `require` whose parts all follow from earlier ones."""
     for predicate in subject.predicates():
         certain = Certain.of(predicate)
         around: list[_Asked] = [_Asked(())]
         for requirement in requirements(predicate.body):
             condition = requirement.statement.condition
             _enter(around, requirement.loops)
-            # With `report all` it is the item that ends, not the predicate.
+            # With `report all` a failure ends the item, not the predicate.
             before = around[1:] if predicate.report_all else around
             parts = list(_parts(condition))
             spans = [span for part in parts if (span := _earlier(part, before)) is not None]
@@ -60,20 +59,20 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What was required inside these loops, and outside of any that is further in: it holds there only."""
+    """The conditions required inside these loops, and not inside any inner one: they hold only there."""
 
     loops: tuple[CheckedForEach, ...]
     parts: list[_Part] = field(default_factory=list)
     spans: dict[TypedExpr, Span] = field(default_factory=dict)
 
     def add(self, part: TypedExpr) -> None:
-        """Add what was required; where a part was first counts."""
+        """Add a required condition; of equal ones the first place counts."""
         self.parts.append(_Part(part))
         self.spans.setdefault(part, part.span)
 
 
 def _enter(around: list[_Asked], loops: tuple[CheckedForEach, ...]) -> None:
-    """Leave the loops that a `require` does not stand in, and enter those that it does."""
+    """Leave the loops around the last `require` that are not around this one, and enter the new ones."""
     while around[-1].loops != loops[: len(around[-1].loops)]:
         around.pop()
     if len(around[-1].loops) < len(loops):
@@ -90,7 +89,7 @@ def _parts(condition: TypedExpr) -> Iterator[TypedExpr]:
 
 
 def _earlier(part: TypedExpr, before: Sequence[_Asked]) -> Span | None:
-    """Return where the part was required before."""
+    """Return the place where the part was required before."""
     return next((asked.spans[part] for asked in before if part in asked.spans), None)
 
 

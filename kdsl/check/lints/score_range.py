@@ -1,8 +1,7 @@
-"""
-A score without `normalize` that has values outside 0 to 100.
+"""A score without `normalize` has values outside 0 to 100.
 
-Scores are weighed against each other on that scale. One that leaves it is an error when pods are scheduled,
-and then no node is chosen.
+The scores of a profile are weighted on that scale. A value outside it is an error during scheduling, and then
+no node is chosen.
 
 ```
 score Spread {
@@ -10,8 +9,8 @@ score Spread {
 }
 ```
 
-Keep to 0 to 100, or write `normalize max`, `reverse` or `minmax`. Only what is certain from the text is
-reported: constants and what is computed from them, in each branch of `?:`.
+Keep to 0 to 100, or write `normalize max`, `reverse` or `minmax`. Only certain values are reported: constants
+and values computed from constants, in each branch of `?:`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _LEAST, _MOST = 0, 100
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:
-    """Report the branches of values that are outside, whatever the node is."""
+    """Yield a warning for each branch of a value that is outside for every node."""
     for score in subject.scores():
         if score.normalize.kind is not Normalization.NONE:
             continue
@@ -47,7 +46,7 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def _branches(value: TypedExpr, certain: Certain) -> Iterator[TypedExpr]:
-    """List the values that may be chosen by `?:`, through `let`s, each once."""
+    """Yield the values that `?:` may choose, through `let`s, each once."""
     pending, seen = [value], set[int]()
     while pending:
         match pending.pop():
@@ -64,7 +63,7 @@ def _branches(value: TypedExpr, certain: Certain) -> Iterator[TypedExpr]:
 
 
 def _is_outside(bounds: Bounds) -> bool:
-    """Tell whether all values are outside, but for one that may lie just on the border."""
+    """Return whether all values are outside; one of them may lie exactly on the border."""
     low, high = bounds
     return (high <= _LEAST and low < _LEAST) or (low >= _MOST and high > _MOST)
 

@@ -1,8 +1,8 @@
-"""
-A predicate of a profile that rejects no node: what it requires follows from what the predicates before it do.
+"""A predicate of a profile rejects no node, because its conditions follow from those of earlier predicates.
 
-It is asked in vain, and its reasons are never seen. Often it was copied and then changed in the wrong place,
-or what a profile inherits demands as much. The same goes for a `tighten` that demands nothing new.
+It only costs time, and its reasons are never shown. Often it is a copy that was changed in the wrong place,
+or an inherited predicate requires the same already. The same holds for a `tighten` that adds no new
+condition.
 
 ```
 predicate Quiet {
@@ -15,8 +15,8 @@ predicate Calm {
 }
 ```
 
-Remove it from the profile, put it first, or ask for what was meant. Only `require`s without parameters, `let`
-and loops are compared. Under `check all` every predicate is asked, and none is shadowed.
+Remove it from the profile, put it first, or correct its condition. Only `require`s without parameters, `let`
+and loops are compared. Under `check all` every predicate judges every node, and none is shadowed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from kdsl.check.model.typed import Aggregate, Bind, Comprehension, TypedExpr, Va
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What holds of the nodes that are left, for the pods that all of `applies` is true of."""
+    """The conditions that hold for the remaining nodes, for pods that meet all of `applies`."""
 
     rule: str
     applies: tuple[TypedExpr, ...]
@@ -43,7 +43,7 @@ class _Asked:
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:
-    """Report what profiles ask in vain, each where it was put into a profile."""
+    """Yield a warning for each predicate without effect, at its place in a profile."""
     for profile in subject.rules.profiles.values():
         if not profile.check_all:
             yield from _in_profile(profile)
@@ -62,7 +62,7 @@ def _in_profile(profile: CheckedProfile) -> Iterator[Diagnostic]:
         ]
         for rule, place in places:
             own = list(_asked(rule))
-            # What the profile only inherits is right where it comes from.
+            # A predicate that the profile only inherits is needed where it comes from.
             if _is_within(place, profile.span) and _is_simple(rule, own):
                 applies = set(rule.applies)
                 before = [each for each in asked if applies.issuperset(each.applies)]
@@ -78,12 +78,14 @@ def _is_within(inner: Span, outer: Span) -> bool:
 
 
 def _is_simple(rule: CheckedPredicate, asked: list[_Asked]) -> bool:
-    """Tell whether a rule is nothing but `require`s that can be compared with those of others."""
+    """Return whether a rule has only `require`s that can be compared with those of others."""
     return rule.narrow is None and 0 < len(rule.body) == len(asked)
 
 
 def _asked(rule: CheckedPredicate) -> Iterator[_Asked]:
-    """List what a predicate requires of every node, as far as it is made of what all rules see alike."""
+    """Yield the conditions that a predicate requires of every node, as far as they are comparable across
+    rules.
+    """
     for statement in rule.body:
         if isinstance(statement, CheckedRequire):
             conditions = (*rule.applies, statement.condition)
@@ -92,7 +94,7 @@ def _asked(rule: CheckedPredicate) -> Iterator[_Asked]:
 
 
 def _is_common(expr: TypedExpr, rule: CheckedPredicate) -> bool:
-    """Tell whether an expression has no `let`, parameter or loop variable of its rule."""
+    """Return whether an expression has no `let`, parameter or loop variable of its rule."""
     parts = list(walk(expr))
     own = {variable.slot for part in parts for variable in _bound(part)}
     own |= {variable.slot for variable in rule.scope.values()}

@@ -1,16 +1,15 @@
-"""
-A reason with a text of its own for every node or pod.
+"""A reason contains a value that differs for every node or pod.
 
-Reasons are counted: "3 node(s) had untolerated taint(s)". With the name of the node, or how much of it is
-used, each node has another reason, so the message of a pending pod grows with the cluster, and events and
-metrics by reason never add up.
+Reasons are counted: "3 node(s) had untolerated taint(s)". With the name of the node or its usage in it, every
+node has a different reason. Then the message of a pending pod grows with the cluster, and events and metrics
+by reason never add up.
 
 ```
 require node.podCount < 10
   else "${node.name} has ${node.podCount} pods"
 ```
 
-Say what is wrong, not where: `else "Too many pods"`. `kdsl explain --all` shows the numbers of each node.
+State the problem, not the node: `else "Too many pods"`. `kdsl explain --all` shows the numbers of each node.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _USAGE = "node.usage"
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:
-    """Report holes of reasons that show what is different for each pod or node."""
+    """Yield a warning for each hole of a reason whose value differs for each pod or node."""
     for predicate in subject.predicates():
         named = {let.variable.slot: let.value for let in lets(predicate)}
         reasons = [each.statement.reason for each in requirements(predicate.body)]
@@ -58,7 +57,7 @@ def _in_reasons(reasons: list[CheckedTemplate], named: dict[int, TypedExpr]) -> 
 
 
 def _unbounded(hole: TypedExpr, named: dict[int, TypedExpr]) -> str | None:
-    """Say what in the hole, or in the `let`s that it names, is different for each pod or node."""
+    """Return the expression in the hole, or in its `let`s, that differs for each pod or node."""
     if _USAGE in hole.reads:
         return "the use of each node is different"
     pending, seen = [hole], set[int]()

@@ -1,8 +1,7 @@
-"""
-A declaration that nothing uses: a `let` or `param` of a rule; and in packages that declare profiles, a
-function, a parameter, or a rule that no profile has.
+"""A declaration is not used: a `let` or `param` of a rule; in packages with profiles also a function, a
+parameter, or a rule that no profile has.
 
-Readers take it for part of what the scheduler does. Often a profile was meant to have it.
+Readers assume that it affects decisions. Often a profile should have it.
 
 ```
 score S {
@@ -11,8 +10,8 @@ score S {
 }
 ```
 
-Use it or remove it. Packages without profiles, and those that another package imports, are libraries: what
-they declare is for others.
+Use it or remove it. Packages without profiles, and packages that another package imports, are libraries:
+their declarations are for others.
 """
 
 from __future__ import annotations
@@ -42,7 +41,9 @@ from kdsl.lang.tree import (
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:
-    """Report unused `let`s and parameters of rules, then unused declarations of files."""
+    """Yield a warning for each unused `let` and parameter of rules, then for each unused declaration of
+    files.
+    """
     packages = subject.program.packages.values()
     names = {name for package in packages for each in package.declarations for name in _named(each)}
     profiles = [each for package in packages for each in package.declarations if isinstance(each, Profile)]
@@ -84,7 +85,7 @@ def _of_package(
 
 
 def _nodes(tree: Node) -> Iterator[Node]:
-    """List a syntax tree and all its parts, without recursion."""
+    """Yield a syntax tree and all its parts, without recursion."""
     pending = [tree]
     while pending:
         node = pending.pop()
@@ -96,9 +97,9 @@ def _nodes(tree: Node) -> Iterator[Node]:
 
 
 def _named(tree: Node) -> Iterator[str]:
-    """List the names that expressions use, the last words of qualified ones.
+    """Yield the names that expressions use, for qualified names the last word.
 
-    A field of that name counts as a use: rather one finding less than one that is wrong.
+    A field of that name counts as a use: a missing warning is better than a wrong one.
     """
     for node in _nodes(tree):
         match node:
@@ -109,7 +110,7 @@ def _named(tree: Node) -> Iterator[str]:
 
 
 def _rules(profile: Profile) -> Iterator[tuple[type[Declaration], str]]:
-    """List the rules that a profile takes, by kind and last word."""
+    """Yield the rules that a profile uses, by kind and last word."""
     for statement in profile.body:
         match statement:
             case PredicateList(names=names):

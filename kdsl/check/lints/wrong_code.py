@@ -1,19 +1,17 @@
-"""
-A rejection whose code does not fit what its condition reads.
+"""The code of a rejection does not fit the facts that its condition reads.
 
-`unschedulable` says that evicting pods may help, `unresolvable` that it cannot. Preemption believes it. A
-condition on the pod and on fixed facts of the node (labels, taints, allocatable) stays false whatever is
-evicted: with `unschedulable`, preemption tries such nodes in vain. A condition on what runs on the node may
-come true, and so may one on the pods of the whole cluster: with `unresolvable`, preemption never looks at a
-node that it could free.
+`unschedulable` means that evicting pods may help, `unresolvable` that it cannot. Preemption relies on that. A
+condition on the pod and on fixed facts of the node (labels, taints, allocatable) stays false after any
+eviction: with `unschedulable`, preemption tries such nodes in vain. A condition on the pods of the node or of
+the whole cluster may become true: with `unresolvable`, preemption skips nodes that it could free.
 
 ```
 require node.labels[?"disk"].orValue("") == "ssd"
   else "node(s) had no SSD"
 ```
 
-Write `else unresolvable "node(s) had no SSD"`. A condition on pods that eviction makes worse, such as "only
-nodes with pods", is rightly `unresolvable`: ignore the lint there and say so.
+Write `else unresolvable "node(s) had no SSD"`. A condition that eviction makes worse, such as "only nodes
+with pods", is rightly `unresolvable`: ignore the lint there and give the reason.
 """
 
 from __future__ import annotations
@@ -38,7 +36,9 @@ _ELSE = re.compile(r"[\s)]*else\s+(?P<code>((unschedulable|unresolvable)\s+)?)(?
 
 
 def find(subject: Subject) -> Iterator[Diagnostic]:
-    """Compare the code of every `require` and `narrow to` with what decides it, loops included."""
+    """Yield a warning for each `require` and `narrow to` whose code does not fit its reads, loops
+    included.
+    """
     for predicate in subject.predicates():
         narrow = predicate.narrow
         if narrow is not None and narrow.code is Code.UNSCHEDULABLE:
@@ -46,7 +46,7 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
         certain = Certain.of(predicate)
         for requirement in requirements(predicate.body):
             if certain.truth(requirement.statement.condition) is not None:
-                continue  # it reads, but does not depend on what it reads: that is K0601
+                continue  # it reads facts, but does not depend on them: that is K0601
             code, span = requirement.statement.code, requirement.statement.condition.span
             reads = _reads(requirement)
             if code is Code.UNSCHEDULABLE and reads and all(map(_is_fixed, reads)):
@@ -80,7 +80,7 @@ def _incurable(what: str, span: Span) -> Diagnostic:
 def _fixes(condition: Span, code: Code) -> tuple[Fix, ...]:
     """Return the fix that gives the statement of a condition another code.
 
-    That no eviction helps follows from what is read; that one may help, only whoever wrote the rule can tell.
+    That no eviction helps follows from the reads; that one may help, only the author of the rule can decide.
     """
     source = condition.source
     found = _ELSE.match(source.text, condition.end)
@@ -94,7 +94,7 @@ def _fixes(condition: Span, code: Code) -> tuple[Fix, ...]:
 
 
 def _reads(requirement: Requirement) -> frozenset[str]:
-    """Return what decides whether the node is rejected here."""
+    """Return the reads that decide whether the node is rejected here."""
     reads = requirement.statement.condition.reads
     for loop in requirement.loops:
         reads |= loop.iterable.reads | (frozenset() if loop.where is None else loop.where.reads)

@@ -173,7 +173,7 @@ class Teams:
                         statement.package.span,
                         "the team could change what the platform demands",
                         secondary=(Label(claim.span, "the team's files are these"),),
-                        help=("move what both need into a package of the platform",),
+                        help=("move the shared declarations into a package of the platform",),
                     )
 
     def _brought_in(self, program: Program) -> Iterator[Diagnostic]:

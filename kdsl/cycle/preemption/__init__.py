@@ -1,7 +1,7 @@
-"""Preemption: finds a node that does without some of its pods, and the pods it does without.
+"""Preemption: finds a node on which evicting some pods makes room, and the pods to evict.
 
-What is mechanical is here: the dry runs, the budgets and the texts. Who may ask, who goes and which node is
-taken says the profile's `preemption`, through the hooks of `PreemptionHooks`.
+The mechanics are here: the dry runs, the budgets and the texts. The profile's `preemption` decides who may
+preempt, which pods go and which node is taken, through the hooks of `PreemptionHooks`.
 """
 
 from kdsl.cycle.preemption.preempt import Preemption

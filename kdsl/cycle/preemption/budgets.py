@@ -1,4 +1,6 @@
-"""Which victims their disruption budgets protect. A budget is a wish here: it decides who is spared first."""
+"""The victims that disruption budgets protect. A budget is only a preference: it decides who is spared
+first.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from kdsl.cluster.objects.pod import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many more disruptions the pods of a selector can take.
+    """The number of further disruptions that the pods of a selector allow.
 
     `disrupted` are the names of pods whose disruption is counted already.
     """
@@ -23,7 +25,7 @@ class Budget:
     disrupted: Collection[str]
 
     def counts(self, pod: PodInfo) -> bool:
-        """Tell whether the removal of a pod is one more disruption. A pod without labels is in no budget."""
+        """Return whether removing the pod is one more disruption. A pod without labels is in no budget."""
         return (
             self.namespace == pod.namespace
             and bool(pod.labels)
@@ -33,7 +35,7 @@ class Budget:
 
 
 def read_budgets(objects: Iterable[PodDisruptionBudget]) -> tuple[Budget, ...]:
-    """Read API objects. One that selects everything, or nothing, protects nobody, as in kube-scheduler."""
+    """Read API objects. A budget that selects all pods, or none, protects nobody, as in kube-scheduler."""
     found = []
     for each in objects:
         selector = None if each.spec.selector is None else LabelSelector.of(each.spec.selector)
@@ -48,10 +50,10 @@ def read_budgets(objects: Iterable[PodDisruptionBudget]) -> tuple[Budget, ...]:
 def split_by_budgets(
     pods: Iterable[PodInfo], budgets: Sequence[Budget]
 ) -> tuple[list[PodInfo], list[PodInfo]]:
-    """Return the pods whose removal goes against a budget, and the others, each in the order given.
+    """Return the pods whose removal violates a budget, and the others, each in the order given.
 
-    Every pod takes one disruption from each budget it is counted in; those that come when a budget has none
-    left go against it.
+    Every pod takes one disruption from each budget that counts it; a pod for which a budget has none left
+    violates it.
     """
     allowed = [budget.allowed for budget in budgets]
     violating: list[PodInfo] = []

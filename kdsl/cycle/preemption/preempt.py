@@ -1,6 +1,6 @@
-"""The search for room: dry runs on the nodes that eviction may help, and the choice between those that do.
+"""The search for room: dry runs on the nodes where eviction may help, and the choice between the candidates.
 
-The engine runs it as the last PostFilter. It changes nothing: it says what would have to happen.
+The engine runs it as the last PostFilter. It changes nothing and only returns the changes to make.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ R = TypeVar("R")
 class Preemption:
     """One search for room for the pod of an attempt whose PreFilter phase is over.
 
-    `judge` knows the nominated pods that the pod must leave room for, `nominated_node` is what it was
-    promised itself. `random` says at which node to begin, where not all are looked at.
+    `judge` holds the nominated pods that the pod must respect, `nominated_node` is the pod's own nomination.
+    `random` chooses the first node where not all are tried.
     """
 
     attempt: Attempt
@@ -49,7 +49,7 @@ class Preemption:
     nominated_node: str = ""
 
     def run(self, nodes: NodeSet, column: StatusColumn) -> Status | Nominated:
-        """Find a node, given what rejected each of `nodes`; raise PluginError where a plugin goes wrong."""
+        """Find a node, given the rejection of each of `nodes`; raises PluginError where a plugin fails."""
         refusal = self._refusal(nodes, column)
         if refusal is not None:
             return Status(refusal.code, _prefixed(refusal.message), sites=refusal.sites)
@@ -69,7 +69,7 @@ class Preemption:
         return Nominated(reasons=_prefixed(self._why(rejections, column)))
 
     def _trimmed(self, candidates: Sequence[Candidate]) -> Sequence[Candidate] | Status:
-        """Return the candidates that other plugins leave, or the error of one."""
+        """Return the candidates that other plugins keep, or the error of one."""
         for plugin, call in self.attempt.table.trims:
             if not candidates:
                 break
@@ -83,7 +83,7 @@ class Preemption:
         return candidates
 
     def _refusal(self, nodes: NodeSet, column: StatusColumn) -> Status | None:
-        """Return why the pod may not have others removed, None where it may."""
+        """Return why the pod may not preempt, None where it may."""
         snapshot = nodes.snapshot
         row = snapshot.row_of(self.nominated_node) if self.nominated_node else None
         pods: tuple[PodInfo, ...] = ()
@@ -96,9 +96,9 @@ class Preemption:
         return None if status is None or status.code is Code.SUCCESS else status
 
     def _search(self, rows: list[int]) -> tuple[list[Candidate], dict[int, Status]]:
-        """Dry-run on nodes until there are candidates enough, one of which violates no budget.
+        """Dry-run on nodes until there are enough candidates, one of which violates no budget.
 
-        Returns the candidates in the order of the snapshot, and why the other nodes are none, by row.
+        Returns the candidates in the order of the snapshot, and the reasons against the other nodes, by row.
         """
         found: dict[int, Candidate] = {}
         rejections: dict[int, Status] = {}
@@ -117,7 +117,9 @@ class Preemption:
         return [found[row] for row in rows if row in found], rejections
 
     def _dry_run(self, row: int) -> Candidate | Status:
-        """Take all that may go off a node; if the pod fits then, put back whoever it leaves room for."""
+        """Remove all possible victims from a node; if the pod fits then, put back every victim that still
+        fits.
+        """
         node = self.judge.snapshot.info(row)
         potential = list(self._ask("find_victims", self.hooks.find_victims, node.pods))
         if not potential:
@@ -136,7 +138,7 @@ class Preemption:
         return Candidate(node.name, victims, sum(pod.key in keys for pod in violating))
 
     def _why(self, rows: Collection[int], column: StatusColumn) -> str:
-        """Return the text of finding nothing: a FitError about preemption."""
+        """Return the text for an unsuccessful search: a FitError about preemption."""
         verdicts = Verdicts.of(np.fromiter(rows, dtype=np.int32, count=len(rows)), column)
         return Diagnosis(len(self.judge.snapshot), verdicts, NOT_HELPFUL).message()
 
@@ -148,14 +150,14 @@ class Preemption:
 
 
 def _potential(nodes: NodeSet, column: StatusColumn) -> list[int]:
-    """Return the rows of the nodes that eviction may help: those rejected with exactly `unschedulable`."""
+    """Return the rows of the nodes where eviction may help: those rejected with exactly `unschedulable`."""
     codes = np.array([status.code for status in column.table])
     rows: list[int] = nodes.rows[codes[column.ids] == Code.UNSCHEDULABLE].tolist()
     return rows
 
 
 def _is_spared(what_if: WhatIf, pod: PodInfo) -> bool:
-    """Put a pod back where the pod that wants in fits beside it; tell whether it does."""
+    """Put a victim back where the preemptor still fits beside it; return whether it does."""
     what_if.add(pod)
     if what_if.rejection() is None:
         return True

@@ -1,4 +1,4 @@
-"""A node with other pods on it than it has: asked whether a pod would fit, and told who comes and goes."""
+"""A node with a hypothetical set of pods: pods are added and removed, and the filters are run."""
 
 from __future__ import annotations
 
@@ -23,18 +23,20 @@ class WhatIf:
         self._remove_pods = attempt.table.remove_pods
 
     def remove(self, pods: Iterable[PodInfo]) -> None:
-        """Take pods off the node; raise PluginError where a plugin cannot account for it."""
+        """Remove pods from the node; raises PluginError where a plugin cannot account for it."""
         for pod in pods:
             self._node = self._node.without_pod(pod)
             account_for("remove_pod", self._remove_pods, self._state, self._judge.pod, pod, self._node)
 
     def add(self, pod: PodInfo) -> None:
-        """Put a pod back on the node; raise PluginError where a plugin cannot account for it."""
+        """Put a pod back on the node; raises PluginError where a plugin cannot account for it."""
         self._node = self._node.with_pod(pod)
         account_for("add_pod", self._judge.add_pods, self._state, self._judge.pod, pod, self._node)
 
     def rejection(self) -> Status | None:
-        """Ask the filters, in both passes; None where the pod fits. Raises PluginError where one errs."""
+        """Run the filters, in both passes; return None where the pod fits. Raises PluginError where one
+        fails.
+        """
         snapshot = self._judge.snapshot.overlay(self._row, self._node)
         judged = self._judge.over(snapshot, self._state).judge(np.array([self._row], dtype=np.int32))
         if judged.error is not None:

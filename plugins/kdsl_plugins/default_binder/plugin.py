@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class DefaultBinder:
-    """Hands each binding to the port. It takes no arguments."""
+    """Passes each binding to the port. It takes no arguments."""
 
     IS_LOCAL: ClassVar = True
 
@@ -23,5 +23,5 @@ class DefaultBinder:
 
     @hookimpl
     def bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Bind the pod, whatever it is."""
+        """Bind any pod."""
         return self._binder.bind(pod, node)

@@ -1,1 +1,1 @@
-"""The plugin that speaks for device claims (DRA) where a pod has none."""
+"""The plugin that handles device claims (DRA) of pods that have none."""

@@ -1,7 +1,7 @@
-"""What kube-scheduler's DynamicResources does for pods without device claims: it stays out of filtering,
-scores every node 0, and says in PostFilter that it has nothing to take back.
+"""kube-scheduler's DynamicResources for pods without device claims: it skips Filter, scores every node 0, and
+reports in PostFilter that there is nothing to deallocate.
 
-Claims are not allocated: pods that have some wait, on every node.
+Claims are not allocated: pods that have claims wait, on every node.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NOT_ALLOCATED: Final = Status(
 
 
 class DynamicResources:
-    """Answers for pods without device claims, and holds those that have some. It takes no arguments."""
+    """Answers for pods without device claims, and keeps pods with claims waiting. It takes no arguments."""
 
     IS_LOCAL: ClassVar = True
 
@@ -33,23 +33,23 @@ class DynamicResources:
 
     @hookimpl
     def events(self) -> Collection[EventPattern]:
-        """Wait for nothing: a pod keeps its claims, and nothing that happens has them allocated here."""
+        """Return no events: a pod keeps its claims, and no event makes kdsl allocate them."""
         return ()
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Note that the phase got here; without claims there is nothing to filter."""
+        """Record that PreFilter reached this plugin; a pod without claims skips Filter."""
         state.write(_STATE, True)
         return None if pod.resource_claims else _SKIP
 
     @hookimpl
     def filter(self, nodes: NodeSet) -> StatusColumn:
-        """Keep a pod with claims waiting: running it without its devices would be worse."""
+        """Reject every node for a pod with claims: running it without its devices would be worse."""
         return StatusColumn.of([_NOT_ALLOCATED] * len(nodes))
 
     @hookimpl
     def post_filter(self, state: CycleState) -> Status:
-        """Let the next plugin make room.
+        """Answer UNSCHEDULABLE, so that the next plugin makes room.
 
         Where another plugin ended PreFilter before this one, the reference fails to read its state, which
         ends the phase with this text.
@@ -60,5 +60,5 @@ class DynamicResources:
 
     @hookimpl
     def score(self) -> int:
-        """Find every node equally good."""
+        """Score every node alike."""
         return 0

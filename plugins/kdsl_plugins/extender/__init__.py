@@ -1,1 +1,1 @@
-"""The plugin that asks kube-scheduler's extenders over HTTP."""
+"""The plugin that calls kube-scheduler's extenders over HTTP."""

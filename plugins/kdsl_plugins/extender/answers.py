@@ -1,4 +1,4 @@
-"""What extenders answer, as far as it is read: `k8s.io/kube-scheduler/extender/v1`.
+"""The parts of extenders' answers that kdsl reads: `k8s.io/kube-scheduler/extender/v1`.
 
 Keys are read in any case, as Go does: services of different ages write them differently. Null is absent.
 """
@@ -26,7 +26,7 @@ class NodeList(Struct):
 
 
 class Filtered(Struct):
-    """Which nodes are left, whole or by name, and what is said of the others."""
+    """The nodes that are left, as objects or names, and the reasons for the others."""
 
     nodes: NodeList | None = None
     nodenames: list[str] | None = None
@@ -63,14 +63,16 @@ class Bound(Struct):
 
 
 def read(answer: Any, into: type[T]) -> T:
-    """Read plain JSON values; raise msgspec.ValidationError where they do not fit. Null is an empty list."""
+    """Read plain JSON values; raises msgspec.ValidationError where they do not fit. Null is an empty list."""
     if answer is None and get_origin(into) is list:
         return into()
     return msgspec.convert(_folded(answer), into)
 
 
 def _folded(value: Any) -> Any:
-    """Return a value with the keys of its objects in lower case, but for nodes: theirs are known."""
+    """Return a value with all object keys in lower case, except inside nodes: the case of their keys is
+    fixed.
+    """
     if isinstance(value, dict):
         folded = {key.lower(): each for key, each in value.items()}
         if len(folded) < len(value):

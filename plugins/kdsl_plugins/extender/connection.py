@@ -1,4 +1,4 @@
-"""One POST of JSON to an extender: the address, TLS and a limit for the whole call."""
+"""One POST of JSON to an extender: the address, TLS and a time limit for the whole call."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from kdsl.base.threads import THREADS
 _CHUNK: Final = 1 << 16
 MOST_BYTES: Final = 16 << 20
 _TIMES_ASKED: Final = 2
-"""An answer has so many bytes at most, and so many times those of the question, which may hold nodes."""
+"""The limit of an answer is a constant plus this many times the size of the request, which may hold nodes."""
 
 
 class ExtenderError(Exception):
-    """A call that failed, as a sentence."""
+    """A failed call; the message is a sentence."""
 
 
 class _RefusedError(Exception):
-    """An answer that is not taken, as half a sentence."""
+    """An answer that is refused; the message is half a sentence."""
 
 
 class _Https(http.client.HTTPSConnection):
-    """A connection whose server may have to prove another name than that of its address."""
+    """A connection whose server may have to prove another name than the one in its address."""
 
     def __init__(self, host: str, port: int, timeout: float, context: ssl.SSLContext, name: str) -> None:
         super().__init__(host, port, timeout=timeout, context=context)
@@ -39,7 +39,7 @@ class _Https(http.client.HTTPSConnection):
 
     def connect(self) -> None:
         http.client.HTTPConnection.connect(self)
-        # The handshake comes later, so that who gives up finds the socket and ends it.
+        # The handshake runs later, so that a caller that gives up can find the socket and close it.
         self.sock = self._tls.wrap_socket(
             self.sock, server_hostname=self._name, do_handshake_on_connect=False
         )
@@ -47,10 +47,10 @@ class _Https(http.client.HTTPSConnection):
 
 
 class Connection:
-    """Where an extender is reached: below `prefix`, with `timeout` seconds for a call.
+    """The address of an extender: below `prefix`, with `timeout` seconds for a call.
 
-    Each call has a connection of its own. Raises ValueError for an address that is none, OSError for files of
-    TLS that cannot be read.
+    Each call opens its own connection. Raises ValueError for an invalid address, OSError for TLS files that
+    cannot be read.
     """
 
     def __init__(self, prefix: str, timeout: float, https: bool, tls: Mapping[str, Any]) -> None:
@@ -66,16 +66,16 @@ class Connection:
         self._tls = tls_context(https, tls) if parts.scheme == "https" else None
 
     def post(self, verb: str, document: object) -> Any:
-        """Send a JSON document to `verb`, return the one that is answered; raise ExtenderError otherwise.
+        """Send a JSON document to `verb` and return the answered document; raises ExtenderError otherwise.
 
-        Looking the name up, connecting, the handshake and every byte count for the time.
+        The time limit covers name resolution, connecting, the handshake and every byte.
         """
         url = f"{self._prefix}/{verb}"
         body = msgspec.json.encode(document)
         most = MOST_BYTES + _TIMES_ASKED * len(body)
         connection = self._open()
-        connection.auto_open = 0  # what was given up does not begin again
-        # On a thread: how long a name takes to look up, or a header to come, nothing else bounds.
+        connection.auto_open = 0  # a closed connection does not open again
+        # On a thread: nothing else bounds the time of name resolution, or of waiting for a header.
         begun = THREADS.begin(lambda: self._exchange(connection, verb, body, most))
         try:
             return _decoded(begun.result(self._timeout))
@@ -93,11 +93,11 @@ class Connection:
             _hang_up(connection)
 
     def _exchange(self, connection: http.client.HTTPConnection, verb: str, body: bytes, most: int) -> bytes:
-        """Ask and read the answer, which has so many bytes at most."""
+        """Send the request and read the answer of at most `most` bytes."""
         deadline = time.monotonic() + self._timeout
         connection.connect()
         if time.monotonic() > deadline:
-            connection.close()  # nobody waits any more
+            connection.close()  # the caller has given up
             raise TimeoutError
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         connection.request("POST", f"{self._path}/{verb}", body, headers)
@@ -114,17 +114,17 @@ class Connection:
 
 
 def _hang_up(connection: http.client.HTTPConnection) -> None:
-    """End a connection, so that a thread which still reads from it ends as well."""
+    """Close a connection, so that a thread that still reads from it ends as well."""
     channel: socket.socket | None = connection.sock
     if channel is not None:
         with suppress(OSError):
-            # Not that of TLS, which other threads may be reading through.
+            # Shut down the plain socket, not the TLS one, which other threads may be reading.
             socket.socket.shutdown(channel, socket.SHUT_RDWR)
     connection.close()
 
 
 def _read(response: http.client.HTTPResponse, most: int) -> bytes:
-    """Read a body of so many bytes at most."""
+    """Read a body of at most `most` bytes."""
     parts: list[bytes] = []
     left = most
     while part := response.read1(_CHUNK):
@@ -150,10 +150,10 @@ def _why(error: Exception) -> str:
 
 
 def tls_context(https: bool, tls: Mapping[str, Any]) -> ssl.SSLContext:
-    """Return how to trust a server, and what to show it.
+    """Return the TLS settings: the trusted authorities and the client's certificate.
 
-    As in kube-scheduler `enableHTTPS` without an authority trusts anybody; without `enableHTTPS` the
-    authorities of the system count. Raises ValueError for settings that contradict each other.
+    As in kube-scheduler, `enableHTTPS` without an authority trusts every server; without `enableHTTPS` the
+    authorities of the system are trusted. Raises ValueError for settings that contradict each other.
     """
     authority = b64decode(tls["caData"]).decode() if tls.get("caData") else None
     authority_file = None if authority else tls.get("caFile") or None
@@ -169,9 +169,10 @@ def tls_context(https: bool, tls: Mapping[str, Any]) -> ssl.SSLContext:
 
 
 def _show(context: ssl.SSLContext, tls: Mapping[str, Any]) -> None:
-    """Load the client's certificate and key, if there are some. Data wins over files."""
+    """Load the client's certificate and key, if there are any. Data wins over files."""
     if tls.get("certData") or tls.get("keyData"):
-        # OpenSSL reads them from files only; nobody else can read these, and they are gone at once.
+        # OpenSSL reads certificates from files only; other users cannot read this file, and it is removed at
+        # once.
         with tempfile.NamedTemporaryFile() as file:
             file.write(b64decode(tls.get("certData", "")) + b"\n" + b64decode(tls.get("keyData", "")))
             file.flush()

@@ -1,7 +1,7 @@
-"""Extender: asks other services about the nodes that rules find feasible, as kube-scheduler's extenders.
+"""Extender: calls other services about the nodes that rules find feasible, as kube-scheduler's extenders.
 
-They filter after all rules, add to the scores, may trim what preemption would do, and bind. The plugin has
-kube-scheduler's name for them, so that what they reject is counted under it.
+Extenders filter after all rules, add to the scores, may trim the candidates of preemption, and bind. The
+plugin has kube-scheduler's name for them, so that their rejections are counted under it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "
 
 
 class Extender:
-    """All extenders of a configuration, asked in its order. Its one argument is the list of them."""
+    """All extenders of a configuration, called in its order. Its one argument is the list of them."""
 
     def __init__(self, args: Mapping[str, Any], context: PluginContext) -> None:
         self._extenders = tuple(_extender(each, context) for each in args["extenders"])
@@ -46,7 +46,7 @@ class Extender:
     def filter_feasible(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet
     ) -> StatusColumn | Status | None:
-        """Ask one after the other about the nodes that those before it left."""
+        """Call the extenders in order, each with the nodes that are left."""
         extenders = self._interested(pod, "filter_verb")
         if not extenders:
             return None
@@ -69,7 +69,7 @@ class Extender:
 
     @hookimpl
     def add_scores(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Sequence[AddedScores]:
-        """Ask all of them at once. One that fails gives no points, ignorable or not."""
+        """Call all extenders at once. One that fails adds no points, whether it is ignorable or not."""
         extenders = self._interested(pod, "prioritize_verb")
         if not extenders:
             return ()
@@ -92,7 +92,7 @@ class Extender:
     def trim_candidates(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, candidates: Sequence[Candidate]
     ) -> Sequence[Candidate] | Status:
-        """Let each take back candidates, or name other victims. A node without victims is an error."""
+        """Let each extender remove candidates or change their victims. A node without victims is an error."""
         for extender in self._interested(pod, "preempt_verb"):
             if not candidates:
                 break
@@ -111,7 +111,9 @@ class Extender:
 
     @hookimpl
     def bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Have the pod bound; where there is no cluster behind the scheduler, its own binder does it."""
+        """Let an extender bind the pod; without a cluster, as in simulations, use the scheduler's own
+        binder.
+        """
         for extender in self._interested(pod, "bind_verb") if self._binds else ():
             try:
                 extender.bind(pod, node)
@@ -124,12 +126,12 @@ class Extender:
         return _SKIP
 
     def _interested(self, pod: PodInfo, verb: str) -> list[HttpExtender]:
-        """Return the extenders that have the verb and a say about the pod."""
+        """Return the extenders that have the verb and are interested in the pod."""
         return [each for each in self._extenders if getattr(each, verb) and each.is_interested(pod)]
 
 
 def _pass_over(state: CycleState, extender: HttpExtender, error: ExtenderError) -> None:
-    """Go on as if there were no such extender; the decision says so."""
+    """Skip a failed extender, and record its fault in the decision."""
     state.faults.append(Fault(extender.name, f"extender {extender.name} was passed over: {error}"))
 
 
@@ -153,5 +155,5 @@ def _extender(args: Mapping[str, Any], context: PluginContext) -> HttpExtender:
 
 
 def _seconds(duration: str) -> float:
-    """Read a Go duration, which fits the schema: `1m30s`."""
+    """Convert a Go duration that fits the schema, such as `1m30s`, to seconds."""
     return sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([\d.]+)([a-zµμ]+)", duration))

@@ -1,4 +1,4 @@
-"""What is said to one extender, and what its answers mean: `k8s.io/kube-scheduler/extender/v1`."""
+"""Requests to one extender, and the meaning of its answers: `k8s.io/kube-scheduler/extender/v1`."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ Json = Mapping[str, Any]
 _SCALE: Final = 10
 """MaxNodeScore / MaxExtenderPriority: extenders score from 0 to 10."""
 _MOST: Final = 2**62
-"""Sums of such points with those of the profile stay within int64."""
+"""The largest score: sums of such scores with those of the profile stay within int64."""
 _NO_REASON: Final = Status(Code.UNRESOLVABLE)
-"""What becomes of a node that an extender leaves out without a word."""
+"""The status of a node that an extender leaves out without a reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpExtender:
-    """One extender, called `name`. A verb that is empty is not asked; every call raises ExtenderError where
-    it fails.
+    """One extender, called `name`. An empty verb is not called; every call raises ExtenderError where it
+    fails.
 
-    One that `knows_nodes` (nodeCacheCapable) is told their names only. Where it has `managed` resources, it
-    has a say about pods that ask for one.
+    An extender that `knows_nodes` (nodeCacheCapable) gets the names of nodes only. One with `managed`
+    resources is interested only in pods that request one of them.
     """
 
     name: str
@@ -51,14 +51,14 @@ class HttpExtender:
     ignorable: bool = False
 
     def is_interested(self, pod: PodInfo) -> bool:
-        """Tell whether the extender has a say about the pod."""
+        """Return whether the extender is interested in the pod."""
         return not self.managed or any(
             not self.managed.isdisjoint((*container.requests.amounts(), *container.limits.amounts()))
             for container in (*pod.containers, *pod.init_containers)
         )
 
     def filter(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[Status | None]:
-        """Return for each node why it is out, None where it is not."""
+        """Return for each node its rejection, None where the extender keeps it."""
         answer = self._ask(self.filter_verb, self._question(pod, nodes), Filtered)
         if answer.error:
             raise ExtenderError(answer.error)
@@ -75,7 +75,7 @@ class HttpExtender:
         return [status(node.name) for node in nodes]
 
     def _left(self, answer: Filtered, asked: set[str]) -> set[str]:
-        """Return the names of the nodes that an answer leaves: none where it lists none."""
+        """Return the names of the nodes in an answer; empty where it lists none."""
         names = answer.nodenames if self.knows_nodes else None
         if names is None:
             listed = answer.nodes.items if answer.nodes is not None else None
@@ -89,7 +89,7 @@ class HttpExtender:
         return set(names)
 
     def prioritize(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> NDArray[np.int64]:
-        """Return the score of each node on the scale of the profile's; 0 where the extender has none."""
+        """Return the score of each node on the profile's scale; 0 where the extender gives none."""
         answer = self._ask(self.prioritize_verb, self._question(pod, nodes), list[HostPriority])
         scores = {each.host: each.score for each in answer}
         found = [scores.get(node.name, 0) * _SCALE for node in nodes]
@@ -100,7 +100,7 @@ class HttpExtender:
         return np.array(found, dtype=np.int64)
 
     def preempt(self, pod: PodInfo, nodes: NodeSet, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return the candidates that the extender leaves, with the victims that it names."""
+        """Return the candidates that the extender keeps, with the victims that it names."""
         victims = {
             each.node: {
                 "Pods": [self._victim(victim) for victim in each.victims],
@@ -132,7 +132,7 @@ class HttpExtender:
         return Candidate(name, tuple(victims), said.numpdbviolations or 0)
 
     def bind(self, pod: PodInfo, node: str) -> None:
-        """Have the extender bind the pod: it writes the binding itself."""
+        """Let the extender bind the pod: it writes the binding itself."""
         question = {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node}
         answer = self._ask(self.bind_verb, question, Bound)
         if answer.error:
@@ -162,10 +162,10 @@ class HttpExtender:
 
 
 def uid_of(pod: PodInfo) -> str:
-    """Return what a pod is known by: its key where a recorded one has no UID."""
+    """Return the UID of a pod, or its key where a recorded pod has no UID."""
     return pod.uid or pod.key
 
 
 def _untyped(manifest: Mapping[str, Any]) -> Json:
-    """Return an object as kube-scheduler sends it: its cache has no `apiVersion` and no `kind`."""
+    """Return an object as kube-scheduler sends it: without `apiVersion` and `kind`, which its cache drops."""
     return {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}

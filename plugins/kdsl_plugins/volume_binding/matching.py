@@ -1,4 +1,4 @@
-"""Which of the volumes that are there a claim can get. Facts of k8s.io/component-helpers/storage/volume."""
+"""Finds the existing volumes that a claim can get. Facts of k8s.io/component-helpers/storage/volume."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kdsl.cluster.objects.volumes import VolumeInfo, storage_in
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The volumes that fit a claim, wherever they are.
+    """The volumes that fit a claim, on any node.
 
-    `reserved` are those that name the claim as theirs: where there is one, no other will do. `free` are the
+    `reserved` are the volumes that name the claim; where there are any, no other volume fits. `free` are the
     others, smallest first.
     """
 
@@ -24,7 +24,7 @@ class Candidates:
 
     @staticmethod
     def of(claim: PersistentVolumeClaim, volumes: Iterable[VolumeInfo]) -> Candidates:
-        """Sort out `volumes`, which are those of the claim's class."""
+        """Select from `volumes`, the volumes of the claim's class."""
         requested, selector = requested_by(claim), read_selector(claim.spec.selector)
         fitting = [volume for volume in volumes if _could_hold(volume, claim, requested)]
         reserved = (volume for volume in fitting if volume.is_set_aside_for(claim))
@@ -42,7 +42,9 @@ class Candidates:
         )
 
     def find(self, labels: Mapping[str, str], taken: Collection[str]) -> VolumeInfo | None:
-        """Return the volume that the claim gets on a node with `labels`; `taken` names those of others."""
+        """Return the volume that the claim gets on a node with `labels`; `taken` are names of volumes in
+        use.
+        """
         for volume in self.reserved:
             if volume.name not in taken:
                 return volume if volume.can_be_used_on(labels) else None
@@ -53,7 +55,7 @@ class Candidates:
 
 
 def requested_by(claim: PersistentVolumeClaim) -> Quantity:
-    """Return the storage that a claim asks for."""
+    """Return the storage that a claim requests."""
     return storage_in(claim.spec.resources.requests)
 
 

@@ -1,4 +1,4 @@
-"""What the claims of one pod need of a node, worked out once for all nodes.
+"""The requirements of one pod's claims on a node, computed once for all nodes.
 
 Facts of k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding, 1.36.
 """
@@ -30,7 +30,9 @@ LOST_VOLUME: Final = "node(s) unavailable due to one or more pvc(s) bound to non
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A claim that waits for its pod to have a node. `selected` is the node it was already given, if any."""
+    """A claim that waits until its pod has a node. `selected` is the node that its annotation names, if
+    any.
+    """
 
     claim: PersistentVolumeClaim
     requested: Quantity | None
@@ -40,7 +42,7 @@ class Wanted:
 
     @staticmethod
     def of(claim: PersistentVolumeClaim, catalog: Catalog) -> Wanted:
-        """Read a claim whose storage class there is."""
+        """Read a claim whose storage class exists."""
         storage_class = class_of(claim)
         return Wanted(
             claim=claim,
@@ -53,7 +55,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a node has for a pod: a plan, or the reasons why it will not do."""
+    """The result for a node: a volume plan, or the reasons why the node is rejected."""
 
     plan: VolumePlan
     reasons: tuple[str, ...] = ()
@@ -63,7 +65,7 @@ class Found:
 class VolumeNeeds:
     """The volumes of bound claims, None for those that are gone, and the claims that wait.
 
-    Of these the smallest are served first, so that each gets the smallest volume that fits.
+    The smallest waiting claims come first, so that each gets the smallest volume that fits.
     """
 
     bound: tuple[VolumeInfo | None, ...]
@@ -87,7 +89,7 @@ class VolumeNeeds:
         )
 
     def on(self, node: NodeInfo) -> Found:
-        """Find volumes for all claims on `node`."""
+        """Find volumes on `node` for all claims."""
         reasons: list[str] = []
         misfit = self._misfit(node)
         if misfit == WRONG_NODE:
@@ -106,7 +108,7 @@ class VolumeNeeds:
         return Found(plan, tuple(reasons))
 
     def _misfit(self, node: NodeInfo) -> str:
-        """Return what is wrong with the first bound claim that does not suit the node."""
+        """Return the problem of the first bound claim that does not fit the node; empty where all fit."""
         for volume in self.bound:
             if volume is None:
                 return LOST_VOLUME
@@ -115,7 +117,7 @@ class VolumeNeeds:
         return ""
 
     def _matched(self, node: NodeInfo) -> tuple[tuple[Binding, ...], tuple[Wanted, ...]]:
-        """Give the waiting claims volumes that are there; return them and the claims to provision for."""
+        """Match waiting claims with existing volumes; return the bindings and the claims to provision."""
         taken: dict[str, Binding] = {}
         left = list(self.selected)
         for one in self.waiting:
@@ -128,7 +130,7 @@ class VolumeNeeds:
 
 
 def _provision_misfit(claims: Iterable[Wanted], node: NodeInfo) -> str:
-    """Return why volumes cannot be made for all of the claims; empty where they can."""
+    """Return why some claim cannot be provisioned on the node; empty where all can."""
     for one in claims:
         if not one.provisioner.serves(node.labels):
             return NO_VOLUME

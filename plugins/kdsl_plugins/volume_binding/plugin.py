@@ -1,4 +1,4 @@
-"""VolumeBinding: a pod runs where its volumes are, or can be found or made; they are bound along with it.
+"""VolumeBinding: a pod runs on a node where its volumes are, or can be found or made; they are bound with it.
 
 The texts and codes are kube-scheduler's.
 """
@@ -34,14 +34,14 @@ _EVENTS: Final = (
     EventPattern(Resource.STORAGE_CLASS, _NEWS),
     EventPattern(Resource.CSI_DRIVER, Action.UPDATE | Action.DELETE),
     EventPattern(Resource.CSI_STORAGE_CAPACITY, _NEWS),
-    # A pod that could not be bound gives its volumes back.
+    # A pod whose binding failed releases its volumes.
     EventPattern(Resource.ASSIGNED_POD, Action.DELETE),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """What is known of a pod from PreFilter on."""
+    """The state of one attempt from PreFilter on."""
 
     needs: VolumeNeeds
     snapshot: Snapshot
@@ -57,12 +57,12 @@ class VolumeBinding:
 
     @hookimpl
     def events(self) -> Collection[EventPattern]:
-        """Name what may bring volumes within reach."""
+        """Return the events that may make volumes available."""
         return _EVENTS
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
-        """Reject a pod whose claims no node can help; leave out one that has none."""
+        """Reject a pod whose claims fail on every node; skip a pod without claims."""
         catalog = nodes.snapshot.catalog
         claims = claims_of(pod, catalog)
         if not claims:
@@ -80,7 +80,7 @@ class VolumeBinding:
 
     @hookimpl
     def filter(self, state: CycleState, nodes: NodeSet) -> StatusColumn:
-        """Reject the nodes that cannot reach the volumes there are, or get those there are not."""
+        """Reject the nodes that cannot reach the pod's volumes or cannot get new ones."""
         attempt = state.read(_STATE)
         assert isinstance(attempt, _Attempt)
         found = (attempt.needs.on(node).reasons for node in nodes.nodes())
@@ -88,7 +88,7 @@ class VolumeBinding:
 
     @hookimpl
     def reserve(self, state: CycleState, node: str) -> None:
-        """Set the volumes aside: pods that come later find them taken."""
+        """Reserve the volumes, so that later pods do not get them."""
         attempt = state.get(_STATE)
         if not isinstance(attempt, _Attempt):
             return
@@ -100,7 +100,7 @@ class VolumeBinding:
 
     @hookimpl
     def unreserve(self, state: CycleState) -> None:
-        """Give back what was set aside."""
+        """Release the reserved volumes."""
         plan = state.get(_PLAN)
         if isinstance(plan, VolumePlan):
             self._volumes.forget(plan)
@@ -108,7 +108,7 @@ class VolumeBinding:
 
     @hookimpl
     def pre_bind_pre_flight(self, state: CycleState) -> Status | None:
-        """Tell that there is nothing to do where all volumes are bound already."""
+        """Answer SKIP where all volumes are bound already."""
         return None if isinstance(state.get(_PLAN), VolumePlan) else _SKIP
 
     @hookimpl
@@ -119,7 +119,7 @@ class VolumeBinding:
 
 
 def _problem(claim: PodClaim, pod: PodInfo) -> str:
-    """Return why the pod must wait for something to happen to the claim; empty where it need not."""
+    """Return why the pod must wait for a change of the claim; empty where it need not."""
     thing = claim.thing
     if thing is None:
         if claim.is_ephemeral:
@@ -141,9 +141,9 @@ def _problem(claim: PodClaim, pod: PodInfo) -> str:
 
 
 def _waits_for_node(claim: PodClaim) -> bool:
-    """Tell whether a claim that is not bound is bound once its pod has a node.
+    """Return whether an unbound claim is bound once its pod has a node.
 
-    One that names its volume already waits for the volume controller.
+    A claim that names its volume already waits for the volume controller.
     """
     return claim.binding_mode == ON_FIRST_USE and not claim.volume_name
 
@@ -155,5 +155,5 @@ def _thing(claim: PodClaim) -> PersistentVolumeClaim:
 
 
 def _distinct(claims: list[PodClaim]) -> Iterator[PersistentVolumeClaim]:
-    """Return the claims, each once: several volumes of a pod may be of one claim."""
+    """Yield each claim once: several volumes of a pod may use one claim."""
     return iter({claim.name: _thing(claim) for claim in claims}.values())

@@ -1,4 +1,4 @@
-"""Whether a class can make a volume for a node: its provisioner, allowed topologies, storage that is left."""
+"""Whether a class can make a volume for a node: its provisioner, allowed topologies, and free storage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Storage that nodes can be given from: `limit` is the largest volume there is room for."""
+    """Storage for a set of nodes: `limit` is the largest volume that fits."""
 
     nodes: LabelSelector
     limit: Quantity
@@ -27,7 +27,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Provisioner:
-    """A storage class. `pools` are None where its driver does not keep track of what is left."""
+    """A storage class. `pools` are None where its driver does not report free storage."""
 
     can_provision: bool
     topologies: tuple[TopologyTerm, ...]
@@ -35,7 +35,7 @@ class Provisioner:
 
     @staticmethod
     def of(storage_class: StorageClass, catalog: Catalog) -> Provisioner:
-        """Read a storage class, and what is known of its storage."""
+        """Read a storage class and its capacities."""
         name, driver = storage_class.provisioner, catalog.csi_drivers.get(storage_class.provisioner)
         pools: tuple[Pool, ...] | None = None
         if driver is not None and driver.spec.storage_capacity:
@@ -48,22 +48,26 @@ class Provisioner:
         return Provisioner(name not in ("", NO_PROVISIONER), tuple(storage_class.allowed_topologies), pools)
 
     def serves(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether there can be volumes for a node with `labels`."""
+        """Return whether the class allows volumes for a node with `labels`."""
         if not self.can_provision:
             return False
         return not self.topologies or any(_allows(term, labels) for term in self.topologies)
 
     def has_room(self, requested: Quantity | None, labels: Mapping[str, str]) -> bool:
-        """Tell whether a volume of that size can be made for a node with `labels`, as far as is known."""
+        """Return whether a volume of that size can be made for a node with `labels`; True where that is
+        unknown.
+        """
         if self.pools is None or requested is None:
             return True
-        # What is left is compared in whole bytes.
+        # Free storage is compared in whole bytes.
         size = requested.value()
         return any(pool.limit.value() >= size and pool.nodes.matches(labels) for pool in self.pools)
 
 
 def _pool(capacity: CSIStorageCapacity) -> Pool | None:
-    """Read a capacity; None where it names no nodes or amount. The largest volume is the better bound."""
+    """Read a capacity; None where it names no nodes or amount. The maximum volume size is the better
+    limit.
+    """
     limit = capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
     if limit is None or capacity.node_topology is None:
         return None
@@ -71,6 +75,8 @@ def _pool(capacity: CSIStorageCapacity) -> Pool | None:
 
 
 def _allows(term: TopologyTerm, labels: Mapping[str, str]) -> bool:
-    """Tell whether a node with `labels` is inside an allowed topology; one without conditions allows none."""
+    """Return whether a node with `labels` is inside an allowed topology; a term without conditions allows
+    none.
+    """
     conditions = term.match_label_expressions
     return bool(conditions) and all(labels.get(one.key) in one.values for one in conditions)
