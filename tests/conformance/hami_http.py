@@ -28,7 +28,7 @@ import msgspec
 import numpy as np
 import uvloop
 from kdsl.app import Settings, check_rules
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.api.objects import Pod
 from kdsl.cluster.devices.pods import DevicePod
 from kdsl.cluster.devices.policy import Policy

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvloop
 from kdsl.app import Settings, check_rules
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.extender.hami.options import HamiOptions
 
 from tests.extender.hami.vendors import PHASE, VENDORS, Plugin, Vendor, check_cards

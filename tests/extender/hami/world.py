@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 from kdsl.app import Settings, build_scheduler
-from kdsl.check.model import RuleSet
+from kdsl.check.model.rule_set import RuleSet
 from kdsl.extender.behaviours import Kind
 from kdsl.extender.hami.behaviour import HamiBehaviour
 from kdsl.extender.hami.options import HamiOptions
