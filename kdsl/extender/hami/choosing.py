@@ -5,22 +5,23 @@ All of it happens on the scheduling thread, so no two pods are given the same pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdsl.base.frozen_map import FrozenMap
 from kdsl.base.visible import visible
-from kdsl.cluster.objects.node import NodeFacts, NodeInfo
+from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.cache import ClusterCache
 from kdsl.cluster.snapshot.snapshot import Snapshot
 from kdsl.eval.values import EvalError
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.reservations import Reservations
-from kdsl.hooks.status import Code, Status
+from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.devices.answers import UNREGISTERED, Answers
 from kdsl.plan.devices.demand import Demand
 from kdsl.plan.devices.placing import Placed
@@ -28,16 +29,37 @@ from kdsl.plan.devices.plugin import DevicesPlugin
 from kdsl.plan.devices.stock import Stock
 
 
+class Ranking:
+    """The nodes that would do for a pod, with their scores, in the order in which they were named."""
+
+    def __init__(self, names: Sequence[str], scores: NDArray[np.float64], *, spreads: bool) -> None:
+        self._names, self._scores, self._spreads = names, scores, spreads
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @property
+    def best(self) -> str:
+        """The node with the lowest score where the pod's policy spreads, else the highest; the first of
+        equal ones.
+        """
+        best = self._scores.argmin() if self._spreads else self._scores.argmax()
+        return self._names[int(best)]
+
+    def worst(self, count: int) -> list[tuple[str, float]]:
+        """Return so many nodes with their scores, the worst first."""
+        order = (-self._scores if self._spreads else self._scores).argsort(kind="stable")
+        return [(self._names[at], float(self._scores[at])) for at in order[:count].tolist()]
+
+
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The node of a pod, and all annotations that the pod has now. `scores` are those of the nodes that would
-    do, the worst first.
-    """
+    """The node of a pod, all annotations that the pod has now, and the nodes that would do."""
 
     node: str
     pod: PodInfo
     annotations: Mapping[str, str]
-    scores: tuple[tuple[str, float], ...]
+    ranking: Ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,36 +104,31 @@ class Chooser:
         # What of its namespace's quota the pod had is free again.
         demand = self._devices.admitted_demand(pod, snapshot)
         assert isinstance(demand, Demand)
-        found = _Found(demand, names)
-        self._ask(demand, snapshot, found)
+        found = self._ask(demand, snapshot, tuple(dict.fromkeys(names)))
         return self._settled(pod, demand, snapshot, found)
 
-    def _ask(self, demand: Demand, snapshot: Snapshot, found: _Found) -> None:
-        known: list[tuple[str, int]] = []
-        for name in found.names:
-            row = snapshot.row_of(name)
-            if row is None or not self._is_selected(snapshot.info(row).facts):
-                found.reject(name, UNREGISTERED, Code.UNRESOLVABLE)
-            else:
-                known.append((name, row))
-        rows = np.array([row for _, row in known], np.int32)
-        column = self._devices.answers.column(demand, snapshot, rows)
-        scores = self._devices.answers.scores(demand, snapshot, rows).tolist()
-        table = [(visible(status.message), status.code) for status in column.table]
-        for (name, _), number, score in zip(known, column.ids.tolist(), scores, strict=True):
-            if number:
-                found.reject(name, *table[number])
-            else:
-                found.scores.append((name, score))
+    def _ask(self, demand: Demand, snapshot: Snapshot, names: Sequence[str]) -> _Found:
+        found = _Found()
+        rows = list(map(snapshot.row_of, names))
+        if None in rows or self._options.node_labels:
+            found.reject(
+                [name for name, row in zip(names, rows, strict=True) if not self._has(snapshot, row)]
+            )
+            pairs = [each for each in zip(names, rows, strict=True) if self._has(snapshot, each[1])]
+            names, rows = [name for name, _ in pairs], [row for _, row in pairs]
+        known = np.array(rows, np.int32)
+        column = self._devices.answers.column(demand, snapshot, known)
+        scores = self._devices.answers.scores(demand, snapshot, known)
+        found.take(names, column, scores, spreads=demand.policy.spreads_nodes)
+        return found
 
-    def _is_selected(self, facts: NodeFacts) -> bool:
-        return not self._options.node_labels or self._options.selects(facts)
+    def _has(self, snapshot: Snapshot, row: int | None) -> bool:
+        return row is not None and self._options.selects(snapshot.info(row).facts)
 
     def _settled(self, pod: PodInfo, demand: Demand, snapshot: Snapshot, found: _Found) -> Answer:
-        ranked = found.ranked
-        if not ranked:
+        if not found.ranking:
             return found.answer()
-        node = ranked[-1][0]
+        node = found.ranking.best
         row = snapshot.row_of(node)
         assert row is not None
         placed = self._devices.answers.grant(demand, snapshot, row)
@@ -123,7 +140,7 @@ class Chooser:
             return Answer(problem=error.message)
         annotated = pod.with_fields(annotations=FrozenMap({**pod.annotations, **written}))
         self._reservations.give(annotated, node)
-        return found.answer(Chosen(node, annotated, written, ranked))
+        return found.answer(Chosen(node, annotated, written, found.ranking))
 
 
 class Simulator:
@@ -140,42 +157,47 @@ class Simulator:
         if isinstance(demand, Status):
             return Answer(problem=demand.message)
         # The nodes are nobody else's, and may have names of ours: what is found out about them is not kept.
-        answers = Answers(Stock(self._devices.stock.programs))
-        found = _Found(demand, [node.name for node in nodes])
-        for node in nodes:
-            is_selected = self._options.selects(node.facts)
-            answer = answers.ask(demand, node) if is_selected else Status(Code.UNRESOLVABLE, (UNREGISTERED,))
-            if isinstance(answer, Placed):
-                found.scores.append((node.name, float(answer.score)))
-            else:
-                found.reject(node.name, visible(answer.message), answer.code)
-        ranked = found.ranked
-        return found.answer(Chosen(ranked[-1][0], pod, {}, ranked) if ranked else None)
+        answers, found = Answers(Stock(self._devices.stock.programs)), _Found()
+        found.reject([node.name for node in nodes if not self._options.selects(node.facts)])
+        asked = [node for node in nodes if self._options.selects(node.facts)]
+        said = [answers.ask(demand, node) for node in asked]
+        column = StatusColumn.of(None if isinstance(each, Placed) else each for each in said)
+        scores = [float(each.score) if isinstance(each, Placed) else 0.0 for each in said]
+        names, spreads = [node.name for node in asked], demand.policy.spreads_nodes
+        found.take(names, column, np.array(scores), spreads=spreads)
+        ranking = found.ranking
+        return found.answer(Chosen(ranking.best, pod, {}, ranking) if ranking else None)
 
 
 class _Found:
-    """What is known of the nodes that were asked, in their order."""
+    """What is known of the nodes that were asked."""
 
-    def __init__(self, demand: Demand, names: Sequence[str]) -> None:
-        self.names = tuple(dict.fromkeys(names))
-        self.scores: list[tuple[str, float]] = []
-        self._spreads = demand.policy.spreads_nodes
+    def __init__(self) -> None:
+        self.ranking = Ranking((), np.zeros(0), spreads=False)
         self._failed: dict[str, str] = {}
         self._never: dict[str, str] = {}
 
-    def reject(self, name: str, reason: str, code: Code) -> None:
-        """Note why a node does not do."""
-        self._failed[name] = reason
-        if code is Code.UNRESOLVABLE:
-            self._never[name] = reason
+    def reject(self, names: Iterable[str]) -> None:
+        """Note that nodes have no cards that anybody knows."""
+        unregistered = dict.fromkeys(names, UNREGISTERED)
+        self._failed |= unregistered
+        self._never |= unregistered
 
-    @property
-    def ranked(self) -> tuple[tuple[str, float], ...]:
-        """The nodes that would do, the best last; of equal ones the first that was named is best."""
-        last_first = self.scores[::-1]
-        # Sorting in reverse keeps the order of equals, too.
-        last_first.sort(key=lambda each: each[1], reverse=self._spreads)
-        return tuple(last_first)
+    def take(
+        self, names: Sequence[str], column: StatusColumn, scores: NDArray[np.float64], *, spreads: bool
+    ) -> None:
+        """Note what nodes answered."""
+        fit = column.passed
+        self.ranking = Ranking([names[at] for at in fit.nonzero()[0].tolist()], scores[fit], spreads=spreads)
+        if len(self.ranking) == len(names):
+            return
+        reasons = [visible(status.message) for status in column.table]
+        is_never = [status.code is Code.UNRESOLVABLE for status in column.table]
+        for name, number in zip(names, column.ids.tolist(), strict=True):
+            if number:
+                self._failed[name] = reasons[number]
+                if is_never[number]:
+                    self._never[name] = reasons[number]
 
     def answer(self, chosen: Chosen | None = None) -> Answer:
         """Say what was found."""

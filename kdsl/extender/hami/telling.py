@@ -9,12 +9,14 @@ from typing import Final
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.extender.hami.choosing import Chosen
-from kdsl.live.events import Event, EventType, Reference
+from kdsl.live.events import MAX_NOTE, Event, EventType, Reference
 
 FILTERING_SUCCEED: Final = "FilteringSucceed"
 FILTERING_FAILED: Final = "FilteringFailed"
 BINDING_SUCCEED: Final = "BindingSucceed"
 BINDING_FAILED: Final = "BindingFailed"
+MOST_SCORES: Final = MAX_NOTE // len("n:0.00,")
+"""More scores no event has room for."""
 _COUNTED: Final = re.compile(r"[0-9]+/[0-9]+ (.+)", re.ASCII)
 
 
@@ -26,10 +28,10 @@ class Teller:
 
     def chosen(self, pod: PodInfo, chosen: Chosen, failed: Mapping[str, str]) -> Event:
         """Say which node filter found."""
-        scores = ",".join(f"{name}:{score:.2f}" for name, score in chosen.scores)
+        scores = ",".join(f"{name}:{score:.2f}" for name, score in chosen.ranking.worst(MOST_SCORES))
         note = (
             f"find fit node({chosen.node}), {len(failed)} nodes not fit, "
-            f"{len(chosen.scores)} nodes fit({scores})"
+            f"{len(chosen.ranking)} nodes fit({scores})"
         )
         return self._event(pod, EventType.NORMAL, FILTERING_SUCCEED, "Filtering", note)
 
