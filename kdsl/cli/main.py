@@ -27,6 +27,7 @@ COMMANDS = {
     "eval": "evaluate an expression",
     "explain": "say why a pod is pending, or why it is where it is",
     "extender": "answer a kube-scheduler that stays the scheduler of its cluster",
+    "hami": "take the place of HAMi's scheduler extender, by its flags",
     "fmt": "format rule files",
     "init": "write a starter folder: rules, a test, a configuration, CI files",
     "lint": "look for slips in rule files that are no errors",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -19,11 +20,13 @@ from kdsl.cluster.objects.node import NodeInfo
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.extender.hami.binding import Binding, Gate
 from kdsl.extender.hami.choosing import Answer, Chooser, Simulator
+from kdsl.extender.hami.exposing import MetricsPort
 from kdsl.extender.hami.metrics import CardMetrics, Sighting
 from kdsl.extender.hami.objects import node_of, pod_of, written_pod
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.reservations import Reservations
 from kdsl.extender.hami.reviewing import Verdict, Webhook
+from kdsl.extender.hami.roles import Roles
 from kdsl.extender.hami.sweeping import Sweeper
 from kdsl.extender.hami.telling import Teller
 from kdsl.extender.hami.writes import Writes
@@ -69,14 +72,29 @@ class HamiBehaviour:
         self._live.loop.before_each(self.reservations.hear)
         self._use(self._rules)
         self._binding = Binding(host, self._writes, self._teller, options)
+        self.roles = Roles(host.sender, options.replica, time.monotonic)
         self.sweeper = Sweeper(
-            host, self._writes, options, lambda: self._rules.locks, self._binding.under_way
+            host,
+            self._writes,
+            options,
+            lambda: self._rules.locks,
+            self._binding.under_way,
+            lambda: self.roles.leads,
         )
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def works(self) -> Mapping[str, Coroutine[Any, Any, None]]:
-        """Return what runs while the process does: stray locks are given back, other rules are taken over."""
-        return {"hami locks": self.sweeper.run(), "hami rules": self._follow_rules()}
+        """Return what runs while the process does: who leads is found out, stray locks are given back, other
+        rules are taken over, metrics are served.
+        """
+        works = {
+            "hami roles": self.roles.run(),
+            "hami locks": self.sweeper.run(),
+            "hami rules": self._follow_rules(),
+        }
+        if self._options.metrics is not None:
+            works["hami metrics"] = MetricsPort(self.metrics, *self._options.metrics).run()
+        return works
 
     async def _follow_rules(self) -> None:
         """Decide by other rules soon after the process has taken them over."""
@@ -195,7 +213,8 @@ class HamiBehaviour:
         """Return HAMi's metrics as they are now."""
         devices, cache = self._rules.devices, self._live.cache
         sighting = await self._host.ask(lambda: Sighting.of(devices, cache.snapshot()))
-        return await asyncio.to_thread(CardMetrics(sighting).families)
+        metrics = CardMetrics(sighting, has_legacy=self._options.has_legacy_metrics)
+        return await asyncio.to_thread(metrics.families)
 
     # ---- what is under way -------------------------------------------------------------------------------
 

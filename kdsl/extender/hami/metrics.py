@@ -53,6 +53,24 @@ ABOUT: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "hami_resource_quota_limit": ("What a namespace may have of a resource.", ("namespace", "quota_name")),
 }  # fmt: skip
 """The families with their labels; each has the label `zone` as well."""
+_OLD_BASE: Final = ("nodeid", "deviceuuid", "deviceidx", "devicetype")
+_OLD_POD: Final = ("podnamespace", "nodename", "podname", "containeridx", "deviceuuid")
+LEGACY: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "hami_gpu_memory_limit_bytes": ("GPUDeviceMemoryLimit", _OLD_BASE),
+    "hami_gpu_core_limit_ratio": ("GPUDeviceCoreLimit", _OLD_BASE),
+    "hami_gpu_memory_allocated_bytes": ("GPUDeviceMemoryAllocated", (*_OLD_BASE, "devicecores")),
+    "hami_gpu_shared_count": ("GPUDeviceSharedNum", _OLD_BASE),
+    "hami_gpu_core_allocated_ratio": ("GPUDeviceCoreAllocated", _OLD_BASE),
+    "hami_node_gpu_overview": (
+        "nodeGPUOverview",
+        ("nodeid", "deviceuuid", "deviceidx", "devicecores", "devicememorylimit", "devicetype"),
+    ),
+    "hami_node_gpu_memory_allocated_ratio": ("nodeGPUMemoryPercentage", _OLD_BASE),
+    "hami_vgpu_memory_allocated_bytes": ("vGPUMemoryAllocated", _OLD_POD),
+    "hami_vgpu_core_allocated_ratio": ("vGPUCoreAllocated", _OLD_POD),
+    "hami_resource_quota_used": ("QuotaUsed", ("quotanamespace", "quotaName", "limit")),
+}
+"""The old names of families and of their labels, in the order of the new ones."""
 BUILD_INFO: Final = "hami_build_info"
 _BUILD: Final = ("version", "revision", "build_date", "go_version", "compiler", "platform")
 
@@ -80,8 +98,8 @@ class Sighting:
 class CardMetrics:
     """Numbers of one sighting."""
 
-    def __init__(self, sighting: Sighting) -> None:
-        self._sighting = sighting
+    def __init__(self, sighting: Sighting, *, has_legacy: bool = False) -> None:
+        self._sighting, self._has_legacy = sighting, has_legacy
         self._found: dict[str, GaugeMetricFamily] = {}
 
     def families(self) -> list[Metric]:
@@ -96,7 +114,8 @@ class CardMetrics:
         self._quotas()
         build = GaugeMetricFamily(BUILD_INFO, "1, with the version that runs.", labels=_BUILD)
         build.add_metric((__version__, "", "", "", "", ""), 1)
-        return [*self._found.values(), build]
+        legacy = [_renamed(self._found[name], *LEGACY[name]) for name in LEGACY] if self._has_legacy else []
+        return [*self._found.values(), *legacy, build]
 
     def _card(self, node: str, card: Card) -> None:
         base = (node, card.id, str(card.index), card.type)
@@ -135,6 +154,14 @@ class CardMetrics:
 
     def _add(self, name: str, labels: Iterable[str], value: float) -> None:
         self._found[name].add_metric((*labels, _ZONE), value)
+
+
+def _renamed(family: GaugeMetricFamily, name: str, labels: tuple[str, ...]) -> GaugeMetricFamily:
+    """Return a family under its old name."""
+    old = GaugeMetricFamily(name, family.documentation, labels=(*labels, "zone"))
+    for sample in family.samples:
+        old.add_metric(tuple(sample.labels.values()), sample.value)
+    return old
 
 
 def _compute(card: Card) -> tuple[int, int]:

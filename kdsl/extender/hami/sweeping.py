@@ -42,10 +42,11 @@ class Sweeper:
         options: HamiOptions,
         locks: Callable[[], Collection[NodeLock]],
         busy: Collection[str],
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
         self._host, self._live = host, host.scheduler
         self._writes, self._options = writes, options
-        self._kinds, self._busy = locks, busy
+        self._kinds, self._busy, self._leads = locks, busy, leads
 
     async def run(self) -> None:
         """Look for stray locks until cancelled."""
@@ -58,7 +59,7 @@ class Sweeper:
 
     async def round(self) -> int:
         """Give back what is stray now; return how many locks that were."""
-        if not self._host.is_ready():
+        if not (self._leads() and self._host.is_ready()):
             return 0
         strays = await self._host.ask(lambda: list(self._strays()))
         for stray in strays:
