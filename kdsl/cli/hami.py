@@ -83,7 +83,7 @@ def _switch(name: str, default: bool, text: str) -> Callable[[Any], Any]:
 @_switch("--enable-iluvatar", False, "Whether `iluvatars` count.")
 @_switch("--legacy-metrics", False, "Whether metrics have their old names, too.")
 @_switch("--debug", False, "Whether to log more.")
-@click.option("--v", "-v", "verbosity", type=int, default=0, help="Above 3: log more.")
+@click.option("--v", "-v", "verbosity", type=_Read("level", "level"), default="0", help="Above 3: log more.")
 @click.option("--kube-qps", type=click.FloatRange(min=0), default=2000.0, help="Requests a second, or 0.")
 @click.option("--kube-burst", type=click.IntRange(min=1), default=4000, help="Requests at once.")
 @click.option("--kube-timeout", type=int, default=0, hidden=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -47,7 +47,7 @@ from kdsl.extender.protocol import (
 )
 from kdsl.live.services import Host
 from kdsl.plan.devices.locks import NodeLock
-from kdsl.plan.devices.plugin import CHOSEN_NODE
+from kdsl.plan.devices.plugin import CHOSEN_AT, CHOSEN_NODE
 
 T = TypeVar("T")
 LOOK_EVERY: Final = 0.5
@@ -81,6 +81,8 @@ class HamiBehaviour:
             self._binding.under_way,
             lambda: self.roles.leads,
         )
+        where = options.metrics
+        self.metrics_port = None if where is None else MetricsPort(self.metrics, *where)
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def works(self) -> Mapping[str, Coroutine[Any, Any, None]]:
@@ -92,8 +94,8 @@ class HamiBehaviour:
             "hami locks": self.sweeper.run(),
             "hami rules": self._follow_rules(),
         }
-        if self._options.metrics is not None:
-            works["hami metrics"] = MetricsPort(self.metrics, *self._options.metrics).run()
+        if self.metrics_port is not None:
+            works["hami metrics"] = self.metrics_port.run()
         return works
 
     async def _follow_rules(self) -> None:
@@ -134,7 +136,7 @@ class HamiBehaviour:
 
     async def _filter(self, pod: PodInfo, names: tuple[str, ...]) -> ExtenderFilterResult:
         chooser, record = self._chooser, self._live.record_plainly
-        answer = await self._host.ask(lambda: chooser.choose(pod, names))
+        answer = await self._ask(lambda: chooser.choose(pod, names))
         if not answer.asks:
             return ExtenderFilterResult(node_names=names)
         if answer.problem:
@@ -144,21 +146,30 @@ class HamiBehaviour:
         if chosen is None:
             for event in self._teller.none_fits(pod, answer.failed):
                 record(event)
+            await self._withdraw(pod)
             return _rejections(answer)
         labels = {CHOSEN_NODE: chosen.node} if len(chosen.node) <= MAX_LABEL else {}
         status = await self._writes.annotations.write_pod(pod, chosen.annotations, labels)
         if status is not None:
-            await self._host.ask(lambda: self.reservations.take_back(chosen.pod))
+            await self._ask(lambda: self.reservations.take_back(chosen.pod))
             record(self._teller.filter_failed(pod, status.message))
             raise RefusedError(status.message)
         record(self._teller.chosen(pod, chosen, answer.failed))
         return ExtenderFilterResult(node_names=(chosen.node,))
 
+    async def _withdraw(self, pod: PodInfo) -> None:
+        """Have a pod say no more that it has cards: after a restart they would count as its own again."""
+        if pod.annotations.get(CHOSEN_NODE):
+            gone = dict.fromkeys((CHOSEN_NODE, CHOSEN_AT, *self._rules.devices.records), "")
+            status = await self._writes.annotations.write_pod(pod, gone)
+            if status is not None:
+                _LOG.warning("pod %s still says that it has cards: %s", pod.key, status.message)
+
     async def _simulate(self, pod: PodInfo, args: ExtenderArgs) -> ExtenderFilterResult:
         sent = args.nodes or ()
         nodes = [NodeInfo.of(node_of(each.raw), ()) for each in sent]
         simulator, cache = self._simulator, self._live.cache
-        answer = await self._host.ask(lambda: simulator.choose(pod, nodes, cache.snapshot()))
+        answer = await self._ask(lambda: simulator.choose(pod, nodes, cache.snapshot()))
         if answer.problem:
             raise RefusedError(answer.problem)
         if not answer.asks:
@@ -184,7 +195,7 @@ class HamiBehaviour:
 
     async def _bind(self, args: ExtenderBindingArgs) -> ExtenderBindingResult:
         gate = self._gate
-        bindable = await self._host.ask(lambda: gate.look(args))
+        bindable = await self._ask(lambda: gate.look(args))
         problem = await self._binding.bind(bindable, args.node)
         if problem:
             raise RefusedError(problem)
@@ -200,7 +211,7 @@ class HamiBehaviour:
             return review.allowed()
         pod, webhook = written_pod(raw), self._webhook
         namespace = request.namespace or pod.metadata.namespace or "default"
-        verdict = await self._host.ask(lambda: webhook.review(raw, pod, namespace))
+        verdict = await self._ask(lambda: webhook.review(raw, pod, namespace))
         return _answered(review, verdict)
 
     def _check_ready(self) -> None:
@@ -209,10 +220,19 @@ class HamiBehaviour:
 
     # ---- metrics -----------------------------------------------------------------------------------------
 
+    async def _ask(self, question: Callable[[], T]) -> T:
+        """Ask of the cluster with what filter has given: the cache may have heard of it and not show it."""
+
+        def settled() -> T:
+            self.reservations.settle()
+            return question()
+
+        return await self._host.ask(settled)
+
     async def metrics(self) -> list[Metric]:
         """Return HAMi's metrics as they are now."""
         devices, cache = self._rules.devices, self._live.cache
-        sighting = await self._host.ask(lambda: Sighting.of(devices, cache.snapshot()))
+        sighting = await self._ask(lambda: Sighting.of(devices, cache.snapshot()))
         metrics = CardMetrics(sighting, has_legacy=self._options.has_legacy_metrics)
         return await asyncio.to_thread(metrics.families)
 

@@ -57,7 +57,6 @@ class Gate:
 
         A pod that asks for cards is only bound to the node where filter gave it some.
         """
-        self._reservations.settle()
         key = f"{args.namespace}/{args.name}"
         given, seen = self._reservations.of(key), self._live.known.pod(key)
         pod = given.pod if given is not None else None if seen is None else seen.info

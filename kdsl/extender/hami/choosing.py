@@ -90,7 +90,6 @@ class Chooser:
 
     def choose(self, pod: PodInfo, names: Sequence[str]) -> Answer:
         """Choose one of these nodes, and count the pod on it from now on."""
-        self._reservations.settle()
         demand = self._devices.admitted_demand(pod, self._cache.snapshot())
         if demand is None:
             return NOTHING_ASKED

@@ -87,6 +87,11 @@ def duration(text: str) -> float:
     return seconds
 
 
+def level(text: str) -> int:
+    """Read how much is logged, as Go has it behind `-v`: `4` or `=4`; raise ValueError."""
+    return int(text.removeprefix("="))
+
+
 def address(text: str) -> tuple[str, int]:
     """Read `host:port`, where the host may be empty; raise ValueError."""
     host, mark, port = text.rpartition(":")
