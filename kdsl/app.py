@@ -1,4 +1,6 @@
-"""The composition root: checked rules to a running engine. The only place that knows all of the core."""
+"""The composition root: builds a running engine from checked rules. Only this module imports all parts of the
+core.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ActivePlugins:
-    """The active plugins with their arguments, and what they bring to rule files; with errors, not all."""
+    """The active plugins with their arguments, and their declarations for rule files; incomplete after
+    errors.
+    """
 
     args: Mapping[str, Mapping[str, Any]]
     externals: Externals
@@ -86,7 +90,7 @@ class ActivePlugins:
 
 
 def activate(settings: Settings) -> ActivePlugins:
-    """Read what the active plugins bring to rule files; they are imported, not built."""
+    """Read the declarations of the active plugins for rule files; plugins are imported, not built."""
     return ActivePlugins(settings.plugins, *bring(settings.plugins, load_views(), settings.undeclared))
 
 
@@ -98,7 +102,7 @@ def check_configured(
 ) -> CheckedRules:
     """Check the rules of `paths`, else of the configuration, else the shipped ones, with its plugins.
 
-    The answer is kept in the cache `keep`, and taken from there.
+    The answer is stored in the cache `keep`, and read from there.
     """
     settings = configured(configuration)
     chosen = paths or configuration.rules or (shipped_rules(),)
@@ -107,7 +111,7 @@ def check_configured(
 
 
 def configured(configuration: KdslConfiguration) -> Settings:
-    """Return the settings that a configuration asks for."""
+    """Return the settings of a configuration."""
     plugins, limits = configuration.plugins, configuration.limits
     return Settings(
         profile=configuration.profile.text if configuration.profile else None,
@@ -131,7 +135,8 @@ def configured(configuration: KdslConfiguration) -> Settings:
 def check_configuration(
     configuration: KdslConfiguration, rules: RuleSet, files: int
 ) -> tuple[Diagnostic, ...]:
-    """Say what the rules and the installed plugins do not have or take, and what the rules take too much of.
+    """Report what a configuration requires and the rules or installed plugins lack, and limits that rules
+    exceed.
 
     `files` is the number of rule files. Plugins are imported, not built.
     """
@@ -151,7 +156,7 @@ def check_configuration(
 def examine_plugins(
     names: Collection[str], configuration: KdslConfiguration | None = None
 ) -> tuple[Diagnostic, ...]:
-    """Say what is wrong with installed plugins and rule packages; plugins are imported, not built."""
+    """Report the errors of installed plugins and rule packages; plugins are imported, not built."""
     plugins = None if configuration is None else configuration.plugins or ()
     configured = None if plugins is None else {plugin.name: plugin for plugin in plugins}
     found = (*examine(names, load_views(), configured), *examine_rules(), *library_clashes(libraries()))
@@ -159,7 +164,7 @@ def examine_plugins(
 
 
 def locate(found: Iterable[Diagnostic], configuration: KdslConfiguration) -> tuple[Diagnostic, ...]:
-    """Give findings about configured plugins that have no place of their own that of the plugin's name."""
+    """Give findings about configured plugins, if they have no place, that of the plugin's name."""
     spans = {f"{PLUGINS}.{plugin.name}": plugin.span for plugin in configuration.plugins or ()}
     return tuple(each if each.span else replace(each, span=spans.get(each.where)) for each in found)
 
@@ -184,11 +189,11 @@ def build_engine(
     manifests: Manifests = NO_MANIFESTS,
     nodes: NodeAnnotator | None = None,
 ) -> Engine:
-    """Compile the profiles, activate the plugins and put both into an engine.
+    """Compile the profiles, activate the plugins and build an engine of both.
 
     Pods are routed by scheduler name and team; a forced profile takes them all. Without an `evictor`
-    decisions name victims, and nobody removes them. `tracer` is told of every attempt. Raises
-    InvalidInputError where a profile or plugin cannot be used.
+    decisions name victims, but nothing removes them. `tracer` is called at every attempt. Raises
+    InvalidInputError if a profile or plugin is unusable.
     """
     waiting: WaitingPods[Any] = WaitingPods()
     context = PluginContext(binder, clock, waiting, volumes, annotator, manifests, nodes)
@@ -207,10 +212,10 @@ def build_engine(
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """What a configuration makes: profiles that are ready to run, who gets which, and how.
+    """The product of a configuration: compiled profiles, their router, and engine options.
 
-    `rules` and `settings` are what it was made of, `context` what its plugins were built with. `Engine.adopt`
-    runs another one.
+    `rules` and `settings` are its sources, `context` is the one its plugins were built with. `Engine.adopt`
+    switches to another one.
     """
 
     rules: RuleSet
@@ -223,7 +228,7 @@ class Scheduler:
 
 
 def build_scheduler(rules: RuleSet, context: PluginContext, settings: Settings) -> Scheduler:
-    """Compile the profiles and build the plugins; raise InvalidInputError where one cannot be used."""
+    """Compile the profiles and build the plugins; raise InvalidInputError if one is unusable."""
     tables = hook_tables(rules, context, settings)
     router: Router
     if settings.profile is not None:
@@ -234,7 +239,7 @@ def build_scheduler(rules: RuleSet, context: PluginContext, settings: Settings) 
 
 
 def engine_options(rules: RuleSet, settings: Settings) -> EngineOptions:
-    """Return what settings say to the engine itself."""
+    """Return the settings that concern the engine itself."""
     return EngineOptions(
         seed=settings.seed,
         tie_break=settings.tie_break,

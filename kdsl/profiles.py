@@ -1,4 +1,4 @@
-"""Checked profiles to hook tables: rules are compiled and frozen together with the active plugins."""
+"""Hook tables of checked profiles: rules are compiled and frozen together with the active plugins."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RulePlugin: TypeAlias = (
 def hook_tables(rules: RuleSet, context: PluginContext, settings: Settings) -> tuple[HookTable, ...]:
     """Freeze every profile, or the forced one, with the active plugins.
 
-    Raises InvalidInputError with all that is wrong.
+    Raises InvalidInputError with all errors.
     """
     manager = PluginManager(settings.guard)
     found: list[Diagnostic] = []
@@ -57,9 +57,9 @@ def hook_tables(rules: RuleSet, context: PluginContext, settings: Settings) -> t
 def devices_in_use(
     rules: RuleSet, settings: Settings, schedulers: Collection[str], clock: Clock | None = None
 ) -> DevicesPlugin | None:
-    """Return the devices of the forced profile, else of the first active one of these that has some.
+    """Return the devices of the forced profile, else of the first active profile that has some.
 
-    They are for looking at cards: they write nothing. What they would write is dated by `clock`.
+    They are for reading cards only: they write nothing. `clock` dates the annotations that they make.
     """
     for profile in _profiles_in_use(rules, settings):
         if profile.sharing and (settings.profile is not None or profile.scheduler in schedulers):
@@ -73,13 +73,13 @@ def _profiles_in_use(rules: RuleSet, settings: Settings) -> Collection[CheckedPr
 
 
 def narrowed(rules: RuleSet, settings: Settings, schedulers: Collection[str]) -> Settings:
-    """Return settings that leave out profiles which no pod gets that asks for one of these schedulers.
+    """Return settings without the profiles that no pod of these schedulers gets.
 
-    Compiling a profile takes time, most of all one with devices.
+    Compiling a profile takes time, above all one with devices.
     """
     if settings.profile is not None:
         return settings
-    # Pods that ask for nothing may be a team's, and who has no profile of a name gets the default one.
+    # A pod may also get a team's profile or the default scheduler's.
     wanted = {*schedulers, DEFAULT_SCHEDULER}
     teams = {team.profile for team in rules.teams}
     profiles = tuple(
@@ -91,9 +91,9 @@ def narrowed(rules: RuleSet, settings: Settings, schedulers: Collection[str]) ->
 
 
 def find_profile(rules: RuleSet, name: str, where: str = "--profile") -> CheckedProfile:
-    """Return the profile of this qualified name, or the only one whose last word it is.
+    """Return the profile with this qualified name, or the only one with this last part.
 
-    Raises InvalidInputError where that is not one profile; `where` is what said the name.
+    Raises InvalidInputError if there is none, or more than one; `where` is the place of the name.
     """
     if name in rules.profiles:
         return rules.profiles[name]
@@ -143,7 +143,7 @@ def _freeze_profile(
         scheduler=profile.scheduler,
         predicates=(
             *(rule.plugin or next(predicates) for rule in profile.predicates),
-            # Cards come last: most nodes are out by then.
+            # Devices come last: most nodes are rejected by then.
             *((devices.key,) if devices else ()),
         ),
         scores=(

@@ -1,4 +1,4 @@
-"""A scheduler from its files, made again when they change: a configuration, its rules and its plugins."""
+"""A scheduler built from a configuration, its rules and its plugins, and built again when they change."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from kdsl.hooks.context import PluginContext
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """The scheduler to run from now on, and what was found on the way: with errors it is the one before.
+    """The scheduler to use from now on, and diagnostics: after errors it is the previous one.
 
-    `paths` are the files and folders that it was made of.
+    `paths` are its source files and folders.
     """
 
     scheduler: Scheduler
@@ -30,11 +30,10 @@ class Reloaded:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What a scheduler is made of: a `configuration` file, and `rules` and `profiles` that win over it.
+    """The sources of a scheduler: a `configuration` file, and `rules` and `profiles` that override it.
 
-    Without rules they are the shipped ones, without profiles all of the rules. Where one profile is named, or
-    there is but one beside those of libraries, and it `takes_all`, it decides all pods, whatever scheduler
-    they ask for.
+    The defaults are the shipped rules, and all profiles of the rules. With `takes_all` a single profile gets
+    all pods, regardless of their schedulerName: the named one, or the only one outside of libraries.
     """
 
     configuration: Path | None = None
@@ -43,7 +42,7 @@ class Sources:
     takes_all: bool = False
 
     def load(self, context: PluginContext) -> Reloaded:
-        """Read everything and build it; raise InvalidInputError with all that is wrong."""
+        """Read and build everything; raise InvalidInputError with all errors."""
         read = self._read()
         if read.configuration is None:
             raise InvalidInputError(read.diagnostics)
@@ -87,15 +86,15 @@ def _profiles_in(paths: Sequence[Path], rules: RuleSet) -> tuple[str, ...]:
 
 
 def load_scheduler(configuration: Path, context: PluginContext) -> Reloaded:
-    """Read a configuration with its rules and plugins; raise InvalidInputError with all that is wrong."""
+    """Read a configuration with its rules and plugins; raise InvalidInputError with all errors."""
     return Sources(configuration).load(context)
 
 
 def reload(current: Scheduler, configuration: Path) -> Reloaded:
-    """Read a configuration again, which has changed, or whose rules have: all of it holds then, or nothing.
+    """Read a changed configuration, or changed rules, again: completely, or not at all.
 
-    Where something is wrong the current scheduler stays, and the diagnostics say why; if it was told to exit
-    on what is invalid, InvalidInputError is raised.
+    After an error the current scheduler stays, with diagnostics; if its configuration says to exit on invalid
+    rules, InvalidInputError is raised.
     """
     try:
         return load_scheduler(configuration, current.context)

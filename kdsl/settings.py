@@ -1,4 +1,4 @@
-"""How rules are run: what configurations and options of commands come to, for whoever builds an engine."""
+"""How to run rules: the combined result of configurations and command options, for building an engine."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from kdsl.rulebook.texts import DEFAULT_PLUGINS, Plugins
 class Settings:
     """How to run.
 
-    `profile` forces one profile for the pods of every scheduler; otherwise `profiles` run, or all where it is
-    empty. `plugins` are active with these arguments; those called `undeclared` may bring functions that do
-    not say what they read. A `probe` watches the rules at work, `steps` bound them. `backoff` is how long
-    pods wait between attempts, None for what each queue says. For kinds of pods that are met more than
-    `rewrite_after` times rules are rewritten: their answers stay the same. The `guard` watches the hooks of
-    plugins.
+    `profile` forces one profile for the pods of every scheduler; otherwise `profiles` run, or all if it is
+    empty. `plugins` are active with these arguments; those in `undeclared` may provide functions without
+    declared reads. A `probe` observes the rules, `steps` bound them. `backoff` bounds how long pods wait
+    between attempts, None for the values of each queue. For kinds of pods that occur more than
+    `rewrite_after` times rules are rewritten, with equal answers. The `guard` watches the hooks of plugins.
     """
 
     profile: str | None = None
@@ -42,7 +41,7 @@ class Settings:
 
     @property
     def shows_manifests(self) -> bool:
-        """Tell whether a plugin may ask for objects as they were written: any but the default ones."""
+        """Return whether a plugin may request objects as written: true for any but the default ones."""
         return not self.plugins.keys() <= DEFAULT_PLUGINS.keys()
 
 

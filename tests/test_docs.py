@@ -61,8 +61,8 @@ def slugs(page: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
-# These pages are not wrapped yet.
-UNWRAPPED = {"CHANGELOG.md", "metrics.md", "performance.md", "run.md", "sandbox.md", "writes.md"}
+# This page is not wrapped yet.
+UNWRAPPED = {"CHANGELOG.md"}
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*/*.md")]
 CODES = codes()
 CONFIG_KEYS = list(keys(configuration_schema()))

@@ -1,4 +1,4 @@
-"""`kdsl check`: do the rule files mean anything, and what is wrong with those that do not."""
+"""`kdsl check`: find errors in rule files and configurations."""
 
 from __future__ import annotations
 
@@ -37,28 +37,31 @@ _TEXTS = ("full", "concise")
     show_default=True,
     help="How findings are printed.",
 )
-@click.option("--strict", is_flag=True, help="Take warnings for errors.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option(
     "--plan",
     is_flag=True,
-    help="Print how each profile will run: what its rules read, what is remembered, what they may cost.",
+    help="Print how each profile will run: the reads, memos and costs of its rules.",
 )
 @click.option(
-    "--profile", metavar="NAME", shell_complete=complete_profiles, help="With --plan: of this profile alone."
+    "--profile",
+    metavar="NAME",
+    shell_complete=complete_profiles,
+    help="With --plan: print this profile only.",
 )
 @click.option(
     "--cluster",
     multiple=True,
     type=GivenPath(str),
     metavar="FILE|DIR",
-    help="With --plan: what rules cost with objects as large as those of this cluster.",
+    help="With --plan: compute costs for objects as large as those of this cluster.",
 )
 @fix_options
 @click.option(
     "--explain",
     metavar="CODE",
     shell_complete=complete_codes,
-    help="Say what a code means and how to cure it, and look at no rules.",
+    help="Explain a code and its cure, and check no rules.",
 )
 def command(
     paths: tuple[Path, ...],
@@ -74,8 +77,8 @@ def command(
 ) -> None:
     """Parse and check rule files. PATHS are files and folders (default: those of --config, or rules).
 
-    With --config, the configuration is checked too. Packages that PATHS do not hold are taken from the
-    shipped rules. Exits with 1 if there are errors, with 2 if a path cannot be read or holds no rule file.
+    With --config, the configuration is checked too. Packages that are missing in PATHS are taken from the
+    shipped rules. Exits with 1 if there are errors, with 2 if a path cannot be read or contains no rule file.
     """
     from kdsl.base.diagnostic import has_errors
     from kdsl.report.tables import plural
@@ -120,7 +123,7 @@ def _page(code: str) -> str:
     known = code_pages()
     page = known.get(code.upper())
     if page is None:
-        # All codes are near to each other: one of the same area is what was meant.
+        # All codes are similar to each other, so suggest those of the same area.
         area = [each for each in known if each.startswith(code.upper()[:3])]
         hint = did_you_mean(code.upper(), area or known) or ("docs/diagnostics.md has all codes",)
         raise click.UsageError("; ".join((f"there is no code `{code}`", *hint)))
@@ -130,9 +133,9 @@ def _page(code: str) -> str:
 def _judge(
     paths: tuple[Path, ...], config: Path | None, keep: DiskCache | None, drafts: Drafts = NO_DRAFTS
 ) -> Verdict:
-    """Check the rules, and the configuration if there is one; a broken one hides which rules are meant.
+    """Check the rules, and the configuration if there is one; a broken configuration names no rules.
 
-    Where the same rules were checked before, by what the folder `keep` holds, only their texts are read.
+    If the cache in the folder `keep` has the answer for the same rules, only their texts are read.
     """
     from dataclasses import replace
 
@@ -157,14 +160,14 @@ def _judge(
     if checked.rules is None:
         return checked.verdict
     found = check_configuration(loaded.configuration, checked.rules, checked.files)
-    # A plugin that is not installed is a finding of both.
+    # Both checks report a plugin that is not installed.
     return replace(checked.verdict, diagnostics=tuple(dict.fromkeys((*checked.diagnostics, *found))))
 
 
 def _print_plan(
     paths: tuple[Path, ...], config: Path | None, profile: str | None, cluster: tuple[str, ...]
 ) -> None:
-    """Print how rules without errors will run, those of one profile where that is named."""
+    """Print how the rules will run, which have no errors; with `profile` those of this profile."""
     from dataclasses import replace
 
     from kdsl.app import check_configured, check_rules, find_profile
@@ -179,7 +182,7 @@ def _print_plan(
         rules = check_rules(paths or (Path("rules"),), keep=keep).rules
     else:
         rules = check_configured(read_config(config), paths, keep=keep).rules
-    # INVARIANT: they were just found to be good.
+    # INVARIANT: the check before found no errors.
     assert rules is not None
     if profile is not None:
         found = find_profile(rules, profile)

@@ -1,7 +1,7 @@
-"""What the shell completes of options: names of profiles and codes.
+"""Shell completion of option values: names of profiles and codes.
 
-Completion runs while somebody types: it reads rule files as text, checks nothing, imports no plugin, and
-completes nothing where anything is wrong.
+Completion runs while the user types: it reads rule files as text, checks nothing, imports no plugin, and
+completes nothing after an error.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _DECLARED = re.compile(
 
 
 def _completing(find: Callable[[Mapping[str, Any]], Iterable[str]]) -> _Complete:
-    """Return what completes one of the words that `find` lists for the options given so far."""
+    """Return a completer for the words that `find` returns for the options given so far."""
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
         try:
             return sorted({word for word in find(context.params) if word.startswith(incomplete)})
-        except Exception:  # noqa: BLE001 - a message here would land in the line that somebody is typing
+        except Exception:  # noqa: BLE001 - a message would garble the command line being typed
             return []
 
     return complete
 
 
 def _profiles(params: Mapping[str, Any]) -> Iterator[str]:
-    """List the profiles of the rules that a command would read, by both of their names."""
+    """List the profiles of the command's rules, by both of their names."""
     from kdsl.lang.discovery import read_sources
 
     for source in read_sources(_rules(params))[0]:
@@ -60,7 +60,7 @@ def _rules(params: Mapping[str, Any]) -> tuple[Path, ...]:
     loaded = None if config is None else load_configuration(Path(config)).configuration
     if loaded is not None and loaded.rules:
         return tuple(loaded.rules)
-    # `check` alone reads the folder `rules` where nothing is named.
+    # Only `check` defaults to the folder `rules`.
     return (Path("rules"),) if "paths" in params and config is None else (shipped_rules(),)
 
 

@@ -1,4 +1,4 @@
-"""`kdsl convert`: rule files between their two forms, and configurations of other schedulers into rules."""
+"""`kdsl convert`: convert rule files to YAML or back, and configurations of other schedulers to rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kdsl.base.span import Source
 
 _DOCUMENTS = (".yaml", ".yml", ".json")
-"""The suffixes of what can hold a configuration of another scheduler."""
+"""The suffixes of files that may be a configuration of another scheduler."""
 
 
 @click.command("convert")
@@ -30,13 +30,15 @@ _DOCUMENTS = (".yaml", ".yml", ".json")
     "goes with the rules of a scheduler configuration.",
 )
 @click.option(
-    "--write", is_flag=True, help="Write each beside its FILE instead of printing it; replaces nothing."
+    "--write",
+    is_flag=True,
+    help="Write each result beside its FILE instead of printing it; never overwrites.",
 )
 @click.option(
     "--skip-unknown",
     "skips_unknown",
     is_flag=True,
-    help="Leave out plugins that kdsl has nothing for: each becomes a warning and a comment in the rules.",
+    help="Skip plugins without an equivalent in kdsl: each becomes a warning and a comment.",
 )
 def command(files: tuple[Path, ...], form: str | None, write: bool, skips_unknown: bool) -> None:
     """Convert rule files (`*.kdsl`) to YAML (`*.kdsl.yaml`), or back. Only comments are lost.
@@ -46,7 +48,7 @@ def command(files: tuple[Path, ...], form: str | None, write: bool, skips_unknow
     `hami`.
 
     The result is read again and compared or checked before anything is written. Exits with 2 if a file cannot
-    be converted, read or written; the others are converted all the same.
+    be converted, read or written; the other files are still converted.
     """
     if len(files) > 1 and not write:
         raise click.UsageError("several files need --write")
@@ -60,7 +62,7 @@ def command(files: tuple[Path, ...], form: str | None, write: bool, skips_unknow
 
 
 def _convert(path: Path, form: str | None, write: bool, skips_unknown: bool) -> tuple[Diagnostic, ...]:
-    """Convert one file; return what is wrong."""
+    """Convert one file; return its diagnostics."""
     from kdsl.base.file_policy import read_named
     from kdsl.base.span import Source
     from kdsl.lang.discovery import MAX_BYTES, SUFFIX, TWIN_SUFFIX, read_source, unreadable
@@ -88,7 +90,7 @@ def _convert(path: Path, form: str | None, write: bool, skips_unknown: bool) -> 
 
 
 def _import(source: Source, form: str | None, write: bool, skips_unknown: bool) -> tuple[Diagnostic, ...]:
-    """Convert a configuration of another scheduler; return what is wrong with it, and what it loses."""
+    """Convert another scheduler's configuration; return errors, and a warning for each lost part."""
     from kdsl.app import check_text
     from kdsl.base.span import Source
     from kdsl.config.imports import import_configuration

@@ -1,4 +1,4 @@
-"""`kdsl diff`: what changes between two versions of rules or two profiles, and which pods move."""
+"""`kdsl diff`: compare two versions of rules or two profiles, and list the pods that move."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kdsl.cli.completion import complete_profiles
-from kdsl.cli.inputs import GivenPath, config_option, read_config, read_workload, settle, tell_slow_hooks
+from kdsl.cli.inputs import GivenPath, config_option, print_slow_hooks, read_config, read_workload, settle
 from kdsl.cli.output import emit, print_document
 from kdsl.cli.rule_sets import read_rule_set
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     multiple=True,
     type=click.Path(path_type=Path, exists=True),
     metavar="PATH",
-    help="Where the profiles are (default: the rules of --config, or the shipped ones, see `kdsl rules`).",
+    help="Rule files with the profiles (default: those of --config, or the shipped rules, see `kdsl rules`).",
 )
 @click.option(
     "-o",
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     multiple=True,
     type=GivenPath(str),
     metavar="FILE|DIR",
-    help="Schedule pods on this cluster under OLD and under NEW, and say which ones move and why.",
+    help="Schedule pods on this cluster under OLD and under NEW; list those that move, and why.",
 )
 @click.option(
     "--pods",
@@ -69,13 +69,13 @@ def command(
     pods: tuple[str, ...],
     profile: str | None,
 ) -> None:
-    """Say in words what changes from OLD to NEW, and with --cluster which pods it moves.
+    """Describe the changes from OLD to NEW, and with --cluster list the pods that move.
 
-    Both are rule folders (or files), or both are profiles. Profiles are compared as they take effect;
-    layout and comments do not count. The plugins of --config are active on both sides.
+    Both are rule folders (or files), or both are profiles. Effective profiles are compared; layout and
+    comments do not count. The plugins of --config are active on both sides.
 
-    With --cluster, the pods that wait are scheduled under both, as `kdsl simulate` does it; each of two
-    profiles gets all of them. Exits with 1 if anything differs, with 2 where some input cannot be read.
+    With --cluster, pending pods are scheduled under both, as `kdsl simulate` does it; each of two profiles
+    gets all of them. Exits with 1 if anything differs, with 2 if some input cannot be read.
     """
     from kdsl.report.changes import changes_document, changes_markdown, changes_text
     from kdsl.report.moves import moves_document, moves_markdown, moves_text
@@ -114,7 +114,7 @@ Sides = tuple["Side", "Side"]
 
 
 def _moves(sides: Sides, cluster: tuple[str, ...], pods: tuple[str, ...]) -> tuple[Moves, bool]:
-    """Return which pods move, and whether some of the input could not be read."""
+    """Return the pods that move, and whether some of the input could not be read."""
     from kdsl.report.progress import progress
     from kdsl.sim.comparison import compare
 
@@ -124,7 +124,7 @@ def _moves(sides: Sides, cluster: tuple[str, ...], pods: tuple[str, ...]) -> tup
     with progress("scheduling", 2 * len(workload.pending)) as advance:
         moves = compare(old, new, workload, advance)
     # Both sides have the plugins of one configuration, and one guard.
-    tell_slow_hooks(old.settings)
+    print_slow_hooks(old.settings)
     return moves, broken
 
 

@@ -1,4 +1,4 @@
-"""`kdsl eval`: what an expression of a rule is worth, over objects from files or over nothing."""
+"""`kdsl eval`: evaluate an expression, with objects from files or without objects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SCOPE = "predicate"
 _NEEDS = {"pod": "pod", "node": "node", "cluster": "cluster", "topology": "cluster"}
-"""The option that gives a name its value; `topology(key)` is short for `cluster.topology(key)`."""
+"""The option that defines each name; `topology(key)` is short for `cluster.topology(key)`."""
 
 
 @click.command("eval")
@@ -33,14 +33,16 @@ _NEEDS = {"pod": "pod", "node": "node", "cluster": "cluster", "topology": "clust
     "--pod",
     type=GivenPath(str),
     metavar="FILE",
-    help="What `pod` is: a file with one pod, `-` for stdin.",
+    help="The value of `pod`: a file with one pod, `-` for stdin.",
 )
-@click.option("--node", type=GivenPath(str), metavar="FILE", help="What `node` is: a file with one node.")
+@click.option(
+    "--node", type=GivenPath(str), metavar="FILE", help="The value of `node`: a file with one node."
+)
 @click.option(
     "--cluster",
     type=GivenPath(str),
     metavar="FILE",
-    help="What `cluster` is: nodes and pods; those that run on the node of --node are its pods.",
+    help="The value of `cluster`: nodes and pods; the node of --node gets its pods from here.",
 )
 @config_option
 @click.option("--dynamic", is_flag=True, help="CEL's dynamic typing, without the strict rules of rule files.")
@@ -63,8 +65,8 @@ def command(
 ) -> None:
     """Evaluate EXPR, typed as in a predicate, and print its value.
 
-    Only the objects that are given have a name. With --config EXPR may use what its plugins bring.
-    Exits with 1 where the evaluation is an error, with 2 where EXPR does not parse or check.
+    Only the given objects have names. With --config EXPR may use functions of its plugins. Exits with 1 if
+    the evaluation fails, with 2 if EXPR does not parse or check.
     """
     from kdsl.base.span import Source
     from kdsl.check.expressions.environment import Environment
@@ -102,7 +104,7 @@ def command(
 
 
 def _externals(config: Path | None) -> Externals:
-    """Return what the plugins of a configuration bring; one that cannot be used ends the command."""
+    """Return the functions of a configuration's plugins; exit with 2 if a plugin is unusable."""
     from kdsl.app import activate, configured, locate
     from kdsl.check.names.externals import NO_EXTERNALS
 
@@ -117,12 +119,12 @@ def _externals(config: Path | None) -> Externals:
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
-    """Reads the files of the options; standard input once, whichever of them names it."""
+    """Reads the files of the options; standard input once, even if several options name it."""
 
     found: list[Diagnostic] = field(default_factory=list)
 
     def values(self, pod: str | None, node: str | None, cluster: str | None) -> Mapping[str, Value]:
-        """Return the objects by the names they have in expressions."""
+        """Return the objects by their names in expressions."""
         from kdsl.cluster.objects.node import NodeFacts, NodeInfo
         from kdsl.cluster.objects.pod import PodInfo
         from kdsl.plan.cluster_view import ClusterView
@@ -150,7 +152,7 @@ class _Inputs:
         return values
 
     def _snapshot(self, around: ReadResult, facts: NodeFacts | None) -> Snapshot:
-        """Return the cluster of these objects, with the node of --node as it is given there."""
+        """Return the cluster of these objects, in which the node of --node replaces its namesake."""
         from kdsl.cluster.objects.node import NodeFacts
         from kdsl.cluster.objects.pod import PodInfo
         from kdsl.cluster.snapshot.cache import ClusterCache
@@ -183,7 +185,7 @@ class _Inputs:
         return objects[0]
 
     def _complain(self) -> None:
-        """Print what is wrong with the files; errors end the command."""
+        """Print the errors of the files; errors end the command."""
         if self.found:
             print_diagnostics(self.found, to_stderr=True)
         if has_errors(self.found):
@@ -191,7 +193,7 @@ class _Inputs:
 
 
 def _with_help(diagnostic: Diagnostic, values: Mapping[str, Value]) -> Diagnostic:
-    """Say how `pod` and the like get a value."""
+    """Add which option defines `pod` and the like."""
     name = _NEEDS.get(diagnostic.span.text if diagnostic.span else "")
     if name is None or name in values:
         return diagnostic

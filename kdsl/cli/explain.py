@@ -1,4 +1,4 @@
-"""`kdsl explain`: why a pod is pending, or why it is where it is."""
+"""`kdsl explain`: why a pod is pending, or why it has its node."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import click
 
 from kdsl.cli.inputs import (
     fault_options,
+    print_slow_hooks,
     read_session,
     read_workload,
     session_or_live_options,
     settle,
-    tell_slow_hooks,
 )
 from kdsl.cli.live_cluster import LiveCluster, live_options
 from kdsl.cli.output import emit, print_document, text_width
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is to be told of a pod, and how."""
+    """The requested explanation and its form."""
 
     pod: str
     output: str
@@ -51,15 +51,15 @@ class _Wanted:
     type=click.Choice(["text", "wide", "json", "yaml", "name"]),
     default="text",
     show_default=True,
-    help="The form of the result; `name` is that of the node.",
+    help="The form of the result; `name` prints the node only.",
 )
-@click.option("--node", metavar="NAME", help="Tell what every rule says of this node.")
+@click.option("--node", metavar="NAME", help="Print the verdict of every rule about this node.")
 @click.option(
     "--what-if",
     "what_if",
     multiple=True,
     metavar="CHANGE",
-    help="Suppose a change, as `pod.requests.cpu=1` or `node.n1.labels.zone=a`; may be repeated.",
+    help="Suppose a change, such as `pod.requests.cpu=1` or `node.n1.labels.zone=a`; may be repeated.",
 )
 @click.option(
     "--all", "everything", is_flag=True, help="List every node, not only the nearest; text is wide then."
@@ -86,14 +86,15 @@ def command(
     traceback: bool,
     **live: Any,
 ) -> None:
-    """Explain the decision for POD (`namespace/name`, or `name` where that is one pod).
+    """Explain the decision for POD (`namespace/name`, or `name` if it is unique).
 
-    Of a pod that waits, the pods before it in the queue are scheduled first, so the cluster is as POD finds
-    it. The answer comes first, then what would help, then which rules reject how many nodes; of a pod that
-    is placed, the scores and which of them mattered. A pod that has a node is decided as if it were off it.
+    For a pending pod, the pods before it in the queue are scheduled first, so the cluster is in the state
+    that POD will meet. The answer comes first, then changes that would help, then the rules that reject
+    nodes. For a placed pod, the scores follow, with those that mattered. A pod with a node is decided as if
+    it had none.
 
-    Without --cluster it is about a cluster that runs, which a kubeconfig leads to: --server asks the
-    scheduler there; else it is decided by the objects of the cluster and the rules given.
+    Without --cluster the running cluster of a kubeconfig is used: --server asks the scheduler there;
+    otherwise the objects of that cluster and the given rules decide.
     """
     wanted = _Wanted(pod, output, node, what_if, everything, exit_code, fail_on_error, traceback)
     cluster_that_runs = LiveCluster(**live)
@@ -121,8 +122,8 @@ def command(
             "no running scheduler was asked (`--server` does)"
         )
     explanation = _explain(replace(wanted, pod=key), checked, settings, workload)
-    _tell(wanted, explanation, source)
-    tell_slow_hooks(settings)
+    _print(wanted, explanation, source)
+    print_slow_hooks(settings)
     settle(broken)
     _end(wanted, explanation.decision.outcome.value, bool(explanation.decision.faults))
 
@@ -151,25 +152,25 @@ def _explain(wanted: _Wanted, rules: RuleSet, settings: Settings, workload: Work
     )
 
 
-def _tell(wanted: _Wanted, explanation: Explanation, source: str) -> None:
+def _print(wanted: _Wanted, explanation: Explanation, source: str) -> None:
     from kdsl.report.answer import outcome_text
     from kdsl.report.explanation import explanation_text, wide_text
     from kdsl.report.explanation_document import explanation_envelope
 
     decision, output = explanation.decision, wanted.output
     if output == "name":
-        _tell_name(decision.node, outcome_text(decision, explanation.findings, explanation.home))
+        _print_name(decision.node, outcome_text(decision, explanation.findings, explanation.home))
     elif output == "wide" or (output == "text" and wanted.everything):
         emit(wide_text(explanation, wanted.everything, wanted.traceback))
     elif output == "text":
         emit(explanation_text(explanation, text_width(), wanted.traceback))
     else:
         print_document(explanation_envelope(explanation, wanted.traceback), output)
-    _tell_source(wanted, source)
+    _print_source(wanted, source)
 
 
 def _ask(wanted: _Wanted, cluster: LiveCluster) -> None:
-    """Have the scheduler that runs explain the pod, and tell what it says."""
+    """Request the explanation from the running scheduler, and print it."""
     from kdsl.base.errors import KdslError
     from kdsl.live.questions import Form, Question
 
@@ -183,31 +184,31 @@ def _ask(wanted: _Wanted, cluster: LiveCluster) -> None:
         wanted.traceback,
         text_width(),
     )
-    told = cluster.ask(wanted.pod, question)
+    answer = cluster.ask(wanted.pod, question)
     if output == "name":
-        _tell_name(told.node, told.text)
+        _print_name(answer.node, answer.text)
     elif output in forms:
-        emit(told.text)
-    elif told.document is not None:
-        print_document(told.document, output)
+        emit(answer.text)
+    elif answer.document is not None:
+        print_document(answer.document, output)
     else:
         raise KdslError("the scheduler sent no explanation")
-    _tell_source(
+    _print_source(
         wanted,
-        f"the scheduler at {cluster.server} says so, by rules {told.rules[:12]}: pod is {told.standing}",
+        f"the scheduler at {cluster.server} says so, by rules {answer.rules[:12]}: pod is {answer.standing}",
     )
-    _end(wanted, told.outcome, told.has_faults)
+    _end(wanted, answer.outcome, answer.has_faults)
 
 
-def _tell_name(node: str, answer: str) -> None:
+def _print_name(node: str, answer: str) -> None:
     if node:
         emit(f"node/{node}")
     else:
         emit(answer, to_stderr=True)
 
 
-def _tell_source(wanted: _Wanted, source: str) -> None:
-    """Say who decided: below text, and beside what programs read."""
+def _print_source(wanted: _Wanted, source: str) -> None:
+    """Print who decided: below text, and to stderr beside documents."""
     if source:
         is_text = wanted.output in ("text", "wide")
         emit(f"\n{source}" if is_text else source, to_stderr=not is_text)

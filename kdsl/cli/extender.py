@@ -1,4 +1,4 @@
-"""`kdsl extender`: answers kube-scheduler, which stays the scheduler of a cluster."""
+"""`kdsl extender`: answers the extender calls of kube-scheduler."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from kdsl.cli.process_options import (
     "--profile",
     metavar="NAME",
     shell_complete=complete_profiles,
-    help="Decides about every pod (default: the only one, else that of the pod's schedulerName).",
+    help="The profile for all pods (default: the only one, else that of the pod's schedulerName).",
 )
 @with_options(ACCESS, listening(8443), CERTIFICATE)
 @click.option(
     "--tls-name",
     multiple=True,
     metavar="NAME",
-    help="A host or address that the certificate which is made is good for, besides localhost.",
+    help="A host or address of the generated certificate, besides localhost.",
 )
-@click.option("--plain-http", is_flag=True, help="Serve without TLS: for a kube-scheduler in the same pod.")
+@click.option("--plain-http", is_flag=True, help="Serve without TLS, for a kube-scheduler in the same pod.")
 @click.option(
     "--url-prefix",
     default="",
@@ -52,21 +52,21 @@ from kdsl.cli.process_options import (
     type=click.Choice(["rules", "hami"]),
     default="rules",
     show_default=True,
-    help="What answers.",
+    help="The answers: by rules.",
 )
 @click.option(
     "--webhook-configuration",
     "webhook",
     default="",
     metavar="NAME",
-    help="The MutatingWebhookConfiguration that gets the certificate which is made as its caBundle.",
+    help="The MutatingWebhookConfiguration that gets the generated certificate as caBundle.",
 )
 @click.option(
     "--max-calls",
     type=click.IntRange(min=1),
     default=256,
     show_default=True,
-    help="Most calls under way; the others are answered 503.",
+    help="The most concurrent calls; further ones get 503.",
 )
 @click.option(
     "--max-body",
@@ -102,7 +102,7 @@ def command(
     log_format: str,
     log_level: str,
 ) -> None:
-    """Answer a kube-scheduler that has this as an extender.
+    """Answer the extender calls of kube-scheduler by rules.
 
     A profile's predicates answer /filter, its scores /prioritize, its preemption /preempt, on the nodes that
     kube-scheduler asks about; /bind binds. Ends with 0 when it is told to (SIGTERM, SIGINT), with 2 where
@@ -124,7 +124,7 @@ def command(
         raise click.UsageError("--url-prefix begins with `/`")
     if webhook and files:
         raise click.UsageError(
-            "--webhook-configuration is for a certificate that is made: leave --tls-*-file out"
+            "--webhook-configuration needs a generated certificate: leave --tls-*-file out"
         )
     configure(LogFormat(log_format), getattr(logging, log_level.upper()))
     options = RunOptions(

@@ -1,4 +1,4 @@
-"""`--fix` and `--diff`: the certain fixes of what a check finds, tried before any file is written."""
+"""`--fix` and `--diff`: apply the safe fixes of findings, and check them before any file is written."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from kdsl.base.span import Source
 
 Check = Callable[[Drafts], tuple[Diagnostic, ...]]
-"""Checks rule files, with drafts in the place of some."""
+"""Checks rule files, some of them replaced by drafts."""
 
 T = TypeVar("T", bound=Callable[..., Any])
 
 _BOM = b"\xef\xbb\xbf"
 MAX_TRIES = 200
-"""How often rules are checked for one `--fix` at most."""
+"""The most checks of rules in one `--fix`."""
 _STOPS_THE_CHECK = ("K01", "K035")
-"""Mistakes that hide all others, because the rules cannot be loaded."""
+"""Errors that hide all others, because the rules cannot be loaded."""
 
 
 class Change(NamedTuple):
@@ -42,7 +42,7 @@ class Change(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A certain fix that was not applied, and why."""
+    """A safe fix that was not applied, and why."""
 
     fix: Fix
     why: str
@@ -50,7 +50,9 @@ class Left(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """What fixing comes to: the changed files, what is still found, and the certain fixes that were left."""
+    """The result of fixing: the changed files, the remaining findings, and the safe fixes that were not
+    applied.
+    """
 
     findings: tuple[Diagnostic, ...]
     changes: Mapping[Path, Change] = field(default_factory=dict)
@@ -58,18 +60,17 @@ class Fixed:
 
 
 def fix(check: Check, tries: int | None = None) -> Fixed:
-    """Apply the certain fixes of what `check` finds until none is left. Nothing is written.
+    """Apply safe fixes of the findings of `check` until none is left. Nothing is written.
 
-    A fix is left where more would be wrong with it, or where it would bring back a text that was there
-    before. `tries` bounds how often the rules are checked.
+    A fix is rejected if it adds errors, or restores an earlier text. `tries` bounds the number of checks.
     """
     return _Fixing(check, MAX_TRIES if tries is None else tries).run()
 
 
 def write(changes: Mapping[Path, Change]) -> None:
-    """Replace the files. Each is replaced as a whole: a reader sees the old text or the new one.
+    """Replace the files, each atomically: a reader sees the old text or the new one.
 
-    Raises OSError where that is not possible.
+    Raises OSError if that fails.
     """
     for path, change in changes.items():
         replace_file(path, change.after)
@@ -77,20 +78,20 @@ def write(changes: Mapping[Path, Change]) -> None:
 
 def fix_options(command: T) -> T:
     """Add `--fix` and `--diff` to a command."""
-    fix_ = click.option("--fix", is_flag=True, help="Apply the fixes that are certain, then check again.")
+    fix_ = click.option("--fix", is_flag=True, help="Apply the safe fixes, then check again.")
     diff = click.option("--diff", is_flag=True, help="Print what --fix would change, and change nothing.")
     return fix_(diff(command))
 
 
 def settle_fixes(check: Check, is_diff: bool) -> Fixed:
-    """Fix what can be fixed and write it, or print it for `--diff`; then the command goes on with the rest.
+    """Apply and write the safe fixes, or print them for `--diff`; the command continues with the rest.
 
-    Raises KdslError where a file cannot be written.
+    Raises KdslError if a file cannot be written.
     """
     fixed = fix(check)
     if is_diff:
         show(fixed.changes)
-        _tell(fixed.left)
+        _print_left(fixed.left)
         return fixed
     try:
         write(fixed.changes)
@@ -100,19 +101,19 @@ def settle_fixes(check: Check, is_diff: bool) -> Fixed:
         ) from None
     for path in fixed.changes:
         emit(f"fixed {path}", to_stderr=True)
-    _tell(fixed.left)
+    _print_left(fixed.left)
     return fixed
 
 
-def _tell(left: Iterable[Left]) -> None:
-    """Say which certain fixes were left, and why."""
+def _print_left(left: Iterable[Left]) -> None:
+    """Print the safe fixes that were not applied, and why."""
     for each in left:
         place = f"{each.fix.edits[0].span}: {each.fix.title}"
         emit(f"left {visible(place)}: {each.why}", to_stderr=True)
 
 
 def show(changes: Mapping[Path, Change]) -> None:
-    """Print what would change as a unified diff."""
+    """Print the changes as a unified diff."""
     for path, change in changes.items():
         before, after = (text.decode().splitlines(keepends=True) for text in change)
         lines = difflib.unified_diff(before, after, str(path), f"{path} (fixed)")
@@ -121,7 +122,7 @@ def show(changes: Mapping[Path, Change]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """Texts that replace those of the files, and what is found with them."""
+    """Texts that replace those of the files, and their findings."""
 
     check: Check
     texts: Drafts
@@ -135,14 +136,14 @@ class _Attempt:
         return _Attempt(self.check, merged, self.check(merged))
 
     def with_fixes(self, fixes: Iterable[Fix]) -> _Attempt:
-        """Apply fixes; of those that touch each other the first. Where no file changes it is this attempt."""
+        """Apply fixes; of overlapping ones only the first. Returns this attempt if no file changes."""
         texts = apply(fixes)
         encoded = ((Path(source.path), self._encoded(source, text)) for source, text in texts.items())
         changed = {path: data for path, data in encoded if data is not None}
         return self.with_texts(changed) if changed else self
 
     def _encoded(self, source: Source, text: str) -> bytes | None:
-        """Return the bytes of a new text; None where the source is not the text of a file as it stands."""
+        """Return the bytes of a new text; None if the source is not the text of a file as stored."""
         path = Path(source.path)
         try:
             data = self.read(path)
@@ -158,7 +159,7 @@ class _Attempt:
 
 
 def _badness(findings: Iterable[Diagnostic]) -> tuple[int, int, int]:
-    """Order what is found: what hides other errors first, then errors, then all."""
+    """Return a sort key of findings: errors that hide others first, then errors, then all."""
     listed = tuple(findings)
     hiding = sum(each.is_error and each.code.startswith(_STOPS_THE_CHECK) for each in listed)
     return hiding, sum(each.is_error for each in listed), len(listed)
@@ -166,7 +167,7 @@ def _badness(findings: Iterable[Diagnostic]) -> tuple[int, int, int]:
 
 @dataclass(slots=True)
 class _Fixing:
-    """The search for the fixes that leave less wrong. What was tried counts, and no text comes twice."""
+    """The search for fixes that reduce the errors. It bounds its tries, and no text comes twice."""
 
     check: Check
     tries: int
@@ -186,7 +187,7 @@ class _Fixing:
             self.seen.add(tuple(sorted(attempt.texts.items())))
 
     def _improve(self, attempt: _Attempt, fixes: Sequence[Fix]) -> _Attempt | None:
-        """Apply all of the fixes, or the first part of them that may be; what may not, alone, is left."""
+        """Apply all of the fixes, or the largest acceptable prefix; a fix that fails alone is rejected."""
         if self.tries <= 0:
             self.left.update(dict.fromkeys(fixes, "the rules were checked often enough; run it again"))
             return None
@@ -209,6 +210,6 @@ class _Fixing:
         elif tuple(sorted(tried.texts.items())) in self.seen:
             self.left[alone] = "it would undo another fix"
         else:
-            # One mistake is cured and shows the next, which it hid.
+            # The fix cured an error that had hidden the next one.
             return tried
         return None

@@ -1,4 +1,4 @@
-"""`kdsl fmt`: rule files in one style."""
+"""`kdsl fmt`: format rule files in one style."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ _STDIN = Path("-")
 @click.command("fmt")
 @click.argument("paths", nargs=-1, type=GivenPath())
 @click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file is not formatted.")
-@click.option("--diff", is_flag=True, help="Change nothing; print what would, and exit with 1 if anything.")
+@click.option(
+    "--diff", is_flag=True, help="Change nothing; print the changes, and exit with 1 if there are any."
+)
 def command(paths: tuple[Path, ...], check: bool, diff: bool) -> None:
     """Format rule files in place. PATHS are files and folders (default: rules); `-` formats standard input.
 
     Comments are kept, line ends become those of Unix. The result is parsed again and compared before anything
-    is written. Exits with 2 if a file cannot be read, parsed or written; the others are formatted all the
-    same.
+    is written. Exits with 2 if a file cannot be read, parsed or written; the other files are still formatted.
     """
     from kdsl.lang.discovery import find_rule_files
 
@@ -63,7 +64,7 @@ def command(paths: tuple[Path, ...], check: bool, diff: bool) -> None:
 
 
 class _Formatted(NamedTuple):
-    """A file before and after; with an error among the findings `after` means nothing."""
+    """A file before and after; after an error `after` is meaningless."""
 
     before: bytes
     after: bytes
@@ -75,7 +76,7 @@ class _Formatted(NamedTuple):
 
 
 def _formatted(file: FoundFile | None) -> _Formatted:
-    """Format a file, or standard input where there is none."""
+    """Format a file, or standard input without one."""
     from kdsl.lang.discovery import MAX_BYTES, read_source, unreadable
     from kdsl.lang.formatter import format_source
 
@@ -91,7 +92,7 @@ def _formatted(file: FoundFile | None) -> _Formatted:
 
 
 def _standard_input(most: int) -> bytes:
-    # Not annotated as such, but None where the process was started without one.
+    # Its annotation lacks None, which it is if the process was started without standard input.
     stdin: object = sys.stdin
     if stdin is None:
         raise KdslError("there is no standard input")

@@ -1,4 +1,4 @@
-"""`kdsl init`: a folder to start from, with rules, a test, a configuration and files for CI."""
+"""`kdsl init`: write a starter folder with rules, a test, a configuration and files for CI."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILES = {
     ".pre-commit-config.yaml": "pre-commit.yaml",
     "README.md": "README.md",
 }
-"""What is written, and the template of each."""
+"""The files to write, and the template of each."""
 
 
 @click.command("init")
@@ -30,7 +30,7 @@ def command(folder: Path) -> None:
     """Write a starter folder: rules that extend kube-scheduler's default profile by a predicate and a score,
     their test, a configuration, a GitHub workflow, a pre-commit configuration and a README.
 
-    DIR is made where it is not there (default: the current folder). A file that is there is kept as it is.
+    DIR is created if it does not exist (default: the current folder). Existing files are kept.
     """
     written = [name for name in FILES if _write(folder, name)]
     for name in FILES:
@@ -41,17 +41,17 @@ def command(folder: Path) -> None:
 
 
 def _write(folder: Path, name: str) -> bool:
-    """Write one file where there is none, and tell whether there was none."""
+    """Write one file if it does not exist; return whether it was written."""
     path = folder / name
     text = (_TEMPLATES / FILES[name]).read_text(encoding="utf-8").replace("{version}", __version__)
     try:
-        # Of a folder that is there, what a link in it leads to outside of it is somebody else's.
+        # A link inside of the folder may lead out of it: files there are not ours to change.
         follow(folder, str(Path(name).parent))
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError as error:
-        # Of a folder above it the error says so too: that is a file where a folder is needed.
+        # A parent that is a file raises the same error.
         if Path(str(error.filename)) == path:
             return False
         raise KdslError(f"`{error.filename}` is no folder: `{path}` cannot be written") from None

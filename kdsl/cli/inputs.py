@@ -1,4 +1,4 @@
-"""Options that commands on a recorded cluster share, and the session they describe."""
+"""Shared options of commands on a recorded cluster, and the session they define."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class GivenPath(click.Path):
-    """A path that was said. An empty one comes of a variable that is not set: it is not this folder."""
+    """A path argument. An empty one, as from an unset variable, is refused: it would mean this folder."""
 
     def __init__(self, path_type: type[Path] | type[str] = Path) -> None:
         super().__init__(path_type=path_type)
@@ -43,19 +43,19 @@ config_option = click.option(
     "--config",
     type=GivenPath(),
     metavar="FILE",
-    help="A KdslConfiguration; other options win over it.",
+    help="A KdslConfiguration; other options override it.",
 )
 traceback_option = click.option(
-    "--traceback", is_flag=True, help="Show the lines of Python that were running where a plugin raised."
+    "--traceback", is_flag=True, help="Show the Python traceback of a plugin's error."
 )
 
 
 def fault_options(command: Command) -> Command:
-    """Add the options about what goes wrong: whether the exit code tells of it, and how much is told."""
+    """Add the options about errors of rules: whether they affect the exit code, and how much is printed."""
     fails = click.option(
         "--fail-on-error",
         is_flag=True,
-        help="Exit with 1 if a rule or plugin went wrong, whatever came of it.",
+        help="Exit with 1 if a rule or plugin failed, even if all pods were placed.",
     )
     return fails(traceback_option(command))
 
@@ -107,7 +107,7 @@ _OPTIONS = (
         "--tie-break",
         type=click.Choice(["heap", "first", "random"]),
         show_default="heap",
-        help="How one of several best nodes is chosen; `heap` is kube-scheduler 1.36's way.",
+        help="How to choose among several best nodes; `heap` is kube-scheduler 1.36's way.",
     ),
     click.option(
         "--parallelism",
@@ -126,7 +126,9 @@ def session_options(command: Command) -> Command:
 
 
 def session_or_live_options(command: Command) -> Command:
-    """Add the shared options to a command that can do without `--cluster`: it asks a running cluster then."""
+    """Add the shared options to a command for which `--cluster` is optional: without it, a running cluster is
+    used.
+    """
     for option in reversed((_cluster_option(is_required=False), *_OPTIONS[1:])):
         command = option(command)
     return command
@@ -135,10 +137,10 @@ def session_or_live_options(command: Command) -> Command:
 def read_workload(
     cluster: tuple[str, ...], pods: tuple[str, ...], form: str, *, keeps_manifests: bool = False
 ) -> tuple[Workload, bool]:
-    """Read the inputs, print what is wrong with them to stderr, and tell whether anything was.
+    """Read the inputs, print their diagnostics to stderr, and return whether there were any.
 
-    Ends with exit code 2 where an input cannot be read at all, or mistakes leave no node: an answer would be
-    about another cluster.
+    Exits with 2 if an input cannot be read at all, or errors leave no node: the answer would be about another
+    cluster.
     """
     from kdsl.cluster.read.problems import InputCode
     from kdsl.sim.workload import read_kubernetes, read_openb_trace
@@ -160,7 +162,7 @@ def read_session(
     tie_break: str | None,
     parallelism: int | None,
 ) -> tuple[RuleSet, Settings]:
-    """Read the configuration and the rules, and put the options on top; mistakes end with exit code 2."""
+    """Read the configuration and the rules, overridden by the options; errors exit with code 2."""
     from kdsl.app import check_configuration, check_configured, configured
     from kdsl.cycle.decision import TieBreak
 
@@ -183,7 +185,7 @@ def read_session(
 
 
 def read_config(path: Path | None) -> KdslConfiguration:
-    """Read the file of `--config`, or return what holds without one; mistakes end with exit code 2."""
+    """Read the file of `--config`, or return the defaults without one; errors exit with code 2."""
     from kdsl.config.configuration import KdslConfiguration, load_configuration
 
     if path is None:
@@ -193,13 +195,13 @@ def read_config(path: Path | None) -> KdslConfiguration:
     return result.configuration or sys.exit(2)
 
 
-def tell_slow_hooks(settings: Settings) -> None:
-    """Print a warning for each hook of a plugin that took long."""
+def print_slow_hooks(settings: Settings) -> None:
+    """Print a warning for each slow hook of a plugin."""
     _complain(settings.guard.warnings())
 
 
 def settle(broken: bool) -> None:
-    """End a command that has printed its answer: with exit code 2 where it leaves out some of the input."""
+    """End a command that has printed its answer: with exit code 2 if some of the input was skipped."""
     if broken:
         raise KdslError("some of the input could not be read; the answer leaves it out")
 

@@ -1,4 +1,4 @@
-"""`kdsl lint`: finds code in rule files that is valid but probably a mistake."""
+"""`kdsl lint`: find code in rule files that is valid but probably a mistake."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="How findings are printed.",
 )
-@click.option("--strict", is_flag=True, help="Take warnings for errors.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @fix_options
 @click.option(
     "--explain",
     metavar="CODE",
     shell_complete=complete_lints,
-    help="Print the page of a lint, and look at no rules.",
+    help="Explain a lint, and check no rules.",
 )
 def command(
     paths: tuple[Path, ...],
@@ -51,8 +51,7 @@ def command(
     diff: bool,
     explain: str | None,
 ) -> None:
-    """Look for slips in rule files that `kdsl check` finds no error in. PATHS default to those of --config,
-    or to rules.
+    """Find code that is valid but probably a mistake. PATHS default to those of --config, or to rules.
 
     A comment `// kdsl: ignore[CODE] reason` silences a finding in the statement below it or in front of it.
     Exits with 1 if there are findings and --strict, with 2 if the rules have errors.
@@ -87,7 +86,7 @@ def command(
 def _lint(
     paths: tuple[Path, ...], config: Path | None, keep: DiskCache | None, drafts: Drafts = NO_DRAFTS
 ) -> tuple[CheckedRules, tuple[Diagnostic, ...]]:
-    """Return what lints find, or what is wrong with rules that have errors."""
+    """Return the findings of lints, or the errors of the rules."""
     from kdsl.app import check_configured, check_rules
     from kdsl.check.lints import lint
 
@@ -107,7 +106,7 @@ def _page(code: str) -> str:
     if code.upper() not in known:
         hint: tuple[str, ...] = (f"lints: {', '.join(known)}",)
         if re.fullmatch(r"K\d{4}", code.upper()):
-            # Every code is near to some other: what it means is known, and this is not where it is told.
+            # All codes are similar to each other, and this code belongs to another command.
             hint = (*hint, "`kdsl check --explain` knows all codes")
         else:
             hint = did_you_mean(code, known) or hint

@@ -1,4 +1,4 @@
-"""Options and readers for commands that ask a cluster that runs, or the scheduler in it."""
+"""Options and readers of commands that use a running cluster, or the scheduler in it."""
 
 from __future__ import annotations
 
@@ -27,19 +27,23 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 T = TypeVar("T")
 
 _OPTIONS = (
-    click.option("--kubeconfig", type=GivenPath(), metavar="FILE", help="The way to a cluster that runs."),
+    click.option(
+        "--kubeconfig", type=GivenPath(), metavar="FILE", help="The kubeconfig of a running cluster."
+    ),
     click.option("--context", metavar="NAME", help="The context of the kubeconfig."),
-    click.option("-n", "--namespace", metavar="NAME", help="That of POD, where POD does not say."),
+    click.option("-n", "--namespace", metavar="NAME", help="The namespace of POD, if POD has none."),
     click.option(
         "--server",
         metavar="URL",
-        help="Ask the scheduler at https://HOST:PORT. Without it the objects of the cluster are read.",
+        help="Ask the scheduler at https://HOST:PORT. Without it, the cluster's objects are read.",
     ),
-    click.option("--server-ca", type=GivenPath(), metavar="FILE", help="Who signs its certificate."),
+    click.option("--server-ca", type=GivenPath(), metavar="FILE", help="The CA file of its certificate."),
     click.option("--tls-server-name", default="", metavar="NAME", help="The name in its certificate."),
-    click.option("--insecure", is_flag=True, help="Take any certificate, as where its port is forwarded."),
     click.option(
-        "--token-file", type=GivenPath(), metavar="FILE", help="A token for it, not the kubeconfig's."
+        "--insecure", is_flag=True, help="Accept any certificate, such as through a forwarded port."
+    ),
+    click.option(
+        "--token-file", type=GivenPath(), metavar="FILE", help="A token for it, instead of the kubeconfig's."
     ),
 )
 
@@ -53,7 +57,7 @@ def live_options(command: Command) -> Command:
 
 @dataclass(frozen=True, slots=True)
 class LiveCluster:
-    """Which cluster is asked, and how."""
+    """The running cluster, and how to reach it."""
 
     kubeconfig: Path | None = None
     context: str | None = None
@@ -65,7 +69,7 @@ class LiveCluster:
     token_file: Path | None = None
 
     def check_recorded(self) -> None:
-        """Refuse what means nothing on a recorded cluster; raise click.UsageError."""
+        """Refuse options that have no meaning on a recorded cluster; raise click.UsageError."""
         if self.kubeconfig or self.context or self.server:
             raise click.UsageError(
                 "--cluster reads files, --kubeconfig, --context and --server ask a cluster: name one of both"
@@ -73,7 +77,7 @@ class LiveCluster:
         self._check_server()
 
     def check_live(self, pods: tuple[str, ...], form: str) -> None:
-        """Refuse what means nothing on a cluster that runs; raise click.UsageError."""
+        """Refuse options that have no meaning on a running cluster; raise click.UsageError."""
         if pods or form != "kubernetes":
             raise click.UsageError("--pods and --format belong to --cluster")
         self._check_server()
@@ -87,11 +91,11 @@ class LiveCluster:
             raise click.UsageError("--insecure and --server-ca exclude each other")
 
     def key_of(self, pod: str, namespace: str = "") -> str:
-        """Return `namespace/name` of a pod; `namespace` is that of the context."""
+        """Return `namespace/name` of a pod; `namespace` defaults to that of the context."""
         return pod if "/" in pod else f"{self.namespace or namespace or 'default'}/{pod}"
 
     def ask(self, pod: str, question: Question) -> Explained:
-        """Ask the scheduler; raise InvalidInputError."""
+        """Return the scheduler's answer; raise InvalidInputError."""
         from kdsl.live.scheduler_client import SchedulerAddress, ask_scheduler
 
         address = SchedulerAddress(
@@ -104,13 +108,13 @@ class LiveCluster:
             namespace, _, name = key.partition("/")
             return await ask_scheduler(address, access, namespace, name, question)
 
-        # With a token and a namespace of its own, no kubeconfig is needed.
+        # With a token and a given namespace, no kubeconfig is needed.
         if self.token_file and (self.namespace or "/" in pod) and not self.kubeconfig:
             return asyncio.run(ask(None))
         return self._connected(ask)
 
     def read(self, rules: RuleSet, settings: Settings) -> tuple[Workload, Access]:
-        """List what the rules read; print warnings; raise InvalidInputError."""
+        """List the resources that the rules read; print warnings; raise InvalidInputError."""
         from kdsl.live.listing import list_cluster
 
         wanted = _needs(rules, settings)
@@ -151,7 +155,7 @@ def _needs(rules: RuleSet, settings: Settings) -> Needs:
 
 
 class _NoBinder:
-    """Takes the place of a binder: nothing is decided."""
+    """A binder that is never called: nothing is decided."""
 
     def bind(self, pod: object, node: str) -> None:
         raise RuntimeError("nothing is bound here")

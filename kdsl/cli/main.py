@@ -1,7 +1,6 @@
-"""The `kdsl` command. Subcommands live in modules of their name and are imported when they are called.
+"""The `kdsl` command. Subcommands live in modules of their name, imported only when called.
 
-Exit codes, in every command: 0 answered and good, 1 answered and bad, 2 could not answer; 130 where Ctrl-C
-came first.
+Exit codes of every command: 0 good, 1 bad, 2 no answer; 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ from kdsl.cli.output import abandon, answering, emit, print_diagnostics
 COMMANDS = {
     "check": "parse and check rule files",
     "convert": "rewrite rule files as YAML, or back",
-    "diff": "say what changed between two versions of rules, and which pods move",
+    "diff": "compare two versions of rules, and list pods that move",
     "eval": "evaluate an expression",
-    "explain": "say why a pod is pending, or why it is where it is",
-    "extender": "answer a kube-scheduler that stays the scheduler of its cluster",
-    "hami": "take the place of HAMi's scheduler extender, by its flags",
+    "explain": "explain why a pod is pending, or why it has its node",
+    "extender": "answer the extender calls of kube-scheduler by rules",
+    "hami": "take the place of HAMi's scheduler extender",
     "fmt": "format rule files",
     "init": "write a starter folder: rules, a test, a configuration, CI files",
-    "lint": "look for slips in rule files that are no errors",
+    "lint": "find code in rule files that is valid but probably a mistake",
     "plugins": "list, describe and examine installed plugins",
     "rbac": "print the rights that a scheduler with these rules needs",
     "rules": "print the folder of the shipped rules",
     "run": "schedule a cluster",
     "sandbox": "run a Kubernetes API server in this process, to try things on",
     "schema": "print the JSON Schema of a kind of document",
-    "show": "print a profile as it takes effect, with the origin of each line",
+    "show": "print an effective profile, with the origin of each line",
     "simulate": "schedule pods on a recorded cluster",
     "test": "run the tests of rules",
     "version": "print the version",
@@ -65,7 +64,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete commands by the table: none is imported for it."""
+        """Complete command names from the table, without importing commands."""
         items = [
             CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)
         ]
@@ -83,24 +82,24 @@ def cli() -> None:
 
 
 def main(name: str = "kdsl") -> None:
-    """Run the command line of this process, which calls itself `name`."""
+    """Run the command line of this process; usage texts show `name`."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal that lacks a character shows its escape; that is no reason to fail.
+            # A terminal without a character shows its escape; that must not fail the command.
             stream.reconfigure(errors="backslashreplace")
     listen()
     sys.exit(run(sys.argv[1:], name))
 
 
 def kubectl_main() -> None:
-    """Run the command line as `kubectl kdsl …`: kubectl hands over its arguments and environment."""
+    """Run the command line as `kubectl kdsl …`: kubectl passes on its arguments and environment."""
     main("kubectl kdsl")
 
 
 def run(args: Sequence[str], name: str = "kdsl") -> int:
-    """Run one command and return its exit code; every expected failure is a message on stderr.
+    """Run one command and return its exit code; every expected failure prints a message to stderr.
 
-    `name` is what the program is called in usage texts.
+    Usage texts show `name`.
     """
     with answering():
         code = _run(args, name)
@@ -113,7 +112,7 @@ def run(args: Sequence[str], name: str = "kdsl") -> int:
 
 def _run(args: Sequence[str], name: str) -> int:
     try:
-        # Not click's standalone mode: it ends with 1, which means "bad" here, whatever went wrong.
+        # Not click's standalone mode: it exits with 1 for all errors, which means "bad" here.
         code = cli.main(list(args), prog_name=name, standalone_mode=False)
         return code if isinstance(code, int) else 0
     except SystemExit as end:
@@ -135,8 +134,8 @@ def _run(args: Sequence[str], name: str) -> int:
 
 
 def _not_written(error: OSError | ValueError) -> int:
-    """Say that something could not be written: what is read is reported where it is read."""
-    # Stdout may be what is full.
+    """Report a failed write; failed reads are reported by their readers."""
+    # Stdout may be the full file.
     abandon(sys.stdout)
     place, reason = "", str(error)
     if isinstance(error, OSError):

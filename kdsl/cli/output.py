@@ -1,6 +1,6 @@
-"""What every command prints the same way: text, diagnostics, and documents as JSON or YAML.
+"""Shared output of commands: text, diagnostics, and documents as JSON or YAML.
 
-Standard output is for the answer: what plugins print goes to stderr, and an answer that cannot be written is
+Standard output is for the answer only: plugins' prints go to stderr, and an answer that cannot be written is
 a failure.
 """
 
@@ -33,17 +33,18 @@ def emit(
     is_exact: bool = False,
     is_painted: bool = False,
 ) -> None:
-    """Print text that a terminal only shows, bytes as they are.
+    """Print text with control characters escaped, and bytes unchanged.
 
-    What `is_exact`, a file or a document, is escaped on a terminal alone. What `is_painted` has colours, and
-    all else in it is escaped already. Nobody can be told that stderr cannot be written: the exit code stays.
+    With `is_exact`, for a file or a document, text is escaped on a terminal only. With `is_painted`, text
+    contains colours and is escaped already. A failed write to stderr is ignored: it cannot be reported, and
+    the exit code stays.
     """
     stream = sys.stderr if to_stderr else sys.stdout
     is_shown = not is_painted and not (is_exact and not _is_terminal(stream))
     if is_shown and isinstance(text, str):
         text = visible_text(text)
     try:
-        # With `color` nothing is taken out of the text: a file stays what it is.
+        # With `color` click removes nothing from the text: a file stays unchanged.
         click.echo(text, err=to_stderr, nl=nl, color=True)
     except BrokenPipeError:
         abandon(stream)
@@ -54,9 +55,9 @@ def emit(
 
 
 def abandon(stream: IO[str] | None) -> None:
-    """Send what a stream still holds, and all that follows, nowhere.
+    """Redirect a stream to nowhere, with its buffered text.
 
-    For a stream that cannot be written: Python would try once more when it exits, and complain.
+    For a stream that cannot be written: Python would otherwise try again at exit, and print an error.
     """
     try:
         number = -1 if stream is None else stream.fileno()
@@ -68,16 +69,16 @@ def abandon(stream: IO[str] | None) -> None:
 
 
 class _Closed(io.TextIOBase):
-    """A stream that the process was started without."""
+    """A stream that was closed when the process started."""
 
     def write(self, text: str) -> int:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 
 class AnswerStream:
-    """Standard output while a command runs: code of plugins that prints to it finds stderr in its place.
+    """Standard output while a command runs: prints of plugins go to stderr instead.
 
-    A reader that left (`kdsl … | head`) is no failure: the command goes on and keeps its exit code.
+    A closed reader (`kdsl … | head`) is no failure: the command continues and keeps its exit code.
     """
 
     def __init__(self, answer: IO[str] | None) -> None:
@@ -87,7 +88,7 @@ class AnswerStream:
         return (sys.stderr or cast(IO[str], _Closed())) if is_foreign() else self._answer
 
     def write(self, text: str) -> int:
-        """Write text, or nowhere once its reader has left."""
+        """Write text; discard it once the reader has closed."""
         target = self._target()
         try:
             return target.write(text)
@@ -96,7 +97,7 @@ class AnswerStream:
             return len(text)
 
     def flush(self) -> None:
-        """Hand on what was written."""
+        """Flush the written text."""
         target = self._target()
         try:
             target.flush()
@@ -109,7 +110,7 @@ class AnswerStream:
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Keep standard output for the answer while the block runs."""
+    """Reserve standard output for the answer while the block runs."""
     before = sys.stdout
     sys.stdout = cast(Any, AnswerStream(before))
     try:
@@ -120,7 +121,9 @@ def answering() -> Iterator[None]:
 
 @contextmanager
 def lines_to(path: Path | None) -> Iterator[Callable[[Iterable[str]], None]]:
-    """Open a file before the block runs, and yield what writes lines to it; `-` is stdout, None nowhere."""
+    """Open a file before the block runs, and yield a function that writes lines to it; `-` is stdout, None no
+    file.
+    """
     if path is None:
         yield lambda lines: None
     elif str(path) == "-":
@@ -136,27 +139,27 @@ def _is_terminal(stream: object) -> bool:
 
 
 def wants_colour(stream: object) -> bool:
-    """Tell whether to colour: on a terminal that can, unless NO_COLOR is set."""
+    """Return whether to use colours: on a terminal that supports them, unless NO_COLOR is set."""
     is_dull = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return _is_terminal(stream) and not is_dull
 
 
 def text_width() -> int:
-    """Return how many columns text may take: what COLUMNS says, what the terminal has, else 100."""
+    """Return the width of text in columns: COLUMNS, else the terminal's, else 100."""
     stated = os.environ.get("COLUMNS", "")
     if stated.isdecimal() and int(stated):
         return max(int(stated), LEAST_WIDTH)
     try:
         return max(os.get_terminal_size(sys.stdout.fileno()).columns, LEAST_WIDTH)
     except (OSError, ValueError, AttributeError):
-        # No terminal, or no file at all: nothing says how wide it is.
+        # Stdout is no terminal, or no file.
         return PLAIN_WIDTH
 
 
 def print_diagnostics(
     diagnostics: Iterable[Diagnostic], style: Literal["full", "concise"] = "full", to_stderr: bool = False
 ) -> None:
-    """Print diagnostics: to stdout where they are the answer, to stderr where they accompany one."""
+    """Print diagnostics: to stdout if they are the answer, to stderr if they accompany one."""
     from kdsl.report.diagnostics import render
 
     stream = sys.stderr if to_stderr else sys.stdout
@@ -165,7 +168,7 @@ def print_diagnostics(
 
 
 def emit_legend(diagnostics: Iterable[Diagnostic], command: str) -> None:
-    """Print what the marks of fixes mean to a command with `--fix`, below the findings that have some."""
+    """Print the meaning of fix marks for a command with `--fix`, below findings that have some."""
     from kdsl.report.diagnostics import fix_legend
 
     legend = fix_legend(diagnostics, command)
@@ -174,7 +177,7 @@ def emit_legend(diagnostics: Iterable[Diagnostic], command: str) -> None:
 
 
 def print_document(document: Mapping[str, object], style: str) -> None:
-    """Print a document as `json` or `yaml`. What a terminal would obey is written as an escape of either."""
+    """Print a document as `json` or `yaml`, with control characters escaped."""
     if style == "json":
         from kdsl.report.json_text import json_text
 

@@ -1,4 +1,4 @@
-"""`kdsl plugins`: what is installed in the entry-point groups `kdsl` and `kdsl.rules`, and what it brings."""
+"""`kdsl plugins`: list and examine the plugins in the entry-point groups `kdsl` and `kdsl.rules`."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _output_option = click.option(
 
 @click.group("plugins")
 def command() -> None:
-    """Look at installed plugins. Plugins are code: install only what you trust."""
+    """List, describe and examine installed plugins. Plugins are code: install only what you trust."""
 
 
 @command.command("list")
 @config_option
 @_output_option
 def list_command(config: Path | None, output: str) -> None:
-    """List the plugins and rule packages of installed distributions. Nothing of theirs is imported.
+    """List the plugins and rule packages of installed distributions, without importing them.
 
-    ACTIVE is what the file of --config lists, without one the default plugins.
+    ACTIVE marks the plugins in the file of --config, without one the default plugins.
     """
     from kdsl.app import configured
     from kdsl.hooks.installed import installed_plugins, installed_rules
@@ -53,9 +53,9 @@ def list_command(config: Path | None, output: str) -> None:
 @config_option
 @_output_option
 def describe_command(name: str, config: Path | None, output: str) -> None:
-    """Say what the plugin NAME brings and which arguments it takes. Nothing of it is imported.
+    """Print what the plugin NAME provides and its arguments, without importing it.
 
-    Exits with 2 where no plugin of this name is installed.
+    Exits with 2 if no plugin of this name is installed.
     """
     from kdsl.app import configured
     from kdsl.check.views.view import load_views
@@ -92,11 +92,11 @@ def describe_command(name: str, config: Path | None, output: str) -> None:
     help="The form of the findings; `json` is what `kdsl schema findings` describes.",
 )
 def doctor_command(names: tuple[str, ...], config: Path | None, output: str) -> None:
-    """Import the plugins NAMES (default: all that are installed) and say what is wrong with them.
+    """Import the plugins NAMES (default: all installed ones) and report their errors.
 
-    Looks at the import, the manifest and what it declares, the schema of the arguments, the hooks and their
-    arguments, versions, and names that two bring. With --config the arguments are looked at as well. Exits
-    with 1 if anything is wrong, with 2 where a plugin is not installed.
+    Checks the import, the manifest and its declarations, the schema of the arguments, the hooks and their
+    arguments, versions, and names that two plugins provide. With --config the configured arguments are
+    checked as well. Exits with 1 if anything is wrong, with 2 if a plugin is not installed.
     """
     from kdsl.app import examine_plugins
     from kdsl.hooks.installed import installed_plugins
@@ -120,7 +120,7 @@ def doctor_command(names: tuple[str, ...], config: Path | None, output: str) -> 
 
 
 def _schema(name: str) -> Mapping[str, Any] | str:
-    """Return the schema of a plugin's arguments, or why there is none."""
+    """Return the schema of a plugin's arguments, or why it has none."""
     from kdsl.hooks.installed import args_schema, installed_plugins
 
     plugin = next(plugin for plugin in installed_plugins() if plugin.name == name)

@@ -23,13 +23,18 @@ RULES: Final[tuple[Option, ...]] = (
     ),
 )
 ACCESS: Final[tuple[Option, ...]] = (
-    click.option("--kubeconfig", type=GivenPath(), metavar="FILE", help="The way to the cluster."),
+    click.option("--kubeconfig", type=GivenPath(), metavar="FILE", help="The kubeconfig of the cluster."),
     click.option("--context", metavar="NAME", help="The context of the kubeconfig."),
-    click.option("--in-cluster", is_flag=True, help="Use the service account of the pod, and no kubeconfig."),
+    click.option(
+        "--in-cluster", is_flag=True, help="Use the service account of the pod instead of a kubeconfig."
+    ),
 )
 CERTIFICATE: Final[tuple[Option, ...]] = (
     click.option(
-        "--tls-cert-file", type=GivenPath(), metavar="FILE", help="Their certificate; else one is made."
+        "--tls-cert-file",
+        type=GivenPath(),
+        metavar="FILE",
+        help="The certificate of the endpoints (default: a generated one).",
     ),
     click.option(
         "--tls-private-key-file", type=GivenPath(), metavar="FILE", help="The key of the certificate."
@@ -39,7 +44,7 @@ CERTIFICATE: Final[tuple[Option, ...]] = (
         "open_path",
         multiple=True,
         metavar="PATH",
-        help="A path that needs no right, such as /metrics; /healthz, /livez and /readyz never do.",
+        help="A path without authorization, such as /metrics. /healthz, /livez and /readyz never need it.",
     ),
 )
 CLIENT: Final[tuple[Option, ...]] = (
@@ -49,7 +54,7 @@ CLIENT: Final[tuple[Option, ...]] = (
         type=click.FloatRange(min=0),
         default=2000.0,
         show_default=True,
-        help="Requests a second, or 0.",
+        help="Requests per second; 0: no limit.",
     ),
     click.option(
         "--kube-api-burst",
@@ -57,14 +62,14 @@ CLIENT: Final[tuple[Option, ...]] = (
         type=click.IntRange(min=1),
         default=4000,
         show_default=True,
-        help="Requests at once.",
+        help="The most requests in a burst.",
     ),
     click.option(
         "--bindings",
         type=click.IntRange(min=1),
         default=512,
         show_default=True,
-        help="Most bindings under way.",
+        help="The most bindings under way.",
     ),
 )
 LOGGING: Final[tuple[Option, ...]] = (
@@ -74,14 +79,14 @@ LOGGING: Final[tuple[Option, ...]] = (
         type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
-        help="Of log lines.",
+        help="The form of log lines.",
     ),
     click.option(
         "--log-level",
         type=click.Choice(["debug", "info", "warning", "error"]),
         default="info",
         show_default=True,
-        help="What is logged.",
+        help="The lowest level that is logged.",
     ),
 )
 
@@ -94,7 +99,7 @@ def listening(port: int, none: str = "") -> tuple[Option, ...]:
             default="0.0.0.0",
             show_default=True,
             metavar="HOST",
-            help="Where the endpoints listen.",
+            help="The address of the endpoints.",
         ),
         click.option(
             "--secure-port",

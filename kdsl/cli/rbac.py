@@ -15,7 +15,7 @@ _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 
 
 def _object_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Check that a value can be the name of an object of the API."""
+    """Check that a value is a valid name of an object of the API."""
     if not _NAME.fullmatch(value):
         raise click.BadParameter(f"`{value}` is no name: lower case letters, digits, `-` and `.`", ctx, param)
     return value
@@ -30,39 +30,45 @@ def _object_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
     metavar="PATH",
     help="Rule files (default: those of --config, or the shipped rules, see `kdsl rules`).",
 )
-@click.option("--shadow", is_flag=True, help="For `kdsl run --shadow`, which writes nothing.")
-@click.option("--extender", is_flag=True, help="For `kdsl extender`, which another scheduler asks.")
+@click.option("--shadow", is_flag=True, help="Print the rights of `kdsl run --shadow`, which writes nothing.")
+@click.option("--extender", is_flag=True, help="Print the rights of `kdsl extender`.")
 @click.option(
     "--webhook-configuration",
     "webhook",
     default="",
     metavar="NAME",
-    help="That `kdsl extender` writes its certificate into.",
+    help="The webhook configuration into which `kdsl extender` writes its certificate.",
 )
-@click.option("--name", callback=_object_name, default="kdsl", show_default=True, help="Of the roles.")
+@click.option(
+    "--name", callback=_object_name, default="kdsl", show_default=True, help="The name of the roles."
+)
 @click.option(
     "--namespace",
     callback=_object_name,
     default="kube-system",
     show_default=True,
-    help="In which the scheduler runs.",
+    help="The namespace of the scheduler.",
 )
 @click.option(
     "--service-account",
     callback=_object_name,
     default="kdsl",
     show_default=True,
-    help="As which the scheduler runs.",
+    help="The service account of the scheduler.",
 )
 @click.option(
     "--lease",
     callback=_object_name,
     default="kdsl",
     show_default=True,
-    help="That the leader holds, in its namespace.",
+    help="The lease of leader election, in that namespace.",
 )
-@click.option("--no-leader-elect", is_flag=True, help="For one instance that elects no leader.")
-@click.option("--no-delegation", is_flag=True, help="For endpoints that ask the API server about nobody.")
+@click.option(
+    "--no-leader-elect", is_flag=True, help="Omit the rights of leader election, for a single instance."
+)
+@click.option(
+    "--no-delegation", is_flag=True, help="Omit the rights to authenticate callers of the endpoints."
+)
 def command(
     config: Path | None,
     rules: tuple[Path, ...],
@@ -76,10 +82,11 @@ def command(
     no_leader_elect: bool,
     no_delegation: bool,
 ) -> None:
-    """Print the roles that a scheduler needs, as YAML for `kubectl apply`, with what needs each right.
+    """Print the roles that a scheduler needs, as YAML for `kubectl apply`, with the reason for each right.
 
-    They follow from what the active rules read and the active plugins wait for. A plugin that does not say
-    what it reads may read anything that can be watched. What plugins do by clients of their own is not known.
+    They follow from the reads of the active rules and the events of the active plugins. A plugin that does
+    not declare its reads gets the right to read every watchable resource. Requests of a plugin's own client
+    are unknown to kdsl.
     """
     if (shadow or not extender) and (extender or webhook):
         raise click.UsageError("--extender excludes --shadow, and --webhook-configuration belongs to it")
@@ -101,7 +108,7 @@ def command(
 
 
 class _NoBinder:
-    """Takes the place of a binder: nothing is decided."""
+    """A binder that is never called: nothing is decided."""
 
     def bind(self, pod: object, node: str) -> None:
         raise RuntimeError("nothing is bound here")

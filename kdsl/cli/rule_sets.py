@@ -1,4 +1,4 @@
-"""Rule sets for the commands that look at rules alone, without a cluster."""
+"""Rule sets for commands that need rules only, without a cluster."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def read_rule_set(paths: tuple[Path, ...], config: Path | None = None) -> tuple[CheckedRules, RuleSet]:
-    """Read and check rules with the plugins of a configuration; broken ones end the command with exit code 2.
+    """Read and check rules with the plugins of a configuration; errors exit with code 2.
 
-    Without `paths` they are those of the configuration, or the shipped ones.
+    Without `paths` the rules are those of the configuration, or the shipped ones.
     """
     from kdsl.app import check_configured
 

@@ -1,4 +1,4 @@
-"""`kdsl rules`: where the shipped rules are, to read and to copy."""
+"""`kdsl rules`: print the folder of the shipped rules, to read and to copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kdsl run`: schedules a cluster."""
+"""`kdsl run`: schedule a cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from kdsl.cli.process_options import (
     multiple=True,
     metavar="NAME",
     shell_complete=complete_profiles,
-    help="A profile that runs (default: those of --config, or all of the rules).",
+    help="A profile to run (default: those of --config, or all of the rules).",
 )
 @with_options(ACCESS)
 @click.option(
@@ -44,14 +44,14 @@ from kdsl.cli.process_options import (
 @click.option(
     "--shadow",
     is_flag=True,
-    help="Decide what another scheduler decides, write nothing, and report where they differ.",
+    help="Repeat another scheduler's decisions, write nothing, and report differences.",
 )
 @click.option(
     "--canary",
     multiple=True,
     type=click.Path(path_type=Path, exists=True),
     metavar="DIR",
-    help="Other rules, by which some pods are decided.",
+    help="Other rules, which decide some of the pods.",
 )
 @click.option(
     "--percent",
@@ -65,14 +65,14 @@ from kdsl.cli.process_options import (
     default="kdsl",
     show_default=True,
     metavar="NAME",
-    help="The lease.",
+    help="The name of the lease.",
 )
 @click.option(
     "--leader-elect-resource-namespace",
     "lease_namespace",
     default="kube-system",
     show_default=True,
-    help="Where it is.",
+    help="The namespace of the lease.",
 )
 @click.option(
     "--leader-elect-lease-duration",
@@ -81,7 +81,7 @@ from kdsl.cli.process_options import (
     default=15.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long it holds.",
+    help="How long the lease is valid without renewal.",
 )
 @click.option(
     "--leader-elect-renew-deadline",
@@ -90,7 +90,7 @@ from kdsl.cli.process_options import (
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="Bind nothing once the last renewal is older.",
+    help="Stop binding when the last renewal is older than this.",
 )
 @click.option(
     "--leader-elect-retry-period",
@@ -99,7 +99,7 @@ from kdsl.cli.process_options import (
     default=2.0,
     show_default=True,
     metavar="SECONDS",
-    help="How often it is renewed, or asked for.",
+    help="The interval of renewals and of attempts to acquire the lease.",
 )
 @with_options(listening(10259, "; 0: no endpoints"), CERTIFICATE, CLIENT, LOGGING)
 def command(
@@ -131,8 +131,8 @@ def command(
 ) -> None:
     """Schedule the pods of a cluster.
 
-    Pods whose schedulerName a profile has are bound; others are left alone. Ends with 0 when it is told to
-    (SIGTERM, SIGINT), with 2 where files, access or rules cannot be used.
+    It schedules pods whose schedulerName belongs to a profile, and ignores others. Exits with 0 after SIGTERM
+    or SIGINT, with 2 if files, access or rules are unusable.
     """
     from kdsl.live.access import AccessOptions
     from kdsl.live.guarding import OPEN

@@ -1,4 +1,4 @@
-"""`kdsl sandbox`: a Kubernetes API server in one process, to try kdsl on and to break on purpose."""
+"""`kdsl sandbox`: run a Kubernetes API server in one process, for trials and fault injection."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from kdsl.cli.output import emit, print_diagnostics
 )
 @click.option("--no-kubelets", is_flag=True, help="Do not run bound pods.")
 @click.option(
-    "--no-controllers", is_flag=True, help="Do not keep pods of workloads, bind claims, or collect garbage."
+    "--no-controllers", is_flag=True, help="Do not create pods of workloads, bind claims, or collect garbage."
 )
 @click.option(
     "--fault",
     multiple=True,
     metavar="NAME[=VALUE]",
-    help="What goes wrong: `latency=0.2`, `errors=500:*/binding`, `no-watch-list`, `forbid=nodes`.",
+    help="An injected fault: `latency=0.2`, `errors=500:*/binding`, `no-watch-list`, `forbid=nodes`.",
 )
 def command(
     cluster: tuple[str, ...],
@@ -51,7 +51,7 @@ def command(
     no_controllers: bool,
     fault: tuple[str, ...],
 ) -> None:
-    """Run a Kubernetes API server in this process until Ctrl-C; it answers this machine only."""
+    """Run a Kubernetes API server in this process until Ctrl-C; only this machine can reach it."""
     try:
         from kdsl.sandbox import SandboxOptions
         from kdsl.sandbox.running import run
@@ -64,13 +64,13 @@ def command(
         port=port, kubeconfig=path, kubelets=not no_kubelets, controllers=not no_controllers
     )
 
-    def told(url: str, counts: str) -> None:
+    def welcome(url: str, counts: str) -> None:
         emit(_welcome(url, counts, path))
 
     found: list[Diagnostic] = []
     try:
         is_interrupted = run(
-            options, cluster, fault, found, told, lambda: print_diagnostics(found, to_stderr=True)
+            options, cluster, fault, found, welcome, lambda: print_diagnostics(found, to_stderr=True)
         )
     except ValueError as error:
         raise KdslError(str(error)) from None

@@ -1,4 +1,4 @@
-"""`kdsl schema`: the JSON Schemas of what kdsl reads and writes."""
+"""`kdsl schema`: print the JSON Schemas of kdsl's inputs and outputs."""
 
 from __future__ import annotations
 

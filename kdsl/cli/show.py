@@ -1,4 +1,4 @@
-"""`kdsl show`: what a profile amounts to, and where each line of it was written."""
+"""`kdsl show`: print an effective profile with the origin of each line."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from kdsl.cli.rule_sets import read_rule_set
     help="The form of the result.",
 )
 def command(profile: str, config: Path | None, rules: tuple[Path, ...], output: str) -> None:
-    """Print PROFILE as it takes effect.
+    """Print the effective PROFILE.
 
-    Everything that it inherits and changes is written out, in order, and behind each line stands its origin.
+    It contains everything that is inherited and changed, in order, and each line ends with its origin.
     """
     from kdsl.app import find_profile
     from kdsl.report.profile import profile_document, profile_text

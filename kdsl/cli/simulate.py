@@ -1,4 +1,4 @@
-"""`kdsl simulate`: what would the rules do with these pods on this cluster."""
+"""`kdsl simulate`: schedule pods on a recorded cluster."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import click
 from kdsl.base.errors import KdslError
 from kdsl.cli.inputs import (
     fault_options,
+    print_slow_hooks,
     read_session,
     read_workload,
     session_options,
     settle,
-    tell_slow_hooks,
 )
 from kdsl.cli.output import emit, lines_to, print_diagnostics, print_document
 
@@ -31,19 +31,19 @@ from kdsl.cli.output import emit, lines_to, print_diagnostics, print_document
     "--record",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write a trace: all it takes to decide each pod again, in rule tests. Packed where it ends in .gz.",
+    help="Write a trace, from which rule tests repeat each decision; gzipped if the name ends in .gz.",
 )
 @click.option(
     "--attempts",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Attempts of a pod at most: after the first it is tried again where an event may have helped it.",
+    help="The most attempts of a pod: after an event that may have helped it, it is tried again.",
 )
 @click.option(
     "--show",
     type=click.Choice(["cards"]),
-    help="`cards`: a map of all cards and who has which, in place of the list of pods.",
+    help="`cards`: a map of all cards with their pods, instead of the list of pods.",
 )
 @fault_options
 @click.option(
@@ -72,10 +72,10 @@ def command(
     traceback: bool,
     output: str,
 ) -> None:
-    """Schedule pods on a recorded cluster, without touching one.
+    """Schedule pods on a recorded cluster, without a real one.
 
-    Pods are tried in the order of their profile's queue; a placed pod counts at once. Exits with 2 where some
-    of the input could not be read; the rest is scheduled all the same.
+    Pods are tried in the order of their profile's queue; a placed pod counts at once. Exits with 2 if some of
+    the input could not be read; the rest is still scheduled.
     """
     from kdsl.report.cards import cards_text
     from kdsl.report.progress import progress
@@ -114,7 +114,7 @@ def command(
         else:
             emit(simulation_text(simulation, output == "wide", traceback))
         write_placements(placement_lines(simulation.decisions))
-    tell_slow_hooks(settings)
+    print_slow_hooks(settings)
     settle(broken)
     if fail_on_error and simulation.summary.faults:
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""`kdsl test`: do the rules decide as their tests say."""
+"""`kdsl test`: run the tests of rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from kdsl.cli.output import emit, print_diagnostics, print_document
 @click.argument("paths", nargs=-1, type=GivenPath())
 @config_option
 @click.option("-k", "word", default="", metavar="WORD", help="Run the cases with WORD in their name or file.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of what properties generate.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the generated inputs of properties."
+)
 @click.option(
     "--rules",
     multiple=True,
@@ -36,14 +38,14 @@ from kdsl.cli.output import emit, print_diagnostics, print_document
     is_flag=False,
     flag_value="0",
     metavar="[=PERCENT]",
-    help="Say which conditions were never seen true or false; fail below PERCENT.",
+    help="List conditions that were never true or never false; fail below PERCENT.",
 )
 @click.option(
     "--mutate",
     is_flag=False,
     flag_value="0",
     metavar="[=PERCENT]",
-    help="Put mistakes into the rules and say which ones no case notices; fail below PERCENT.",
+    help="Put mistakes into the rules and list those that no case notices; fail below PERCENT.",
 )
 @traceback_option
 @click.option("-v", "--verbose", is_flag=True, help="List the cases that pass as well.")
@@ -61,10 +63,10 @@ def command(
 ) -> None:
     """Run rule tests. PATHS are files and folders (default: this folder).
 
-    Tests are files whose names end in `.test.yaml` or `_test.yaml`. Of --config only the plugins count.
+    Tests are files whose names end in `.test.yaml` or `_test.yaml`. Only the plugins of --config are used.
 
-    Exits with 1 if a case fails or too little is covered or noticed, with 2 if a test file or the rules are
-    broken, or if there is no test.
+    Exits with 1 if a case fails or a threshold of --cover or --mutate is missed, with 2 if a test file or the
+    rules have errors, or if there is no test.
     """
     from kdsl.app import configured
     from kdsl.report.progress import progress
@@ -122,7 +124,7 @@ def command(
 def _threshold(
     option: str, given: str | None, paths: tuple[Path, ...]
 ) -> tuple[float | None, tuple[Path, ...]]:
-    """Read the percentage of an option; a path that stands behind the bare option is given back."""
+    """Read the percentage of an option; a path behind an option without one is given back."""
     if given is None:
         return None, paths
     try:

@@ -1,4 +1,4 @@
-"""`kdsl version`."""
+"""`kdsl version`: print the version."""
 
 from __future__ import annotations
 

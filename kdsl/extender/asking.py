@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -45,19 +46,17 @@ def judge(engine: Engine, pod: PodInfo, names: Sequence[str]) -> Judged:
         raise RefusedError(str(error)) from None
     texts = [_reason(status) for status in column.table]
     is_never = [status.code is Code.UNRESOLVABLE for status in column.table]
-    left: list[str] = []
     failed: dict[str, str] = {}
     never: dict[str, str] = {}
     if known is not None:
         failed.update(dict.fromkeys(set(names).difference(known), _reason(GONE)))
-    for name, number in zip(names if known is None else known, column.ids.tolist(), strict=True):
-        if not number:
-            left.append(name)
-        elif is_never[number]:
-            never[name] = texts[number]
-        else:
-            failed[name] = texts[number]
-    return Judged(tuple(left), failed, never)
+        names = known
+    out = column.ids.nonzero()[0]
+    if not len(out):
+        return Judged(tuple(names), failed, never)
+    for at, number in zip(out.tolist(), column.ids[out].tolist(), strict=True):
+        (never if is_never[number] else failed)[names[at]] = texts[number]
+    return Judged(tuple(compress(names, column.passed.tolist())), failed, never)
 
 
 def score(engine: Engine, pod: PodInfo, names: Sequence[str]) -> list[int]:
@@ -120,7 +119,7 @@ def _attempt(engine: Engine, pod: PodInfo) -> tuple[Attempt, Contested]:
 
 def _rows(snapshot: Snapshot, names: Sequence[str]) -> tuple[NDArray[np.int32], list[str] | None]:
     """Return the rows of nodes, and the names of those that are known: None where all are."""
-    rows = [snapshot.row_of(name) for name in names]
+    rows = snapshot.rows_of(names)
     if None not in rows:
         return np.array(rows, np.int32), None
     found = [(row, name) for row, name in zip(rows, names, strict=True) if row is not None]

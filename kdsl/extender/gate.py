@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
 MEBIBYTE: Final = 1 << 20
+_LOOK_EVERY: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,13 @@ class Gate:
         self.limits = limits
         self.calls = self.bytes = 0
         self._slots = asyncio.Semaphore(limits.at_once)
+        self._is_closed = False
 
     @contextmanager
     def enter(self) -> Iterator[None]:
         """Let a call in, and out again; raise FullError."""
+        if self._is_closed:
+            raise FullError("the extender ends")
         if self.calls >= self.limits.calls:
             raise FullError(f"{self.calls} calls are under way")
         self.calls += 1
@@ -46,6 +50,14 @@ class Gate:
             yield
         finally:
             self.calls -= 1
+
+    async def close(self, within: float) -> None:
+        """Let nobody in any more, and wait up to so many seconds until all are out."""
+        self._is_closed = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while self.calls:
+                    await asyncio.sleep(_LOOK_EVERY)
 
     @contextmanager
     def holding(self) -> Iterator[Held]:

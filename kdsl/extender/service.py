@@ -48,18 +48,15 @@ class ExtenderService:
         self.bounds = Bounds(2 * options.limits.calls + SPARE_CONNECTIONS, IDLE)
         self._host: Host | None = None
         self._server: ExtenderServer | None = None
+        self._gate: Gate | None = None
         self._behaviour: Behaviour | None = None
 
     def attach(self, host: Host) -> None:
         """Become part of a process."""
-        self._host = host
+        self._host, self._gate = host, Gate(self._options.limits)
         self._behaviour = self._kind.make(host)
-        self._server = ExtenderServer(
-            self._behaviour,
-            Gate(self._options.limits),
-            ExtenderMetrics(host.registry),
-            self._options.prefix,
-        )
+        metrics = ExtenderMetrics(host.registry)
+        self._server = ExtenderServer(self._behaviour, self._gate, metrics, self._options.prefix)
 
     def application(self, app: ASGIApp) -> ASGIApp:
         """Return what answers kube-scheduler and the API server, and has `app` answer everybody else."""
@@ -67,8 +64,13 @@ class ExtenderService:
         return self._server.beside(app)
 
     def works(self, served: Served) -> Mapping[str, Coroutine[Any, Any, None]]:
-        """Return what the behaviour does by itself, and what keeps the webhook's caBundle where asked for."""
+        """Return what the behaviour does by itself, and what keeps the webhook's caBundle, if asked for."""
         works = {} if self._behaviour is None else dict(self._behaviour.works())
         if self._options.webhook and self._host is not None:
             works["ca-bundle"] = CaBundle(self._options.webhook, self._host.sender).keep(served)
         return works
+
+    async def stop(self, within: float) -> None:
+        """Turn calls away, and wait until those under way are answered: the scheduling thread still runs."""
+        if self._gate is not None:
+            await self._gate.close(within)

@@ -1,6 +1,6 @@
-"""Schedules a real cluster: the API server's objects come in, bindings, conditions and events go out.
+"""Schedule a real cluster: read objects from the API server; write bindings, conditions and events to it.
 
-Data flows one way. Watches put changes into the inbox; the scheduling thread takes them to the cache and the
-queue, decides, and hands writes to the outbox; requests run on the thread of the event loop, and what they
-came to goes into the inbox as well.
+Data flows one way. Watches put changes into the inbox. The scheduling thread passes them to the cache and the
+queue, decides, and puts writes into the outbox. Requests run on the thread of the event loop, and their
+results go into the inbox as well.
 """

@@ -1,4 +1,4 @@
-"""The way to a cluster: by a kubeconfig, or from inside. `connection` goes it."""
+"""Find the way to a cluster, from a kubeconfig or from inside it. `connection` uses the result."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _LIST: Final = "KUBECONFIG"
 
 @dataclass(frozen=True, slots=True)
 class AccessOptions:
-    """Where to look: a `kubeconfig` and `context` that the user named, else what the environment says.
+    """Where to look for a cluster: a `kubeconfig` and `context` of the user, otherwise the environment.
 
-    With `in_cluster` nothing but the service account counts; a kubeconfig then contradicts it.
+    With `in_cluster` only the service account is used; a kubeconfig is then an error.
     """
 
     kubeconfig: Path | None = None
@@ -45,9 +45,9 @@ class AccessOptions:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How to reach a server: where it is, the path before all others, TLS, and credentials.
+    """How to reach a server: its address, the path prefix of all requests, TLS, and credentials.
 
-    `where` says where this comes from, for messages; `namespace` is that of the context, if it names one.
+    `where` is the source of this access, for messages; `namespace` is that of the context, if it names one.
     """
 
     place: Place
@@ -61,9 +61,9 @@ class Access:
 async def find_access(
     options: AccessOptions, clock: Callable[[], float], now: Callable[[], datetime]
 ) -> Access:
-    """Find the way to a cluster: the named kubeconfig, KUBECONFIG, the service account, ~/.kube/config.
+    """Find how to reach a cluster: the named kubeconfig, KUBECONFIG, the service account, ~/.kube/config.
 
-    `clock` tells monotonic seconds, `now` the time of day. Raises InvalidInputError.
+    `clock` returns monotonic seconds, `now` the time of day. Raises InvalidInputError.
     """
     environment = options.environment
     if options.in_cluster:
@@ -74,7 +74,7 @@ async def find_access(
         return await _outside([options.kubeconfig], options, clock, now)
     listed = [Path(each).expanduser() for each in environment.get(_LIST, "").split(os.pathsep) if each]
     if listed:
-        # Of a list, files that are not there are passed over, as kubectl does.
+        # Files of a list that do not exist are skipped, as in kubectl.
         return await _outside([each for each in listed if each.exists()] or listed[:1], options, clock, now)
     if environment.get(_HOST) and options.context is None:
         return _inside(options, clock)
@@ -137,7 +137,7 @@ def _server(chosen: Chosen) -> tuple[Place, str, bool]:
 
 
 def _check(chosen: Chosen) -> None:
-    """Refuse what would be another way to the server, or as somebody else, than is gone here."""
+    """Refuse settings that kdsl does not support: other routes to the server and impersonation."""
     if chosen.cluster.proxy_url:
         raise _problem(
             chosen, AccessCode.KUBECONFIG, "`proxy-url` is not supported", "reach the server directly"
@@ -172,7 +172,7 @@ def _certificate(chosen: Chosen) -> ClientCertificate | None:
 
 
 def _credentials(chosen: Chosen, clock: Callable[[], float], now: Callable[[], datetime]) -> Credentials:
-    """Return credentials; of several the one that kubectl takes."""
+    """Return the credentials; of several kinds, the one that kubectl uses."""
     user = chosen.user
     if user.token_file:
         return TokenFile(chosen.user_file.parent / user.token_file, clock)
@@ -186,7 +186,7 @@ def _credentials(chosen: Chosen, clock: Callable[[], float], now: Callable[[], d
 
 
 def _pem(chosen: Chosen, data: str, file: str, name: str, source: Path) -> Pem | None:
-    """Return a PEM given as data, which comes first, or as a file; None where it is not given."""
+    """Return a PEM given as data, which takes precedence, or as a file; None if neither is given."""
     if not data:
         return source.parent / file if file else None
     try:

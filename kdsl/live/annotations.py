@@ -1,8 +1,8 @@
-"""Annotations by which schedulers and device plugins talk: what a pod gets, whose turn it is on a node.
+"""Annotations shared by schedulers and device plugins: a pod's devices, and the locks of a node.
 
-A pod's are written to the pod that was meant, and to no other under its name. A node's are compared and set:
-between reading and writing nobody else may have changed the node. What they hold, times included, is up to
-rules; HAMi's are by the wall clock, since other programs read them.
+A pod's annotations are written with its uid as precondition. A node's are compared and set: the write fails
+if the node changed since it was read. Rules decide their values, times included. HAMi's times are wall-clock
+times, since other programs read them.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from kdsl.live.outcomes import Done, Lost, Refused, message_of
 from kdsl.live.retries import may_pass, repeated
 
 MAX_BYTES: Final = 262_144
-"""What keys and values of an object's annotations may take together; the server refuses more."""
+"""The limit for all keys and values of an object's annotations together; the server refuses more."""
 _NODE_TRIES: Final = 5
 _FIRST_PAUSE: Final = 0.1
 
 
 class NotReadError(Exception):
-    """The server did not say what is asked: nobody knows whether there is such an object."""
+    """The server did not answer a read: it is unknown whether the object exists."""
 
 
 class Annotations:
-    """Writes annotations of pods and nodes. It belongs to the thread of the event loop."""
+    """Writes annotations of pods and nodes. For the thread of the event loop."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -37,7 +37,7 @@ class Annotations:
     async def write_pod(
         self, pod: PodInfo, annotations: Mapping[str, str], labels: Mapping[str, str] = NO_STRINGS
     ) -> Status | None:
-        """Add annotations and labels to a pod; None means that it has them, an ERROR says why not."""
+        """Add annotations and labels to a pod; return None on success, else an ERROR with the reason."""
         problem = _problem({**pod.annotations, **annotations})
         if problem:
             return _error(f"annotations of pod {pod.key} {problem}")
@@ -49,15 +49,15 @@ class Annotations:
         return _error(message_of(result))
 
     async def read_node(self, node: str) -> Mapping[str, str] | None:
-        """Return the annotations that a node has now, None where there is no such node.
+        """Return the current annotations of a node, None if the node does not exist.
 
-        Raises NotReadError where the server does not say.
+        Raises NotReadError without an answer of the server.
         """
         seen = await self._seen(node)
         return None if seen is None else seen.annotations
 
     async def has_pod(self, pod: str) -> bool:
-        """Tell whether there is a pod `namespace/name`; raises NotReadError where the server does not say."""
+        """Return whether pod `namespace/name` exists; raise NotReadError without an answer."""
         namespace, _, name = pod.partition("/")
         result = await repeated(lambda: self._api.read_pod(namespace, name))
         if isinstance(result, Done):
@@ -67,9 +67,9 @@ class Annotations:
         raise NotReadError(f"pod {pod} could not be read: {message_of(result)}")
 
     async def write_node(self, node: str, key: str, value: str, was: str) -> Status | None:
-        """Give an annotation a value where it still `was` the other one; an empty text is no annotation.
+        """Set an annotation whose present value is `was`; an empty text stands for a missing annotation.
 
-        None means that it has it, an ERROR says why not: the node is gone, or somebody else was faster.
+        Returns None on success, else an ERROR: the node does not exist, or another writer was faster.
         """
         pause, may_be_mine = _FIRST_PAUSE, False
         failure: Refused | Lost | None = None
@@ -111,7 +111,7 @@ class Annotations:
 
 
 def _problem(annotations: Mapping[str, str]) -> str:
-    """Return what the server would find wrong with annotations; empty for nothing."""
+    """Return why the server would refuse the annotations; empty if it would not."""
     try:
         size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
     except UnicodeEncodeError:

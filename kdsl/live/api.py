@@ -1,7 +1,7 @@
-"""The requests that change something in the API server, and the re-reading of what they change.
+"""The requests that change objects in the API server, and those that read the objects again.
 
-Every request goes through its lane, is timed and counted, and comes back as an outcome: nothing is raised for
-an answer. Whether to repeat one is up to the caller. It belongs to the thread of the event loop.
+Every request passes its lane, is timed and counted, and returns an outcome: no answer raises an exception.
+The caller decides about retries. For the thread of the event loop.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Spec(Struct, frozen=True, rename="camel"):
 
 
 class _Condition(Struct, frozen=True, rename="camel"):
-    """A condition as the server writes it: what is empty may be null."""
+    """A condition as the server writes it: empty fields may be null."""
 
     type: str
     status: str | None = ""
@@ -60,7 +60,7 @@ class _Condition(Struct, frozen=True, rename="camel"):
     observed_generation: int | None = 0
 
     def known(self) -> PodCondition:
-        """Return it without nulls."""
+        """Return the condition without nulls."""
         return PodCondition(
             self.type,
             self.status or "",
@@ -87,7 +87,7 @@ class _Node(Struct, frozen=True):
 
 
 class SeenPod(Struct, frozen=True):
-    """What an answer of the server says of a pod; `node` is empty while it is not bound."""
+    """A pod in an answer of the server; `node` is empty while it is not bound."""
 
     uid: str
     version: str
@@ -99,7 +99,7 @@ class SeenPod(Struct, frozen=True):
 
 
 class SeenNode(Struct, frozen=True):
-    """What an answer of the server says of a node."""
+    """A node in an answer of the server."""
 
     uid: str
     version: str
@@ -122,14 +122,14 @@ class Api:
         self._observer = observer
 
     async def bind(self, pod: PodInfo, node: str) -> Result[None]:
-        """Bind the pod to a node. Binding does not check that there is such a node."""
+        """Bind the pod to a node. The server does not check that the node exists."""
         path = pod_path(pod.namespace, pod.name, "binding")
         return await self._send(
             Lane.BIND, Write.BIND, Request("POST", path, bodies.binding(pod, node)), _nothing
         )
 
     async def read_pod(self, namespace: str, name: str) -> Result[SeenPod]:
-        """Read a pod as it is now."""
+        """Read the current pod."""
         request = Request("GET", pod_path(namespace, name))
         return await self._send(Lane.BIND, Write.READ, request, _seen_pod)
 
@@ -139,64 +139,64 @@ class Api:
         return await self._send(lane, Write.STATUS, request, _seen_pod)
 
     async def delete_pod(self, pod: PodInfo) -> Result[None]:
-        """Delete the pod with its own grace period; another one under its name stays."""
+        """Delete the pod with its own grace period; a new pod of the same name stays."""
         request = Request("DELETE", pod_path(pod.namespace, pod.name), bodies.delete_options(pod.uid))
         return await self._send(Lane.EVICT, Write.DELETE, request, _nothing)
 
     async def annotate_pod(
         self, pod: PodInfo, annotations: Mapping[str, str], labels: Mapping[str, str] = NO_STRINGS
     ) -> Result[None]:
-        """Give the pod annotations and labels; another one under its name gets none."""
+        """Annotate and label the pod; a new pod of the same name is not changed."""
         body = bodies.annotation_patch(annotations, labels=labels, uid=pod.uid)
         request = Request("PATCH", pod_path(pod.namespace, pod.name), body, MERGE_PATCH)
         return await self._send(Lane.BIND, Write.POD_ANNOTATIONS, request, _nothing)
 
     async def read_node(self, name: str) -> Result[SeenNode]:
-        """Read the annotations of a node as they are now."""
+        """Read the current annotations of a node."""
         return await self._send(Lane.BIND, Write.READ, Request("GET", node_path(name)), _seen_node)
 
     async def annotate_node(
         self, name: str, annotations: Mapping[str, str], version: str
     ) -> Result[SeenNode]:
-        """Give a node annotations, if nobody changed it since it was at `version`."""
+        """Annotate a node, if its version is still `version`."""
         body = bodies.annotation_patch(annotations, version=version)
         request = Request("PATCH", node_path(name), body, MERGE_PATCH)
         return await self._send(Lane.BIND, Write.NODE_ANNOTATIONS, request, _seen_node)
 
     async def read_claim(self, namespace: str, name: str) -> Result[JsonObject]:
-        """Read a PersistentVolumeClaim, whole."""
+        """Read a complete PersistentVolumeClaim."""
         request = Request("GET", claim_path(namespace, name))
         return await self._send(Lane.BIND, Write.READ, request, _whole)
 
     async def update_claim(self, claim: JsonObject) -> Result[JsonObject]:
-        """Put a PersistentVolumeClaim in the place of the one that was read."""
+        """Replace a PersistentVolumeClaim that was read before."""
         meta = claim["metadata"]
         request = Request("PUT", claim_path(meta["namespace"], meta["name"]), encode(claim))
         return await self._send(Lane.BIND, Write.CLAIM, request, _whole)
 
     async def read_volume(self, name: str) -> Result[JsonObject]:
-        """Read a PersistentVolume, whole."""
+        """Read a complete PersistentVolume."""
         return await self._send(Lane.BIND, Write.READ, Request("GET", volume_path(name)), _whole)
 
     async def update_volume(self, volume: JsonObject) -> Result[JsonObject]:
-        """Put a PersistentVolume in the place of the one that was read."""
+        """Replace a PersistentVolume that was read before."""
         request = Request("PUT", volume_path(volume["metadata"]["name"]), encode(volume))
         return await self._send(Lane.BIND, Write.VOLUME, request, _whole)
 
     async def events_api(self) -> Result[EventsApi]:
-        """Ask which API events are to go to."""
+        """Return the API that events are written to; asks the server."""
         asked = await self._send(Lane.EVENT, Write.READ, Request("GET", EVENTS_GROUP), _nothing)
         if isinstance(asked, Refused) and asked.is_gone:
             return Done(EventsApi.CORE)
         return Done(EventsApi.EVENTS) if isinstance(asked, Done) else asked
 
     async def post_event(self, namespace: str, body: bytes, api: EventsApi) -> Result[None]:
-        """Make an event."""
+        """Create an event."""
         request = Request("POST", events_path(namespace, is_core=api is EventsApi.CORE), body)
         return await self._send(Lane.EVENT, Write.EVENT, request, _nothing)
 
     async def patch_event(self, namespace: str, name: str, body: bytes, api: EventsApi) -> Result[None]:
-        """Say that an event was seen again."""
+        """Update the count of an event that happened again."""
         path = events_path(namespace, name, is_core=api is EventsApi.CORE)
         request = Request("PATCH", path, body, STRATEGIC_PATCH)
         return await self._send(Lane.EVENT, Write.SERIES, request, _nothing)

@@ -1,4 +1,4 @@
-"""Questions to the scheduling thread, which alone may look at cache, queue and engine."""
+"""Questions to the scheduling thread, which alone may read cache, queue and engine."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ T = TypeVar("T")
 
 
 class TakesMessages(Protocol):
-    """Where messages for the scheduling thread go; `kdsl.live.inbox.Inbox` is one."""
+    """The receiver of messages for the scheduling thread, such as `kdsl.live.inbox.Inbox`."""
 
     def post(self, message: Any) -> None: ...
 
 
 async def ask(inbox: TakesMessages, question: Callable[[], T]) -> T:
-    """Return the answer to a question that is asked between two decisions; raise what it raises."""
+    """Have the scheduling thread call `question` between two decisions; return or raise its result."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[T] = loop.create_future()
 
     def settle(set_answer: Callable[[], None]) -> None:
-        # Whoever asked may have gone away.
+        # The caller may have been cancelled.
         if not answer.done():
             set_answer()
 
     def look() -> None:
         try:
             value = question()
-        except Exception as error:  # noqa: BLE001 - it is raised where the question was asked
+        except Exception as error:  # noqa: BLE001 - the caller gets it
             failure = error
             loop.call_soon_threadsafe(settle, lambda: answer.set_exception(failure))
         else:

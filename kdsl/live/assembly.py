@@ -1,6 +1,6 @@
-"""Puts a live scheduler together: engine, cache, feed, loop, and everything that writes to the API server.
+"""Assemble a live scheduler: engine, cache, feed, loop, and everything that writes to the API server.
 
-`kdsl run` makes one, starts it on an event loop, and feeds its inbox from watches.
+`kdsl run` makes one, starts it on an event loop, and fills its inbox from watches.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ from kdsl.live.volumes import Volumes
 from kdsl.live.write_counts import UNOBSERVED, WriteObserver
 
 Make = Callable[[PluginContext], Scheduler]
-"""Makes what decides, its plugins built with the ports given: `build_scheduler`, `load_scheduler`."""
+"""Make the deciding part, with plugins built on the given ports: `build_scheduler`, `load_scheduler`."""
 _ALWAYS: Final = Gates()
 
 
 @dataclass(frozen=True, slots=True)
 class LiveOptions:
-    """How a live scheduler runs: `host` is named in events, `in_flight` bounds the bindings under way.
+    """Options of a live scheduler: events name `host`, `in_flight` bounds the bindings under way.
 
-    `steady` is the clock of the queue, `wall` that of what others read. One that `advises` is asked by
-    another scheduler, which writes events and status itself: it binds what it is asked to, no more.
+    `steady` is the clock of the queue, `wall` the clock for times that other programs read. With `advises`
+    another scheduler decides, and writes events and status: this one only binds on request.
     """
 
     host: str = ""
@@ -75,8 +75,8 @@ class LiveOptions:
 class LiveScheduler:
     """A scheduler between an inbox and a sender.
 
-    `start` and `stop` belong to the thread of the event loop, `adopt` to any. What is below is there to be
-    looked at, by metrics and explanations, on the scheduling thread: post a message to the inbox for that.
+    `start` and `stop` are for the thread of the event loop, `adopt` for any thread. Metrics and explanations
+    may read the attributes below on the scheduling thread only: post a message to the inbox for that.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class LiveScheduler:
         options: LiveOptions | None = None,
         observer: WriteObserver = UNOBSERVED,
     ) -> None:
-        """Raises InvalidInputError where `make` does."""
+        """Raises the InvalidInputError of `make`."""
         self.options = options = options or LiveOptions()
         self._inbox = inbox
         self._gates = gates = replace(gates, takes_pods=False) if options.advises else gates
@@ -139,8 +139,8 @@ class LiveScheduler:
             evictor=victims,
             bindings=self.binder,
         )
-        listeners = FeedListeners(self._tell_gated, self._writers.status.forget, self._writers.volumes.notice)
-        # Who advises sees all its pods bound by the scheduler that asks.
+        listeners = FeedListeners(self._note_gated, self._writers.status.forget, self._writers.volumes.notice)
+        # With `advises` the other scheduler binds all pods: none of these bindings is foreign.
         leads = (lambda: False) if self.options.advises else self._gates.leads
         self.feed = CacheFeed(self.cache, self.engine, self.known, leads, listeners)
         parts = LoopParts(
@@ -149,7 +149,7 @@ class LiveScheduler:
         return SchedulingLoop(self._inbox, parts, self._gates)
 
     async def start(self) -> None:
-        """Begin to write, and to decide what the inbox brings."""
+        """Start writing, and deciding on the contents of the inbox."""
         self._bridge.connect()
         self._writers.start()
         self.binder.start()
@@ -157,9 +157,9 @@ class LiveScheduler:
         self.thread.start()
 
     async def stop(self, drain: float = DRAIN) -> bool:
-        """Decide no more, end what is under way within `drain` seconds, and stop; tell whether all ended.
+        """Stop deciding, let work under way end within `drain` seconds, and return whether all of it ended.
 
-        The lease is to be released after this.
+        Release the lease after this.
         """
         self.thread.stop(drain)
         self._inbox.post(_look)
@@ -178,26 +178,26 @@ class LiveScheduler:
         return self._writers.api
 
     def adopt(self, made: Scheduler) -> None:
-        """Decide by other rules from the next pod on; `made` was made with the `context` of this one."""
+        """Use other rules from the next pod on; `made` was made with the `context` of this scheduler."""
         self._inbox.post(partial(self.loop.adopt, made))
 
     def record(self, event: Event) -> None:
-        """Have an event recorded; from any thread."""
+        """Record an event; from any thread."""
         self._writers.recorder.record(event)
 
     def record_plainly(self, event: Event) -> None:
-        """Have an event recorded in core/v1, as that of a lease always is; from any thread."""
+        """Record an event in core/v1, as events about a lease always are; from any thread."""
         self._writers.plain_recorder.record(event)
 
-    def _tell_gated(self, decision: Decision, pod: PodInfo) -> None:
-        self.outlets.tell(decision, pod, "")
+    def _note_gated(self, decision: Decision, pod: PodInfo) -> None:
+        self.outlets.publish(decision, pod, "")
 
     def _room_is_made(self, preemption: Preemption, problem: str) -> None:
         self._inbox.post(partial(self.loop.room_is_made, preemption, problem))
 
 
 class _Writers:
-    """What writes to the API server, all through one `Api`."""
+    """All parts that write to the API server, through one shared `Api`."""
 
     def __init__(
         self,
@@ -232,4 +232,4 @@ def _outlets(known: KnownObjects, options: LiveOptions, writers: _Writers) -> Ou
 
 
 def _look() -> None:
-    """Be a message: the loop looks at everything when it gets one."""
+    """Do nothing: any message wakes the loop, which then checks everything."""

@@ -1,8 +1,8 @@
-"""Binds pods beside the scheduling thread: PreBind, Bind and PostBind of each, as many at once as allowed.
+"""Binds pods beside the scheduling thread: PreBind, Bind and PostBind of several pods at once.
 
-Where no plugin has anything to do but the default binder, a binding is one request on the event loop. Hooks
-of plugins, which may wait, run on threads of their own. What came of a binding is told to the scheduling
-thread, which alone changes cache and queue.
+If only the default binder has work, a binding is one request on the event loop. Hooks of plugins may block,
+so they run on their own threads. The result goes to the scheduling thread, which alone changes cache and
+queue.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 IN_FLIGHT: Final = 512
-"""The most bindings that are under way; no pod is decided while there are so many."""
+"""The limit of bindings under way; at the limit no pod is decided."""
 DEFAULT_BINDER: Final = "default-binder"
-"""The plugin whose Bind hook is one request; people know it by another name."""
+"""The plugin whose Bind hook is one request; users see its public name."""
 SHOWN_BINDER: Final = "DefaultBinder"
 _LOG: Final = logging.getLogger(__name__)
 
 
 class Settled(Struct, frozen=True, eq=False):
-    """What a binding came to. With `is_quiet` nothing is to be said of it: nobody knows enough."""
+    """The result of a binding. With `is_quiet` it is not reported, since too little is known."""
 
     result: BindingResult
     is_quiet: bool = False
 
 
 class _Task(Struct, eq=False):
-    """A binding under way. Once `has_begun` it cannot be stopped any more."""
+    """A binding under way. Once `has_begun` is set it cannot be stopped any more."""
 
     reserved: Reserved
     works: Calls[OnNode]
@@ -57,11 +57,12 @@ class _Task(Struct, eq=False):
 
 
 class BinderGates(Struct, frozen=True):
-    """What a binding asks and tells.
+    """Callbacks of a binding.
 
-    `prepare` is told of each pod before its binding begins, on the scheduling thread: its node, and whether
-    it will take a while. Right before a pod is bound `settled` waits until nothing else is written to it;
-    `leads` and `has_node` tell whether we still lead, and there still is such a node.
+    `prepare` is called for each pod before its binding begins, on the scheduling thread, with its node and
+    whether the binding will take long. `settled` waits until no other write to the pod is under way; it is
+    awaited right before the Bind request. `leads` returns whether this instance still leads, `has_node`
+    whether the node still exists.
     """
 
     prepare: Callable[[PodInfo, str, bool], None] = lambda pod, node, takes_long: None
@@ -74,10 +75,10 @@ NO_GATES: Final = BinderGates()
 
 
 class LiveBinder:
-    """The `Bindings` of a live engine. `begin` and `stop` are for the scheduling thread, the rest happens on
-    the event loop.
+    """The `Bindings` of a live engine. `begin` and `stop` are for the scheduling thread, the rest for the
+    event loop.
 
-    `settled` is called there with what came of each binding.
+    `settled` is called there with the result of each binding.
     """
 
     def __init__(
@@ -97,11 +98,11 @@ class LiveBinder:
         self._threads = _DaemonThreads()
 
     def start(self) -> None:
-        """Begin to bind, on the event loop that runs now."""
+        """Start binding, on the running event loop."""
         self._doorbell.connect()
 
     async def close(self) -> None:
-        """Abandon what is under way: the API server may still carry it out."""
+        """Abandon the bindings under way: the API server may still carry them out."""
         self._doorbell.disconnect()
         await self._crew.close()
 
@@ -109,16 +110,16 @@ class LiveBinder:
 
     @property
     def under_way(self) -> int:
-        """The number of bindings that have begun and are not over."""
+        """Return the number of bindings that have begun and have not ended."""
         return len(self._tasks)
 
     @property
     def is_full(self) -> bool:
-        """Tell whether no other binding may begin."""
+        """Return whether the limit of bindings is reached."""
         return len(self._tasks) >= self._in_flight
 
     def begin(self, reserved: Reserved) -> BindingResult | None:
-        """Begin to bind a pod. Raises PluginError where a plugin cannot say whether it has work."""
+        """Begin to bind a pod. Raises PluginError if a plugin's check for work fails."""
         attempt, node = reserved.attempt, reserved.decision.node
         works = pre_binds_with_work(attempt, node)
         self._gates.prepare(attempt.pod, node, bool(works))
@@ -130,7 +131,7 @@ class LiveBinder:
         return None
 
     def stop(self, reserved: Reserved) -> bool:
-        """Stop a binding that has not come to its Bind hooks; False where it is too late."""
+        """Stop a binding that has not reached its Bind hooks; return False if it is too late."""
         with self._lock:
             task = self._tasks.get(id(reserved))
             if task is None or task.has_begun:
@@ -150,7 +151,7 @@ class LiveBinder:
             settled = await self._carry_out(task)
         except PluginError as error:
             settled = Settled(BindingResult.failed(reserved, error))
-        except Exception as error:  # noqa: BLE001 - a mistake of ours must not keep the pod's room for ever
+        except Exception as error:  # noqa: BLE001 - a bug in kdsl must not reserve the pod's room for ever
             _LOG.exception("binding of pod %s ended with an error", reserved.attempt.pod.key)
             message = f"binding failed: {type(error).__name__}: {error}"
             settled = Settled(_failure(reserved, message))
@@ -181,7 +182,7 @@ class LiveBinder:
         return Settled(BindingResult(reserved, BindingEnd.BOUND, faults=faults))
 
     async def _bind_by_hooks(self, reserved: Reserved) -> BindAnswer:
-        """Have hooks bind the pod; one that failed may have bound it all the same."""
+        """Bind the pod by hooks; a hook that failed may have bound the pod nevertheless."""
         attempt, node = reserved.attempt, reserved.decision.node
         try:
             failure = await self._on_thread(lambda: run_binds(attempt, node))
@@ -195,7 +196,7 @@ class LiveBinder:
         return BindAnswer(BindingEnd.FAILED, failure.message)
 
     def _enter(self, task: _Task) -> Settled | None:
-        """Pass the point from which a binding is not stopped; return what keeps it from being begun."""
+        """Mark a binding as begun, after which it cannot be stopped; return the reason not to begin it."""
         reserved, gates = task.reserved, self._gates
         node = reserved.decision.node
         with self._lock:
@@ -215,18 +216,18 @@ class LiveBinder:
 
 
 class _DaemonThreads(Executor):
-    """Threads that the end of the process does not wait for: a hook may hang. As many as bindings."""
+    """Threads that do not delay the end of the process, since a hook may hang. One for each binding."""
 
     def __init__(self) -> None:
         self._threads = Threads()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Begin a call."""
+        """Run a call on a thread."""
         return self._threads.begin(partial(fn, *args, **kwargs))
 
 
 def is_plain(table: HookTable) -> bool:
-    """Tell whether pods are bound by one request: the default binder is asked first, and always answers."""
+    """Return whether one request binds pods: the default binder comes first, and always answers."""
     return bool(table.binds) and table.binds[0][0] == DEFAULT_BINDER
 
 
@@ -235,7 +236,7 @@ def _failure(reserved: Reserved, message: str) -> BindingResult:
 
 
 def _result_of(reserved: Reserved, answer: BindAnswer) -> BindingResult:
-    """Word the failure of a request as that of the plugin which makes it."""
+    """Return the failure of a request as a failure of the default binder."""
     if answer.end is BindingEnd.DROPPED:
         return BindingResult(reserved, answer.end, answer.message)
     if not is_plain(reserved.attempt.table):

@@ -1,8 +1,8 @@
-"""One binding at the API server, until it is known what came of it.
+"""Send one binding to the API server and find out its result.
 
-An answer may be lost after the server did what was asked, and a conflict may mean that somebody else was
-faster, or that an earlier try of ours was. So whatever is not clear is looked up: a pod that is bound must
-not be reported as failed, and room that it takes must not be given away.
+An answer may be lost after the server carried out the request. A conflict may come from another writer or
+from an earlier try of this scheduler. An unclear result is therefore looked up: a bound pod must not be
+reported as failed, and its room must not be given away.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from kdsl.live.outcomes import Done, Lost, Refused, Result, message_of
 LOOK_AGAIN: Final = 0.5
 LOOK_AT_MOST_EVERY: Final = 5.0
 GIVE_UP_AFTER: Final = 600.0
-"""Seconds between looks at a pod whose binding nobody answered for, the longest pause, and the end of it."""
+"""Seconds between reads of a pod whose binding got no answer, the longest pause, and the time limit."""
 
 Sleep = Callable[[float], Awaitable[None]]
 
 
 class BindingApi(Protocol):
-    """The requests that a binding takes. `kdsl.live.api.Api` has them."""
+    """The requests of a binding, such as those of `kdsl.live.api.Api`."""
 
     async def bind(self, pod: PodInfo, node: str) -> Result[None]:
-        """Bind the pod, if it is still the one with its uid."""
+        """Bind the pod, if its uid is still the same."""
         ...
 
     async def read_pod(self, namespace: str, name: str) -> Result[SeenPod]:
-        """Read a pod as it is now."""
+        """Read the current pod."""
         ...
 
 
 class BindAnswer(Struct, frozen=True):
-    """What came of a binding. `is_known`: False where nobody could say, and it may be done all the same."""
+    """The result of a binding. Without `is_known` it could not be found out: the pod may be bound."""
 
     end: BindingEnd
     message: str = ""
@@ -56,7 +56,7 @@ class BindingRequests:
         self._api, self._sleep = api, sleep
 
     async def bind(self, pod: PodInfo, node: str) -> BindAnswer:
-        """Bind the pod and find out what came of it."""
+        """Bind the pod and find out the result."""
         result = await self._api.bind(pod, node)
         match result:
             case Done():
@@ -70,9 +70,9 @@ class BindingRequests:
         return await self.look_up(pod, node, message_of(result))
 
     async def look_up(self, pod: PodInfo, node: str, message: str) -> BindAnswer:
-        """Find out by the pod itself what came of binding it; `message` is what is known so far.
+        """Find out the result of a binding by reading the pod; `message` is the failure so far.
 
-        A server that does not answer is asked again, for ten minutes.
+        Without an answer the read is repeated, for ten minutes.
         """
         pause, waited = LOOK_AGAIN, 0.0
         while True:
@@ -89,7 +89,7 @@ class BindingRequests:
 
 
 def judge(seen: SeenPod, pod: PodInfo, node: str, message: str) -> BindAnswer:
-    """Say what came of binding `pod` to `node`, by the pod that the server has under its name now."""
+    """Derive the result of binding `pod` to `node` from the pod that the server has under its name now."""
     if pod.uid and seen.uid != pod.uid:
         return BindAnswer(BindingEnd.DROPPED, message)
     if seen.node == node:

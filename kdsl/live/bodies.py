@@ -1,7 +1,7 @@
-"""Bodies of requests, as kube-scheduler sends them.
+"""Request bodies, as kube-scheduler sends them.
 
-Where they differ it is on purpose: a deletion and a patch name the uid of the pod that they mean, so that a
-pod made anew under its name is left alone.
+One difference is intended: a deletion and a patch contain the uid of their pod, so that a new pod of the same
+name is left alone.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from kdsl.live.events import Event, EventsApi
 from kdsl.live.timestamps import to_microseconds, to_seconds
 
 JsonObject = dict[str, Any]
-"""An object of the API as plain JSON: of volumes and claims all fields are sent back, known or not."""
+"""An object of the API as plain JSON; volumes and claims are sent back with all fields, known or not."""
 
 
 def binding(pod: PodInfo, node: str) -> bytes:
-    """Bind a pod to a node; its uid is a precondition."""
+    """Build the body that binds a pod to a node; its uid is a precondition."""
     meta = {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}
     target = {"kind": "Node", "name": node}
     return encode({"kind": "Binding", "apiVersion": "v1", "metadata": meta, "target": target})
 
 
 def delete_options(uid: str) -> bytes:
-    """Delete an object with its own grace period, if it is still the one with that uid."""
+    """Build the body that deletes the object with this uid, with its own grace period."""
     return encode({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}})
 
 
 def status_patch(uid: str, status: Mapping[str, Any]) -> bytes:
-    """Change fields of a pod's status, by strategic merge."""
+    """Build a strategic merge patch of a pod's status."""
     return encode({"metadata": {"uid": uid}, "status": status})
 
 
@@ -46,9 +46,9 @@ def annotation_patch(
     uid: str = "",
     version: str = "",
 ) -> bytes:
-    """Give an object annotations, and labels, by merge patch; an empty text as annotation removes one.
+    """Build a merge patch of annotations and labels; an empty text as annotation removes one.
 
-    With `uid` and `version` it must be that object, and as it was then.
+    `uid` and `version` are preconditions.
     """
     meta: JsonObject = {"annotations": {key: value or None for key, value in annotations.items()}}
     if labels:
@@ -61,7 +61,7 @@ def annotation_patch(
 
 
 def set_aside(volume: JsonObject, claim: JsonObject) -> JsonObject:
-    """Return a PersistentVolume as it is once it is set aside for a claim."""
+    """Return a PersistentVolume reserved for a claim."""
     meta = claim["metadata"]
     reference = {
         "kind": "PersistentVolumeClaim",
@@ -77,7 +77,7 @@ def set_aside(volume: JsonObject, claim: JsonObject) -> JsonObject:
 
 
 def selected(claim: JsonObject, node: str) -> JsonObject:
-    """Return a PersistentVolumeClaim as it is once a volume is to be made for it near a node."""
+    """Return a PersistentVolumeClaim that requests a volume near a node."""
     return annotated(claim, SELECTED_NODE, node)
 
 
@@ -88,7 +88,7 @@ def annotated(thing: JsonObject, key: str, value: str) -> JsonObject:
 
 
 def event(event: Event, name: str, made_at: int, api: EventsApi, count: int = 1, seen_at: int = 0) -> bytes:
-    """Make an event; one that was seen `count` times, the last time at `seen_at`, is made with its series."""
+    """Build an event; an event that happened `count` times, last at `seen_at`, has a series."""
     if api is EventsApi.CORE:
         return encode(_core_event(event, name, made_at, count, seen_at))
     about = event.regarding
@@ -114,7 +114,7 @@ def event(event: Event, name: str, made_at: int, api: EventsApi, count: int = 1,
 
 
 def series_patch(count: int, seen_at: int, api: EventsApi) -> bytes:
-    """Say that an event was seen `count` times by now."""
+    """Build a patch that sets the count of an event."""
     if api is EventsApi.CORE:
         return encode({"count": count, "lastTimestamp": to_seconds(seen_at)})
     return encode({"series": _series(count, seen_at)})

@@ -1,7 +1,7 @@
-"""From threads that wait to the event loop that sends: plugins' ports block, requests do not.
+"""Run requests on the event loop for threads that block, such as those of plugins' ports.
 
-A port may be asked on the scheduling thread too, while something is undone. That thread waits for nobody: the
-request is sent all the same, and what came of it is only counted.
+A port may also be called on the scheduling thread, while a statement is discarded. That thread never blocks:
+the request is sent, and its result is only counted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class BridgeError(Exception):
-    """A request has no result: it took too long, or the event loop is not there (any more)."""
+    """A request has no result: it took too long, or the event loop does not run (any more)."""
 
 
 class Bridge:
@@ -32,26 +32,26 @@ class Bridge:
         self._loop_thread = 0
         self._scheduling_thread = 0
         self.unwaited = 0
-        """How many requests nobody waited for."""
+        """The number of requests sent without waiting."""
 
     def connect(self) -> None:
-        """Run coroutines on the event loop that runs now."""
+        """Use the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
 
     def disconnect(self) -> None:
-        """Run no more; who waits is told so."""
+        """Stop; waiting calls raise BridgeError."""
         self._loop = None
         for running in tuple(self._waited):
             running.cancel()
 
     def claim_thread(self) -> None:
-        """Note that the present thread is the scheduling thread."""
+        """Mark the present thread as the scheduling thread."""
         self._scheduling_thread = threading.get_ident()
 
     @property
     def may_wait(self) -> bool:
-        """Tell whether the present thread may wait for a request."""
+        """Return whether the present thread may block."""
         return threading.get_ident() not in (self._loop_thread, self._scheduling_thread)
 
     def call(self, work: Coroutine[Any, Any, T], timeout: float = TIMEOUT) -> T:
@@ -75,7 +75,7 @@ class Bridge:
             self._waited.discard(running)
 
     def send(self, work: Coroutine[Any, Any, object]) -> None:
-        """Run a coroutine without waiting for it; what it raises is logged."""
+        """Run a coroutine without waiting for it; its exceptions are logged."""
         loop = self._loop
         if loop is None or loop.is_closed():
             work.close()
@@ -87,7 +87,7 @@ class Bridge:
 async def _logged(work: Coroutine[Any, Any, object]) -> None:
     try:
         problem = await work
-    except Exception:  # noqa: BLE001 - nobody waits for it who could be told
+    except Exception:  # noqa: BLE001 - no caller waits for it
         _LOG.exception("a request that nobody waited for ended with an error")
         return
     if problem is not None:

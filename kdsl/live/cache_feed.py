@@ -1,9 +1,9 @@
-"""Changes of the API server to the cache and the queue: who counts on which node, and who waits for one.
+"""Apply changes of the API server to the cache and the queue.
 
-Runs on the scheduling thread only. What a change does is a table of `spec/live.md` 2.1: a pod on a node goes
-to the cache, whoever put it there; one without a node, if it asks for a profile of ours, to the queue. What
-wakes sleeping pods are the events that the cache tells the queue of; a change that changes nothing tells of
-none, so a list after an outage wakes nobody.
+Runs on the scheduling thread only. The table in `spec/live.md` 2.1 defines each change. A pod with a node
+goes to the cache, whichever scheduler placed it; a pod without one goes to the queue, if it selects a profile
+of this scheduler. The cache sends the events that wake waiting pods. A change without effect sends none, so a
+list after an outage wakes no pod.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from kdsl.live.changes import Change, LiveNode, LivePod, Verb
 from kdsl.live.known import KnownObjects
 
 _ASSUMED_KINDS: Final = (PersistentVolume, PersistentVolumeClaim)
-"""What the scheduler shows as it is going to be: older news about it does not count."""
+"""Annotations that the scheduler has assumed; older changes of them are ignored."""
 
 
 @dataclass(slots=True)
 class FeedCounts:
-    """What the feed has met: numbers for metrics.
+    """Counts of the feed, for metrics.
 
-    `foreign_binds` are pods of ours that somebody else bound while we wanted to: a second scheduler of the
-    same name. `replaced` are objects that were made anew under their name unseen, `moved` pods that changed
-    their node, which the API does not allow.
+    `foreign_binds` are pods that another scheduler of the same name bound meanwhile. `replaced` are objects
+    deleted and created again between two events, `moved` pods that changed their node, which the API does not
+    allow.
     """
 
     changes: int = 0
@@ -42,10 +42,10 @@ class FeedCounts:
 
 @dataclass(frozen=True, slots=True)
 class FeedListeners:
-    """Who is told of what the feed meets, on the scheduling thread.
+    """Callbacks of the feed, on the scheduling thread.
 
-    `gated` of the decision about a pod that is not let into the queue, `pod_over` of the uid of a pod that is
-    bound or gone, `claim_changed` of a PersistentVolumeClaim `namespace/name`.
+    `gated` gets the decision about a pod that PreEnqueue holds back, `pod_over` the uid of a pod that is
+    bound or gone, `claim_changed` the `namespace/name` of a PersistentVolumeClaim.
     """
 
     gated: Callable[[Decision, PodInfo], None] = lambda decision, pod: None
@@ -57,7 +57,7 @@ NO_LISTENERS: Final = FeedListeners()
 
 
 class CacheFeed:
-    """Takes changes to the cache and the engine of one scheduler."""
+    """Applies changes to the cache and the engine of one scheduler."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class CacheFeed:
         self.counts = FeedCounts()
 
     def take(self, change: Change) -> None:
-        """Take in one change."""
+        """Apply a change."""
         self.counts.changes += 1
         thing = change.object
         if isinstance(thing, LivePod):
@@ -97,21 +97,21 @@ class CacheFeed:
         elif self._engine.takes(pod):
             self._put_pending(pod)
         else:
-            self._forget_pod(pod, pod.uid)  # it may have been ours before the rules changed
+            self._forget_pod(pod, pod.uid)  # the pod may have selected our profile before the rules changed
 
     def _drop_predecessor(self, pod: PodInfo) -> None:
-        """Drop another pod that had this one's name: its end was missed."""
+        """Drop a pod of the same name and another uid: its deletion was missed."""
         for before in (self._cache.pod(pod.key), self._pending(pod.key)):
             if before is not None and before.uid != pod.uid:
                 self.counts.replaced += 1
                 self._drop_pod(before, before.uid)
-                return  # the cache and the queue know the same pod, if both know one
+                return  # if both cache and queue have a pod of this name, it is the same one
 
     def _put_assigned(self, pod: PodInfo) -> None:
-        """Count a pod on its node; it confirms the assumed one, wherever that was."""
+        """Count a pod on its node; this confirms an assumed pod, even on another node."""
         key = pod.key
         if key in self._engine.waiting:
-            # Nobody has been asked to bind it yet, so somebody else has: there is nothing to wait for.
+            # No binding was requested yet, so another scheduler bound the pod: stop waiting for permits.
             self._note_foreign_bind()
             self._engine.give_up(pod)
         before, is_assumed = self._cache.pod(key), self._cache.is_assumed(key)
@@ -123,28 +123,28 @@ class CacheFeed:
                 self._engine.leave_queue(pod)
                 self._listeners.pod_over(pod.uid)
         elif not is_ours and is_assumed:
-            # What is under way ends by itself: the API server refuses it.
+            # Our binding under way ends by itself: the API server refuses it.
             self._note_foreign_bind()
         if before is not None and not is_assumed and before.node_name != pod.node_name:
             self.counts.moved += 1
         self._cache.add_pod(pod)
 
     def _note_foreign_bind(self) -> None:
-        # Who does not lead sees all pods bound by the one who does.
+        # A follower sees the leader's bindings.
         if self._leads():
             self.counts.foreign_binds += 1
 
     def _put_pending(self, pod: PodInfo) -> None:
-        """Queue a pod, or take in what it has become."""
+        """Queue a pod, or update a queued one."""
         key = pod.key
         if self._cache.is_assumed(key):
             if pod.is_terminating:
                 self._engine.give_up(pod)
             elif self._pending(key) is not None:
-                self._engine.queue.update(pod)  # if it is not bound after all, it is tried as it is now
+                self._engine.queue.update(pod)  # after a failed binding the next attempt uses this version
             return
         if self._cache.pod(key) is not None:
-            # It had a node, and has none any more: impossible, but what is said last counts.
+            # A pod that loses its node is impossible, but the latest version counts.
             self.counts.moved += 1
             self._cache.remove_pod(key)
         before = self._pending(key)
@@ -157,7 +157,7 @@ class CacheFeed:
         self._engine.queue.update(pod)
 
     def reroute(self) -> None:
-        """Queue the pods that are ours by the rules of now, and were not before."""
+        """Queue the pods that select one of our profiles only since the rules changed."""
         for live in self._known.pending():
             pod = live.info
             is_known = self._pending(pod.key) is not None or self._cache.is_assumed(pod.key)
@@ -165,7 +165,7 @@ class CacheFeed:
                 self._put_pending(pod)
 
     def _drop_pod(self, pod: PodInfo, uid: str) -> None:
-        """Forget a pod that is gone, if it is the one that is known under its name."""
+        """Forget a pod that is gone, if the known pod of its name has this uid."""
         known = self._known.pod(pod.key)
         if known is None or known.info.uid == uid:
             self._known.drop_pod(pod.key)
@@ -173,7 +173,7 @@ class CacheFeed:
         self._forget_pod(pod, uid)
 
     def _forget_pod(self, pod: PodInfo, uid: str) -> None:
-        """Take a pod out of cache and queue, if it is the one that is known there under its name."""
+        """Remove a pod from cache and queue, if the pod there has this uid."""
         key = pod.key
         pending, placed = self._pending(key), self._cache.pod(key)
         if pending is not None and pending.uid == uid:

@@ -1,6 +1,6 @@
-"""`kdsl run --canary RULES --percent N`: two rule sets live, each for its share of the pods, and one report.
+"""`kdsl run --canary RULES --percent N`: run two rule sets, each for its share of the pods, and compare them.
 
-A pod's side follows from its uid alone: every attempt, every instance and every restart agree on it.
+A pod's side depends on its uid only, so it is equal in every attempt, instance and restart.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from kdsl.cycle.decision import Decision, Outcome
 
 _BUCKETS: Final = 10_000
 MAX_RULES: Final = 1_000
-"""Rules that rejections are counted by, on each side."""
+"""The number of rules whose rejections are reported, on each side."""
 
 
 class Side(StrEnum):
-    """Whose rules a pod gets."""
+    """The rule set that decides a pod."""
 
     STABLE = "stable"
     CANARY = "canary"
 
 
 def side_of(pod: PodInfo, percent: float) -> Side:
-    """Return the side of a pod; with another percentage pods only move to the side that grows."""
+    """Return the side of a pod; a changed percentage moves pods only to the side that grows."""
     digest = hashlib.sha256((pod.uid or pod.key).encode("utf-8", "surrogateescape")).digest()
     bucket = int.from_bytes(digest[:8], "big") % _BUCKETS
     return Side.CANARY if bucket < percent * _BUCKETS / 100 else Side.STABLE
 
 
 class CanaryObserver(Protocol):
-    """Counts decisions by side; `kdsl.obs` has one."""
+    """Counts decisions by side, such as an observer of `kdsl.obs`."""
 
     def decided(self, side: str, outcome: str) -> None: ...
 
@@ -50,7 +50,7 @@ class _Tally:
 
 @dataclass(frozen=True, slots=True)
 class SideReport:
-    """How a side does: attempts by outcome, rejections (pods) and errors by rule, seconds of a decision."""
+    """Counts of a side: attempts by outcome, rejections (pods) and errors by rule, seconds of a decision."""
 
     side: Side
     rules: str
@@ -61,19 +61,19 @@ class SideReport:
 
     @property
     def attempts(self) -> int:
-        """All attempts but those in which there was nothing to decide."""
+        """Return the number of attempts, without those that decided nothing."""
         left_out = (Outcome.SKIPPED.value, Outcome.GATED.value)
         return sum(count for outcome, count in self.outcomes.items() if outcome not in left_out)
 
     @property
     def placed_share(self) -> float:
-        """The share of attempts that gave the pod a node."""
+        """Return the share of attempts that gave the pod a node."""
         placed = sum(self.outcomes.get(outcome, 0) for outcome in ("placed", "waiting", "binding"))
         return placed / self.attempts if self.attempts else 0.0
 
 
 class Canary:
-    """Counts how two rule sets do. All calls come from the scheduling thread."""
+    """Counts the results of two rule sets. For the scheduling thread."""
 
     def __init__(
         self, stable: str, canary: str, percent: float, observer: CanaryObserver | None = None
@@ -87,11 +87,11 @@ class Canary:
         self._observer = observer
 
     def side_of(self, pod: PodInfo) -> Side:
-        """Return the side whose engine decides a pod."""
+        """Return the side that decides a pod."""
         return side_of(pod, self.percent)
 
     def decided(self, side: Side, decision: Decision, seconds: float) -> None:
-        """Count a decision of a side, and how long it took."""
+        """Count a decision of a side, and its seconds."""
         tally = self._tallies[side]
         tally.outcomes[decision.outcome.value] += 1
         tally.seconds += seconds
@@ -105,7 +105,7 @@ class Canary:
             self._observer.decided(side.value, decision.outcome.value)
 
     def report(self) -> tuple[SideReport, SideReport]:
-        """Return how the stable side does, and how the canary does."""
+        """Return the reports of the stable side and of the canary."""
         stable, canary = (self._report(side) for side in Side)
         return stable, canary
 

@@ -1,4 +1,4 @@
-"""The certificate that the scheduler's own endpoints are served with: made in memory, or read from files."""
+"""The certificate of the scheduler's own endpoints: generated in memory, or read from files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kdsl.live.content_files import as_file
 MAX_BYTES: Final = 1024 * 1024
 LIFETIME: Final = datetime.timedelta(days=365)
 _EARLY: Final = datetime.timedelta(hours=1)
-"""A certificate is good a little before it is made: clocks differ."""
+"""Seconds before its creation from which a certificate is valid: clocks differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class KeyPair:
 
     @property
     def digest(self) -> bytes:
-        """What tells two pairs apart."""
+        """Return a digest that differs between two pairs."""
         return hashlib.sha256(self.certificate + b"\\0" + self.key).digest()
 
 
 def self_signed(now: datetime.datetime, names: Sequence[str] = ()) -> KeyPair:
-    """Make a certificate for localhost, 127.0.0.1 and `names`, hosts or addresses, good for a year."""
+    """Generate a certificate for localhost, 127.0.0.1 and `names` (hosts or addresses), valid for a year."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"localhost@{int(now.timestamp())}")])
     alternatives = [_general_name(each) for each in dict.fromkeys(("localhost", "127.0.0.1", *names))]
@@ -72,13 +72,13 @@ def _general_name(name: str) -> x509.GeneralName:
 
 
 Again = Callable[[], KeyPair | None]
-"""Returns what is to be served from now on; None: what is served. May raise OSError or ssl.SSLError."""
+"""Returns the current certificate, or None for no change. May raise OSError or ssl.SSLError."""
 
 
 class ServedCertificate:
-    """The TLS context of the server. Connections that are open keep what they began with.
+    """The TLS context of the server. Open connections keep the certificate they began with.
 
-    `refresh` asks `again`.
+    `refresh` calls `again`.
     """
 
     def __init__(self, pair: KeyPair, again: Again = lambda: None) -> None:
@@ -89,12 +89,12 @@ class ServedCertificate:
 
     @staticmethod
     def of_files(certificate: Path, key: Path) -> ServedCertificate:
-        """Read files, which `refresh` reads again; OSError or ssl.SSLError where they cannot be used."""
+        """Read files, which `refresh` reads again; raise OSError or ssl.SSLError if they are unusable."""
         return ServedCertificate(_read(certificate, key), lambda: _read(certificate, key))
 
     @staticmethod
     def made(now: Callable[[], datetime.datetime], names: Sequence[str] = ()) -> ServedCertificate:
-        """Make a certificate for localhost and `names`; another one when two thirds of its time are over."""
+        """Generate a certificate for localhost and `names`; `refresh` replaces it after 2/3 of its time."""
         made_at = now()
 
         def again() -> KeyPair | None:
@@ -108,18 +108,19 @@ class ServedCertificate:
 
     @property
     def certificate(self) -> bytes:
-        """The certificate that is served, with its chain, as PEM."""
+        """The served certificate with its chain, as PEM."""
         return self._pair.certificate
 
     def refresh(self) -> bool:
-        """Use what is to be served now; tell whether that is new.
+        """Load the current certificate and return whether it is new.
 
-        Raises OSError or ssl.SSLError where they cannot be used: what was used before stays in use.
+        Raises OSError or ssl.SSLError if they are unusable: the previous certificate stays in use.
         """
         pair = self._again()
         if pair is None or pair.digest == self._pair.digest:
             return False
-        # A pair that does not fit must not take the place of one that does, not even in part.
+        # Load into a new context first: a pair that does not match must not replace a good one, not even in
+        # part.
         ssl_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         _load(ssl_context, pair)
         self._use(pair)
@@ -140,5 +141,5 @@ def _load(context: ssl.SSLContext, pair: KeyPair) -> None:
 
 
 def _no_password() -> str:
-    """Answer who asks for the password of a key: without this, the terminal would be asked."""
+    """Answer a request for the password of a key: without this, OpenSSL would ask the terminal."""
     raise ssl.SSLError("the key has a password")

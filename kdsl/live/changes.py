@@ -1,4 +1,4 @@
-"""What happened to one object of the cluster, as the watches tell the scheduling thread."""
+"""A change of one object of the cluster, as the watches send it to the scheduling thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kdsl.cluster.objects.pod import PodInfo
 
 
 class PodCondition(Struct, frozen=True, rename="camel"):
-    """One of the conditions of a pod, by its `type`. Times are as the server wrote them."""
+    """A condition of a pod, by its `type`. Times are kept as the server wrote them."""
 
     type: str
     status: str = ""
@@ -25,7 +25,7 @@ class PodCondition(Struct, frozen=True, rename="camel"):
 
 
 class LivePod(Struct, frozen=True):
-    """A pod of the API server: what rules read of it, and what is needed to write to it."""
+    """A pod of the API server: the fields that rules read, and those needed to write to it."""
 
     info: PodInfo
     version: str
@@ -46,7 +46,7 @@ LiveObject: TypeAlias = LivePod | LiveNode | CatalogObject
 
 
 class Verb(StrEnum):
-    """How an object changed. PUT: it is there, new or not. DROP: it is gone."""
+    """The kind of change. PUT: the object exists, new or not. DROP: it is gone."""
 
     PUT = "put"
     DROP = "drop"
@@ -57,11 +57,10 @@ class Change:
     """A change of one object, in the order of its resource.
 
     `resource` is the plural name in the API (`pods`), `key` is `namespace/name`, or the name of an object
-    without namespace. `object` is what it is now; for DROP the last that was known of it, None where nothing
-    was. A drop `is_stale` where it was missed and found out by a later list: the object may have changed
-    before it went. An object that was deleted and made anew under its name unseen arrives as a DROP of the
-    old uid and a PUT of the new one. `raw` is the text that the server sent, kept where plugins read
-    manifests, else empty.
+    without namespace. `object` is its present state; for DROP the last known state, None without one. A drop
+    `is_stale` if its event was missed and a later list revealed it: the object may have changed before it was
+    deleted. If an object was deleted and created again between two events, a DROP of the old uid and a PUT of
+    the new one arrive. `raw` is the JSON of the server, kept if plugins read manifests, else empty.
     """
 
     verb: Verb

@@ -1,6 +1,6 @@
-"""The client: requests to the API server at a pace, with credentials, repeated where that is safe.
+"""The client: sends requests to the API server at a limited rate, with credentials and safe retries.
 
-Everything live sends through it; reflectors open their streams here too.
+All packages of `live` send through it; reflectors open their streams here too.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from kdsl.live.pool import Pool
 Got = TypeVar("Got", bound=Outcome)
 
 MAX_REPEATS: Final = 10
-"""A request that is answered with Retry-After, or a read that is not answered, is sent so often again."""
+"""The number of retries of a request answered with Retry-After, and of a read without an answer."""
 MAX_RETRY_AFTER: Final = 300
-"""Seconds; a server that names a longer time is not waited for."""
+"""The longest Retry-After, in seconds, that the client waits for."""
 REPEAT_DELAY: Final = 1.0
 DEFAULT_TIMEOUT: Final = 60.0
 
@@ -32,23 +32,24 @@ _READS: Final = frozenset({"GET", "HEAD"})
 
 
 class Credentials(Protocol):
-    """Says who we are."""
+    """Identifies the client to the server."""
 
     async def header(self) -> str:
-        """Return the value of `Authorization`, empty where there is none."""
+        """Return the value of `Authorization`, empty without credentials."""
         ...
 
     def refuse(self, header: str) -> bool:
-        """Hear that the server did not accept a header; tell whether another one may be had."""
+        """Note that the server refused a header; return whether another one may be available."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request that was sent, for metrics. `code` is 0 where there was no answer; times are in seconds.
+    """A sent request, for metrics. `code` is 0 without an answer; times are in seconds.
 
-    `seconds` are from sending to the answer, `waited` those before it for the pace. `repeats` counts the
-    times that the same request was sent before; `sent` and `received` are the bytes of both bodies.
+    `seconds` is the time from sending to the answer, `waited` the wait for the rate limit before it.
+    `repeats` counts the earlier tries of the same request; `sent` and `received` are the bytes of both
+    bodies.
     """
 
     verb: str
@@ -65,7 +66,7 @@ Observer: TypeAlias = Callable[[Sent], None]
 
 
 def user_agent(version: str, part: str = "") -> str:
-    """Return how kdsl names itself to servers; `part` is what of it is speaking."""
+    """Return the User-Agent of kdsl; `part` is the component that sends."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     return f"kdsl/{version} ({platform.system().lower()}/{machine})" + (f" {part}" if part else "")
 
@@ -99,8 +100,8 @@ class Client:
     async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
         """Return the answer within `timeout` seconds, repeats included; None: one limit for each of them.
 
-        An answer with `Retry-After` is waited for and the request repeated, 10 times at most; so is a read
-        that got no answer. Any other answer is returned as it is. Raises NoAnswerError where there is none.
+        After an answer with `Retry-After` the request is repeated, 10 times at most; so is a read without an
+        answer. Any other answer is returned unchanged. Raises NoAnswerError if there is none.
         """
         loop = asyncio.get_running_loop()
         last = None if timeout is None else loop.time() + timeout
@@ -119,14 +120,15 @@ class Client:
         raise AssertionError("the last repeat returns or raises")
 
     async def try_once(self, request: Request, *, timeout: float | None = None) -> Answer:
-        """Return the answer to a request that is sent once only; for those who have a plan of their own."""
+        """Return the answer to a request that is sent once only; for callers with their own retries."""
         last = None if timeout is None else asyncio.get_running_loop().time() + timeout
         return await self._once(request, last, 0)
 
     async def open_lines(self, request: Request, *, timeout: float) -> Outcome:
-        """Open an answer that has no end; one other than 200 is returned as a whole.
+        """Open a streamed answer; an answer other than 200 is returned complete.
 
-        `timeout` are the seconds to its first line of headers. Streams have no pace. Raises NoAnswerError.
+        `timeout` is in seconds until the first line of headers. Streams have no rate limit. Raises
+        NoAnswerError.
         """
         deadline = asyncio.get_running_loop().time() + timeout
         return await self._ask(self._pool.open_lines, request, deadline, 0.0, 0)
@@ -148,7 +150,7 @@ class Client:
         waited: float,
         repeat: int,
     ) -> Got:
-        """Ask with credentials, and once more with new ones where they are not accepted."""
+        """Send with credentials, and once more with new ones if the server refuses them."""
         loop = asyncio.get_running_loop()
         header = await self._credentials.header()
         while True:
@@ -167,7 +169,7 @@ class Client:
                     self._observer(sent)
             if code != _UNAUTHORIZED or not self._credentials.refuse(header):
                 return outcome
-            # What was not let in was not carried out. Without anything newer the answer stands.
+            # A refused request was not carried out. Without newer credentials the answer stands.
             other = await self._credentials.header()
             if other == header:
                 return outcome
@@ -182,11 +184,11 @@ class Client:
 
 
 def _delay(answer: Answer) -> float | None:
-    """Return the seconds after which the server wants to hear the request again; None where it does not."""
+    """Return the seconds after which the server wants the request again; None if it does not want it."""
     if answer.status != _TOO_MANY and answer.status < 500:
         return None
     if answer.status == 504 and _TOO_LARGE_VERSION in answer.body:
-        return None  # waiting does not help a reader whose version the server has not seen
+        return None  # the requested version is in the server's future: waiting does not help
     text = answer.headers.get("retry-after", "")
     if not (text.isascii() and text.isdigit() and len(text) < 7):
         return None

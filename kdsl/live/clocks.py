@@ -1,4 +1,4 @@
-"""The clock of the live loop: it never jumps, so that no pod waits an hour because somebody set the time."""
+"""The clock of the live loop. It never jumps, so a changed system time delays no pod."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 
 class SteadyClock:
-    """Starts with the machine's time and goes on by itself, in nanoseconds since the Unix epoch.
+    """Starts with the system time and then advances monotonically, in nanoseconds since the Unix epoch.
 
-    What others read, such as conditions and locks, takes its times from `SystemClock`.
+    Times that other programs read, such as conditions and locks, come from `SystemClock`.
     """
 
     def __init__(
@@ -21,5 +21,5 @@ class SteadyClock:
         self._offset = wall() - steady()
 
     def now(self) -> int:
-        """Return the time."""
+        """Return nanoseconds since the Unix epoch."""
         return self._steady() + self._offset

@@ -1,4 +1,4 @@
-"""Codes of diagnostics about the way to a cluster."""
+"""Codes of diagnostics about access to a cluster."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class AccessCode(StrEnum):
-    """What can be wrong with a kubeconfig, what it names, where the endpoints are, and who answers there."""
+    """Errors in a kubeconfig and its files, in the address of the endpoints, and in their answers."""
 
     NO_CLUSTER = "K1150"
     KUBECONFIG = "K1151"

@@ -1,4 +1,4 @@
-"""What shadow and canary found, as tables and as documents."""
+"""Render the results of shadow and canary as tables and as documents."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kdsl.report.decisions import API_VERSION, Json
 from kdsl.report.tables import plural, table
 
 SHOWN = 20
-"""Differences that a table lists; the document has all that are kept."""
+"""The most differences in a table; the document has all that are kept."""
 
 
 def shadow_text(report: ShadowReport) -> str:
-    """Write a report as text: how many are equal, why the others are not, and the last of them."""
+    """Render a report as text: the number of equal decisions, causes of the others, and the last of them."""
     share = f" ({report.equal / report.compared:.1%})" if report.compared else ""
     lines = [
         f"{plural(report.compared, 'pod')} compared, {report.equal:,} equal{share}, "
@@ -36,7 +36,7 @@ def shadow_text(report: ShadowReport) -> str:
 
 
 def shadow_document(report: ShadowReport) -> dict[str, Json]:
-    """Return a report as a document."""
+    """Return a shadow report as a document."""
     return {
         "apiVersion": API_VERSION,
         "kind": "ShadowReport",
@@ -53,7 +53,7 @@ def shadow_document(report: ShadowReport) -> dict[str, Json]:
 
 
 def canary_text(sides: Iterable[SideReport]) -> str:
-    """Write how two sides do beside each other."""
+    """Render the reports of both sides as a table."""
     sides = tuple(sides)
     rows = [("rules", *(each.rules for each in sides))]
     rows.append(("attempts", *(f"{each.attempts:,}" for each in sides)))
@@ -69,7 +69,7 @@ def canary_text(sides: Iterable[SideReport]) -> str:
 
 
 def canary_document(sides: Iterable[SideReport], percent: float) -> dict[str, Json]:
-    """Return how two sides do as a document."""
+    """Return the reports of both sides as a document."""
     return {
         "apiVersion": API_VERSION,
         "kind": "CanaryReport",

@@ -1,4 +1,4 @@
-"""Shadow and canary at work in a process: the loop tells them what happens, people read what they found."""
+"""Shadow and canary in a process: they listen to the loop and report their results."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from kdsl.live.shadow import Shadow, ShadowObserver
 
 
 class ShadowRun:
-    """Compares what another scheduler binds with what would have been decided here."""
+    """Compares the bindings of another scheduler with the decisions of this one."""
 
     def __init__(self, scheduler: LiveScheduler, observer: ShadowObserver) -> None:
         self._shadow = Shadow(scheduler.engine.look, observer)
         scheduler.loop.before_each(self._shadow.take)
 
     def document(self) -> Mapping[str, Any]:
-        """Return what was found so far."""
+        """Return the results so far as a document."""
         return shadow_document(self._shadow.report())
 
     def text(self) -> str:
-        """Return it as a table."""
+        """Return the results so far as a table."""
         return shadow_text(self._shadow.report())
 
 
 class CanaryRun:
-    """Counts how two rule sets do: a listener of the loop."""
+    """Counts the results of two rule sets: a listener of the loop."""
 
     def __init__(self, digests: Mapping[Side, str], percent: float, observer: CanaryObserver) -> None:
         self._percent, self._observer = percent, observer
         self.begin(digests)
 
     def begin(self, digests: Mapping[Side, str]) -> None:
-        """Count anew, for other rules."""
+        """Reset all counts, for other rules."""
         stable, canary = digests[Side.STABLE], digests[Side.CANARY]
         self._canary = Canary(stable, canary, self._percent, self._observer)
 
@@ -48,12 +48,12 @@ class CanaryRun:
         self._canary.decided(side_of_profile(decision.profile), decision, seconds)
 
     def ended(self, decision: Decision, pod: PodInfo) -> None:
-        """Do nothing: attempts are counted."""
+        """Do nothing: only attempts are counted."""
 
     def document(self) -> Mapping[str, Any]:
-        """Return how both do so far."""
+        """Return the results of both sides as a document."""
         return canary_document(self._canary.report(), self._percent)
 
     def text(self) -> str:
-        """Return it as a table."""
+        """Return the results of both sides as a table."""
         return canary_text(self._canary.report())

@@ -1,7 +1,7 @@
-"""What a pod's status is to say, and the patch that takes it there from what is known of the pod.
+"""The intended status of a pod, and the patch from its known status to the intended one.
 
-The patch is the one kube-scheduler makes: a strategic merge of the fields that differ. Conditions merge by
-their type, so what others added meanwhile stays.
+The patch equals that of kube-scheduler: a strategic merge of the fields that differ. Conditions merge by
+their type, so conditions of other writers stay.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _ORDER = "$setElementOrder/conditions"
 
 @dataclass(frozen=True, slots=True)
 class StatusWish:
-    """What a pod's status is to say; None leaves it as it is.
+    """The intended status of a pod; None leaves a field unchanged.
 
-    `nominated` is the node that the pod is promised, empty for none.
+    `nominated` is the nominated node, empty for none.
     """
 
     condition: Condition | None = None
     nominated: str | None = None
 
     def over(self, older: StatusWish) -> StatusWish:
-        """Return this wish with what only the older one says."""
+        """Return this wish, with the older wish's fields where this one has None."""
         return StatusWish(
             older.condition if self.condition is None else self.condition,
             older.nominated if self.nominated is None else self.nominated,
@@ -38,7 +38,7 @@ class StatusWish:
 
 
 def patch_for(pod: LivePod, wish: StatusWish, now: str) -> bytes | None:
-    """Return the patch that grants a wish at a time; None where the status says so already."""
+    """Return the patch that fulfils a wish; None if the status does already. `now` is the new time."""
     status: dict[str, Any] = {}
     if wish.condition is not None:
         status |= _condition_patch(pod, wish.condition, now)
@@ -48,7 +48,7 @@ def patch_for(pod: LivePod, wish: StatusWish, now: str) -> bytes | None:
 
 
 def whole_patch(pod: LivePod, wish: StatusWish, now: str) -> bytes:
-    """Return the patch that grants a wish at a time whatever the status says: nobody knows."""
+    """Return the patch that fulfils a wish, if the present status is unknown."""
     status: dict[str, Any] = {}
     if wish.condition is not None:
         status["conditions"] = [_added(pod, wish.condition, now)]
@@ -79,7 +79,7 @@ def _added(pod: LivePod, wanted: Condition, now: str) -> dict[str, Any]:
 
 
 def _renewed(before: PodCondition, wanted: Condition, generation: int, now: str) -> PodCondition:
-    """Return the condition as it is to be; its time moves only with its status."""
+    """Return the new condition; its transition time changes only with its status."""
     return replace(
         before,
         status=wanted.status,
@@ -91,7 +91,7 @@ def _renewed(before: PodCondition, wanted: Condition, generation: int, now: str)
 
 
 def _changed(before: PodCondition, after: PodCondition) -> dict[str, Any]:
-    """Return the fields that differ, and the type that the condition is found by."""
+    """Return the fields that differ, and the type that identifies the condition."""
     fields = {
         "lastTransitionTime": (before.last_transition_time, after.last_transition_time),
         "message": (before.message, after.message),

@@ -1,4 +1,4 @@
-"""A connection to one cluster: it opens the way there and makes clients. `kdsl run` opens one."""
+"""A connection to one cluster, which makes clients. `kdsl run` opens one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PROBE_TIME = 3.0
 
 
 class Connection:
-    """The way to a cluster, and the clients that go it. It belongs to the event loop it was opened on."""
+    """The access to a cluster, and the clients that use it. For the event loop it was opened on."""
 
     def __init__(self, access: Access) -> None:
         self.access = access
@@ -27,9 +27,9 @@ class Connection:
 
     @staticmethod
     async def open(options: AccessOptions, clock: Clock | None = None) -> Connection:
-        """Find the way to a cluster; nothing is sent yet, but by credential plugins.
+        """Find how to reach a cluster. This sends no request to it, but may run credential plugins.
 
-        Raises InvalidInputError, which names the file, the context and what to do.
+        Raises InvalidInputError with the file, the context and what to do.
         """
         time = clock if clock is not None else SystemClock()
 
@@ -48,9 +48,10 @@ class Connection:
         part: str = "scheduler",
         connections: int = MAX_CONNECTIONS,
     ) -> Client:
-        """Return a client with a pace and connections of its own: what one does keeps no other waiting.
+        """Return a client with its own rate limit and connections, so clients do not delay each other.
 
-        `timeout` are seconds for each request, `part` is added to the User-Agent. A `qps` of 0 is no limit.
+        `timeout` is in seconds for each request, `part` is added to the User-Agent. A `qps` of 0 means no
+        limit.
         """
         access = self.access
         pool = Pool(access.place, self._context, connections)
@@ -67,7 +68,7 @@ class Connection:
         )
 
     async def probe(self) -> bool:
-        """Tell whether the server answers: that it is ready, or at least that it is there and refuses us."""
+        """Return whether the server answers: it is ready, or at least refuses us."""
         try:
             answer = await self._prober.try_once(Request("GET", "/readyz"))
         except NoAnswerError:
@@ -75,7 +76,7 @@ class Connection:
         return answer.status < 500 and answer.status != 429
 
     def close(self) -> None:
-        """Close all connections, whatever is under way on them."""
+        """Close all connections and cancel their requests."""
         for pool in self._pools:
             pool.close()
 

@@ -1,4 +1,4 @@
-"""Content as a file for a while: TLS contexts load certificates and keys from files alone."""
+"""Temporary files for TLS contexts, which load certificates and keys from files only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from pathlib import Path
 
 @contextmanager
 def as_file(content: bytes) -> Iterator[str]:
-    """Yield a path to read the content from. Where possible it is in memory, and no disk has it."""
+    """Yield a path to read the content from. The file is in memory where the system allows it, so no disk has
+    it.
+    """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("kdsl")
         try:

@@ -1,6 +1,6 @@
-"""Who we are to the API server: a fixed header, or a token in a file that is replaced from time to time.
+"""Credentials for the API server: a fixed header, or a token from a file that is replaced from time to time.
 
-`access` makes them, `client` asks them for each request.
+`access` makes them, `client` gets a header for each request.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from kdsl.live.small_files import read_small
 REREAD: Final = 60.0
 """Seconds after which a token file is read again."""
 _AGAIN: Final = 1.0
-"""Seconds between two readings because of a refusal, at least."""
+"""The shortest time between two reads of the file after refusals, in seconds."""
 
 
 class FixedCredentials:
-    """A header that never changes; an empty one is none."""
+    """A header that never changes; empty for none."""
 
     def __init__(self, header: str = "") -> None:
         self._header = header
@@ -32,7 +32,7 @@ class FixedCredentials:
         return self._header
 
     def refuse(self, header: str) -> bool:
-        """Tell that there is no other one."""
+        """Return False: there is no other header."""
         return False
 
 
@@ -52,10 +52,10 @@ def bearer(token: str, where: str) -> str:
 
 
 class TokenFile:
-    """A token in a file, read anew every minute, and at once when the server refuses it.
+    """A token in a file, read again every minute, and at once when the server refuses it.
 
-    One that cannot be read any more stays in use. `clock` tells monotonic seconds. Raises InvalidInputError
-    where there is none to begin with.
+    If the file becomes unreadable, the last token stays in use. `clock` returns monotonic seconds. Raises
+    InvalidInputError if the first read fails.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
@@ -65,16 +65,16 @@ class TokenFile:
         self._read_at = clock()
         self._refused_at = float("-inf")
         self.error = ""
-        """Why the file could not be read the last time."""
+        """The error of the last read, if it failed."""
 
     async def header(self) -> str:
-        """Return the header, with the token of at most a minute ago."""
+        """Return the header, with a token that was read at most a minute ago."""
         if self._clock() - self._read_at >= REREAD:
             self._reread()
         return self._header
 
     def refuse(self, header: str) -> bool:
-        """Read the file again; tell whether that may have brought another token."""
+        """Read the file again; return whether the token may be another one."""
         now = self._clock()
         if header == self._header and now - self._refused_at >= _AGAIN:
             self._refused_at = now

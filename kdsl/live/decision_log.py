@@ -1,6 +1,6 @@
-"""The last decisions, so many of them, for whoever asks the running scheduler why.
+"""The last decisions, bounded in number, for requests to the running scheduler.
 
-The scheduling thread puts them in; the server reads them. Nothing is rendered before somebody asks.
+The scheduling thread adds decisions; the server reads them. A decision is rendered only on request.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST: Final = 1_000
 
 
 class LoggedDecision(Struct, frozen=True):
-    """A decision with its number in this process and when it was made (nanoseconds since the Unix epoch)."""
+    """A decision with its number in this process and its time (nanoseconds since the Unix epoch)."""
 
     number: int
     time: int
@@ -28,10 +28,10 @@ class LoggedDecision(Struct, frozen=True):
 
 
 class DecisionLog:
-    """A sink of decisions that remembers the last ones, and of as many pods the last one."""
+    """A sink of decisions that keeps the last ones, and the last one of each pod, both at most `most`."""
 
     def __init__(self, clock: Callable[[], int], instance: str, most: int = MOST) -> None:
-        """`instance` tells this process from others in the ids of decisions."""
+        """`instance` makes the ids of decisions unique among processes."""
         self._clock, self._instance, self._most = clock, instance, most
         self._last: deque[LoggedDecision] = deque(maxlen=most)
         self._of_pods: OrderedDict[str, LoggedDecision] = OrderedDict()
@@ -39,7 +39,7 @@ class DecisionLog:
         self._lock = Lock()
 
     def record(self, decision: Decision) -> None:
-        """Remember a decision."""
+        """Keep a decision."""
         with self._lock:
             self._number += 1
             logged = LoggedDecision(self._number, self._clock(), decision)
@@ -51,7 +51,7 @@ class DecisionLog:
                 pods.popitem(last=False)
 
     def last_id(self) -> str:
-        """Return the id of the decision that was recorded last: logs and events name it."""
+        """Return the id of the last recorded decision, which logs and events contain."""
         return self._id(self._number)
 
     def of_pod(self, key: str) -> dict[str, Json] | None:

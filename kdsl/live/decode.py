@@ -1,7 +1,7 @@
-"""Bytes of the API server to the objects that the scheduler keeps: every reflector decodes here.
+"""Decode JSON of the API server into the objects that the scheduler keeps. Every reflector uses it.
 
-An object is decoded twice, both times with what it does not need passed over: once for what identifies it,
-which is enough where it is known already, and once for what rules read of it.
+An object is decoded twice, and unused fields are skipped both times: first its identity, which is enough for
+an unchanged object, then the fields that rules read.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from kdsl.live.resources import ApiResource
 from kdsl.live.sharing import slim
 
 UNREADABLE: Final = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
-"""What msgspec raises for bytes that are not what they should be."""
+"""The exceptions of msgspec for malformed JSON."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 class MalformedError(Exception):
-    """An object or frame that cannot be read; the text says why."""
+    """An object or frame that cannot be read; the text is the reason."""
 
 
 class Cause(Struct, frozen=True):
-    """One of the causes that a `Status` names."""
+    """A cause in a `Status`."""
 
     reason: str = ""
 
 
 class Details(Struct, frozen=True, rename="camel"):
-    """What a `Status` says besides its message."""
+    """The `details` of a `Status`."""
 
     causes: tuple[Cause, ...] = ()
     retry_after_seconds: int = 0
 
 
 class Status(Struct, frozen=True):
-    """An answer of the API server that is no object: mostly an error."""
+    """An answer of the API server without an object: mostly an error."""
 
     code: int = 0
     reason: str = ""
@@ -56,12 +56,12 @@ class Status(Struct, frozen=True):
 
     @property
     def is_expired(self) -> bool:
-        """Tell whether the version asked for is too old, in any of the forms that servers have for it."""
+        """Return whether the requested version is too old, in any of the forms that servers use."""
         return self.code == 410 or self.reason in ("Expired", "Gone")
 
     @property
     def is_too_large(self) -> bool:
-        """Tell whether the version asked for is newer than all that the server has seen."""
+        """Return whether the requested version is newer than the server's newest."""
         if self.details is not None and any(
             one.reason == "ResourceVersionTooLarge" for one in self.details.causes
         ):
@@ -82,7 +82,7 @@ class _ListMeta(Struct, frozen=True, rename="camel"):
 
 
 class Page(Struct, frozen=True):
-    """A list, or a page of one; the objects are as they came."""
+    """A list, or a page of one; the objects are not decoded."""
 
     metadata: _ListMeta = _ListMeta()
     items: list[Raw] | None = None
@@ -115,13 +115,13 @@ class _BookmarkMeta(Struct, frozen=True, rename="camel"):
 
 
 class Bookmark(Struct, frozen=True):
-    """A frame that says how far a watch has come."""
+    """A frame with the version that a watch has reached."""
 
     metadata: _BookmarkMeta = _BookmarkMeta()
 
     @property
     def ends_initial_events(self) -> bool:
-        """Tell whether all objects that there were have come."""
+        """Return whether all initial objects were sent."""
         return (self.metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true"
 
 
@@ -156,7 +156,7 @@ def read_bookmark(raw: Raw | bytes) -> Bookmark:
 
 
 def read_status(body: bytes | Raw, code: int = 0) -> Status:
-    """Read an error of the server; text that is no `Status`, as proxies send it, is its message."""
+    """Read an error of the server; text that is no `Status`, as proxies send it, becomes its message."""
     try:
         status = _status.decode(body)
     except UNREADABLE:
@@ -167,7 +167,7 @@ def read_status(body: bytes | Raw, code: int = 0) -> Status:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What an object is known by, and the conditions and generation of a pod."""
+    """The identity of an object, and the conditions and generation of a pod."""
 
     key: str
     uid: str
@@ -188,7 +188,7 @@ class ObjectDecoder:
         self._kind: msgspec.json.Decoder[KubeObject] = msgspec.json.Decoder(resource.kind)
 
     def identify(self, raw: Raw | bytes) -> Identity:
-        """Return what an object is known by; raise MalformedError."""
+        """Return the identity of an object; raise MalformedError."""
         try:
             found = self._identity.decode(raw)
         except UNREADABLE:
@@ -201,7 +201,7 @@ class ObjectDecoder:
         return Identity(key, meta.uid, meta.resource_version, meta.generation, conditions or ())
 
     def decode(self, raw: Raw | bytes, identity: Identity) -> LiveObject:
-        """Return what the scheduler keeps of an object; raise MalformedError."""
+        """Return the object that the scheduler keeps; raise MalformedError."""
         try:
             thing = self._kind.decode(raw)
         except UNREADABLE:
@@ -214,7 +214,7 @@ class ObjectDecoder:
                 return LiveNode(NodeFacts.of(thing), identity.uid, identity.version)
             return thing
         except (ValueError, ArithmeticError, TypeError, LookupError) as error:
-            # What the API server lets through is no error of ours, but a value nobody can count with.
+            # The API server accepts such values, so this is no bug of kdsl, but they cannot be used.
             raise MalformedError(f"{self._resource.name} {identity.key}: {error}") from None
 
     def _identify_again(self, raw: Raw | bytes) -> _Identity | _PodIdentity:
@@ -226,7 +226,9 @@ class ObjectDecoder:
         return identity
 
     def _decode_again(self, raw: Raw | bytes, key: str) -> KubeObject:
-        """Decode an object with nulls in places where the API has none, or say what does not fit."""
+        """Decode an object again with nulls removed where the API has none; raise MalformedError if it still
+        fails.
+        """
         found: list[Diagnostic] = []
         where = f"{self._resource.name} {key}"
         thing = decode(_values(raw), self._resource.kind, Problems(found, where))

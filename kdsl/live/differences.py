@@ -1,6 +1,6 @@
-"""Why two schedulers put a pod on different nodes: from our decision in full, and the other's node.
+"""Find why two schedulers place a pod on different nodes, from our full decision and the other's node.
 
-Pure: a decision and a name in, a difference out. `shadow.py` and `canary.py` count them.
+Pure functions. `shadow.py` and `canary.py` count their results.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Final
 from kdsl.cycle.decision import Decision, NodeVerdict, Outcome, ScoreCell
 
 MOST_SCORES: Final = 16
-"""Scores that are told of one difference, the largest first."""
+"""The number of scores in the text of one difference, the largest first."""
 
 
 class DifferenceCause(StrEnum):
-    """What told our decision from the other.
+    """Why our decision differs from the other one.
 
-    `equal`: nothing. `rejected`: one of our rules rejects the node that the other chose. `pending`: we place
-    the pod nowhere, but for a reason that is not about that node. `score`: that node has fewer points here.
-    `tie`: it has as many. `unvisited`: our search ended before it. `unknown node`: we do not know it. `ours
-    only`: we place a pod that the other leaves pending.
+    `equal`: it does not. `rejected`: one of our rules rejects the other's node. `pending`: we do not place
+    the pod, for a reason that is not about that node. `score`: that node has fewer points here. `tie`: it has
+    as many. `unvisited`: our search ended before it. `unknown node`: we do not know it. `ours only`: we place
+    a pod that the other leaves pending.
     """
 
     EQUAL = "equal"
@@ -36,7 +36,7 @@ class DifferenceCause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScoreGap:
-    """By how many weighted points a score favours our node over the other's (negative: the other's)."""
+    """The weighted points by which a score favours our node (negative: the other's)."""
 
     rule: str
     weight: int
@@ -45,10 +45,10 @@ class ScoreGap:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What became of one pod. `ours` and `theirs` are nodes, "" for none.
+    """The comparison for one pod. `ours` and `theirs` are nodes, "" for none.
 
-    `rule`, `reason` and `site` are those of the rejection, or of the score that tells most; `gaps` are all
-    scores that are not equal, largest first.
+    `rule`, `reason` and `site` are those of the rejection, or of the score with the largest effect; `gaps`
+    are all scores that differ, largest first.
     """
 
     pod: str
@@ -66,7 +66,7 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """Say in a few words what told the two apart."""
+        """Return the cause of the difference in a few words."""
         match self.cause:
             case DifferenceCause.REJECTED:
                 return f"{self.rule} rejects {self.theirs}: {self.reason}"
@@ -115,7 +115,7 @@ _PLACING: Final = frozenset(("placed", "waiting", "binding"))
 
 
 def _without_verdict(ours: Decision, node: str, theirs: str) -> Difference:
-    """Name what ended the attempt before nodes were looked at, else the node that we do not know."""
+    """Return the reason for which no node was visited, else that the node is unknown here."""
     before = ours.prefilter.status
     if before is not None:
         return Difference(
@@ -133,7 +133,7 @@ def _by_score(ours: Decision, node: str, verdict: NodeVerdict) -> Difference:
     total = sum(gap.points for gap in gaps)
     if total == 0:
         return Difference(ours.pod, DifferenceCause.TIE, node, verdict.node, gaps=gaps)
-    # What helped our node most; where nothing did, other totals decided.
+    # The score that favours our node most; if none does, the difference of the totals.
     first = max(gaps, key=lambda gap: gap.points)
     return Difference(ours.pod, DifferenceCause.SCORE, node, verdict.node, first.rule, gaps=gaps)
 

@@ -1,4 +1,4 @@
-"""Between threads: the scheduling thread leaves something to be written and rings, the event loop looks."""
+"""Wake the event loop from the scheduling thread: the thread leaves work to be written and rings."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class Doorbell:
-    """Has `answer` called on the event loop's thread after a ring from any thread.
+    """Calls `answer` on the event loop's thread after a ring from any thread.
 
-    Rings that come before it is answered are one. Before `connect` and after `disconnect` nobody answers;
-    what rang before is answered once connected.
+    Rings before the answer are merged into one. Before `connect` and after `disconnect` rings have no effect;
+    `connect` answers earlier rings once.
     """
 
     def __init__(self, answer: Callable[[], None]) -> None:
@@ -26,19 +26,19 @@ class Doorbell:
         self._has_rung = False
 
     def connect(self) -> None:
-        """Answer on the event loop that runs now."""
+        """Answer on the running event loop."""
         with self._lock:
             self._loop = asyncio.get_running_loop()
             if self._has_rung:
                 self._loop.call_soon(self._open)
 
     def disconnect(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         with self._lock:
             self._loop = None
 
     def ring(self) -> None:
-        """Have it answered soon. Never blocks."""
+        """Have the event loop call `answer` soon. Never blocks."""
         with self._lock:
             if self._has_rung:
                 return
@@ -53,7 +53,7 @@ class Doorbell:
 
 
 class Crew:
-    """Tasks that run at once, at most `limit`; `is_free` is called when one ends and there is room again."""
+    """Concurrent tasks, at most `limit`; `is_free` is called whenever one ends."""
 
     def __init__(self, name: str, limit: int, is_free: Callable[[], None]) -> None:
         self._name, self._limit, self._is_free = name, limit, is_free
@@ -61,12 +61,12 @@ class Crew:
 
     @property
     def has_room(self) -> bool:
-        """Tell whether another task may start."""
+        """Return whether another task may start."""
         return len(self._tasks) < self._limit
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether no task runs."""
+        """Return whether no task runs."""
         return not self._tasks
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -76,7 +76,7 @@ class Crew:
         task.add_done_callback(self._end)
 
     async def close(self) -> None:
-        """Cancel what runs, and wait until it has ended."""
+        """Cancel the running tasks, and wait until they have ended."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -93,16 +93,16 @@ class Crew:
 
 
 class Worker(Protocol):
-    """Something that carries out what was left for it."""
+    """A worker that carries out queued work."""
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether nothing waits and nothing is under way."""
+        """Return whether no work is queued or under way."""
         ...
 
 
 async def until_idle(seconds: float, *workers: Worker) -> bool:
-    """Wait until all is carried out, at most so many seconds; tell whether it is."""
+    """Wait until all work is done, at most `seconds`; return whether it is."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     while not all(worker.is_idle for worker in workers):

@@ -1,4 +1,4 @@
-"""The endpoints of one process: what they show of it, and the server that they are on."""
+"""The endpoints of one process: their contents, and their server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Facts:
-    """What the endpoints show. `made` is asked for each time: reloads change it."""
+    """The contents of the endpoints. `made` is called for each request: reloads change its result."""
 
     scheduler: LiveScheduler
     inbox: Inbox
@@ -53,12 +53,12 @@ class Facts:
 
 
 class Endpoints:
-    """A server over some facts, on the running event loop."""
+    """A server of the endpoints, on the running event loop."""
 
     def __init__(
         self, facts: Facts, options: ServingOptions, rights: Rights, service: Service | None = None
     ) -> None:
-        """Raises InvalidInputError where the certificate's files cannot be used."""
+        """Raises InvalidInputError if the certificate's files are unusable."""
         self._facts, self._options = facts, options
         self._certificate = _certificate(options) if options.tls else None
         shown = Shown(
@@ -82,7 +82,7 @@ class Endpoints:
             self._listener = Listener(service.application(app), tls, service.bounds)
 
     async def start(self) -> None:
-        """Listen. Raises InvalidInputError where the address cannot be had."""
+        """Listen. Raises InvalidInputError if the address is not available."""
         options = self._options
         try:
             await self._listener.start(options.host, options.port)
@@ -100,15 +100,15 @@ class Endpoints:
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
+        """Return the port of the server."""
         return self._listener.port
 
     async def stop(self) -> None:
-        """End; requests under way have a few seconds."""
+        """Stop; requests under way get a few seconds."""
         await self._listener.stop()
 
     async def refresh(self) -> None:
-        """Use a renewed certificate soon after its files change, until cancelled."""
+        """Load a renewed certificate soon after its files change, until cancelled."""
         while self._certificate is not None:
             await asyncio.sleep(self._options.renew_every)
             try:
@@ -117,7 +117,7 @@ class Endpoints:
             except (OSError, ssl.SSLError) as error:
                 _LOG.warning("the served certificate cannot be renewed, the one before stays: %s", error)
 
-    # ---- what is shown -----------------------------------------------------------------------------------
+    # ---- contents ----------------------------------------------------------------------------------------
 
     def _check_leader(self) -> str:
         leader = self._facts.leader

@@ -1,7 +1,7 @@
-"""Which events are one: the same thing, said of the same object again, is a series with a count.
+"""Group equal events about the same object into a series with a count.
 
-The first is made, the second makes it a series; from then on they are only counted, until the series has been
-quiet for a while or is due to be brought up to date.
+The first event is created, the second one turns it into a series. Later ones are only counted, until the
+series was quiet for a while or its count in the API server must be updated.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Final
 from kdsl.live.events import Event
 
 QUIET: Final = 6 * 60.0
-"""Seconds after which a series that nothing was added to is over."""
+"""Seconds without a new event after which a series ends."""
 REFRESH: Final = 30 * 60.0
 CAPACITY: Final = 50_000
-"""The most events that are remembered; past it the oldest are forgotten."""
+"""The most events kept; the oldest are forgotten first."""
 
 
 class Series:
-    """An event that was recorded, and how often since; `sent` is how often the server knows of, 0 for never.
+    """A recorded event and its count; `sent` is the count that the server has, 0 for none.
 
-    `seen_at` and `made_at` are by the wall clock in nanoseconds, `noted_at` by the event loop's in seconds.
+    `seen_at` and `made_at` are wall-clock nanoseconds, `noted_at` seconds of the event loop.
     """
 
     __slots__ = ("count", "event", "is_sending", "made_at", "name", "noted_at", "seen_at", "sent")
@@ -35,17 +35,17 @@ class Series:
 
     @property
     def is_due(self) -> bool:
-        """Tell whether the server is to hear of it now: for the first time, or that it is a series."""
+        """Return whether to send it now: it is the first event, or it has become a series."""
         return self.sent == 0 or (self.sent == 1 and self.count > 1)
 
     @property
     def is_behind(self) -> bool:
-        """Tell whether the server knows of fewer than there were."""
+        """Return whether the server's count is lower than ours."""
         return self.sent < self.count
 
 
 class SeriesBook:
-    """Remembers events by what makes them one series."""
+    """Keeps events by the key of their series."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
@@ -67,19 +67,19 @@ class SeriesBook:
         return series
 
     def forget(self, series: Series) -> None:
-        """Let the next event of this kind be the first of its series."""
+        """End a series: the next event of this key begins a new one."""
         if self._series.get(series.event.key) is series:
             del self._series[series.event.key]
 
     def finish(self, now: float) -> list[Series]:
-        """Forget what has been quiet; return what the server is to hear of for the last time."""
+        """End the quiet series; return those whose last count must still be sent."""
         quiet = [each for each in self._series.values() if now - each.noted_at >= QUIET]
         for each in quiet:
             self.forget(each)
         return list(_behind(quiet))
 
     def behind(self) -> list[Series]:
-        """Return all series that the server is to be brought up to date with."""
+        """Return all series whose count in the server is too low."""
         return list(_behind(self._series.values()))
 
 

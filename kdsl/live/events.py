@@ -1,4 +1,4 @@
-"""An event that is to be recorded: what it is about and what it says, within the limits of the API server."""
+"""An event to be recorded: its object and its texts, within the limits of the API server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uuid import NAMESPACE_OID, uuid5
 from kdsl.base.frozen_map import NO_STRINGS
 
 MAX_NOTE: Final = 1024
-"""In bytes: a longer note is refused."""
+"""Bytes of the longest note that the server accepts."""
 _MAX_FIELD: Final = 128
 _MAX_NAME: Final = 253
 _CUT: Final = " ..."
@@ -20,14 +20,14 @@ _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-
 
 
 class EventType(StrEnum):
-    """Whether somebody should look."""
+    """Whether an event needs attention."""
 
     NORMAL = "Normal"
     WARNING = "Warning"
 
 
 class EventsApi(StrEnum):
-    """Which API events go to: `events.k8s.io/v1`, or the one of old where that is not there."""
+    """The API that events are written to: `events.k8s.io/v1`, or core/v1 where it is missing."""
 
     EVENTS = "events.k8s.io/v1"
     CORE = "v1"
@@ -35,7 +35,7 @@ class EventsApi(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The object that an event is about, as it was known then."""
+    """The object of an event, at the version known when it happened."""
 
     kind: str
     namespace: str
@@ -45,7 +45,7 @@ class Reference:
     api_version: str = "v1"
 
     def as_json(self) -> dict[str, str]:
-        """Return the reference as the API has it."""
+        """Return the reference as JSON of the API."""
         found = {
             "kind": self.kind,
             "namespace": self.namespace,
@@ -59,7 +59,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened. `annotations` are for tools; the texts are for people."""
+    """An event. `annotations` are for tools; the texts are for people."""
 
     regarding: Reference
     type: EventType
@@ -82,7 +82,7 @@ class Event:
         host: str,
         annotations: Mapping[str, str] = NO_STRINGS,
     ) -> Event:
-        """Make an event that the API server takes, whatever its texts hold: what is too long is cut."""
+        """Make a valid event from any texts: long ones are cut."""
         return Event(
             regarding,
             type,
@@ -96,19 +96,19 @@ class Event:
 
     @property
     def namespace(self) -> str:
-        """The namespace that it is recorded in."""
+        """Return the namespace that it is recorded in."""
         return self.regarding.namespace or "default"
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What events of one series have in common; their notes may differ."""
+        """Return the key that events of one series share; their notes may differ."""
         return self.type, self.action, self.reason, self.controller, self.instance, self.regarding
 
 
 def event_name(regarding: str, time: int) -> str:
-    """Return the name of an event about an object: it holds the time, in nanoseconds.
+    """Return the name of an event about an object: it contains the time, in nanoseconds.
 
-    Where the two make no name, it is a UUID made of them.
+    If the result would be invalid, it is a UUID derived from both.
     """
     name = f"{regarding}.{time:x}"
     if len(name) <= _MAX_NAME and _DNS_NAME.fullmatch(name):
@@ -119,7 +119,7 @@ def event_name(regarding: str, time: int) -> str:
 def cut(text: str, limit: int, mark: str = _CUT) -> str:
     """Return a text of at most `limit` bytes of UTF-8, cut between characters and marked as cut.
 
-    Halves of characters, which have no UTF-8, are escaped.
+    Lone surrogates, which have no UTF-8, are escaped.
     """
     if len(text) <= limit and text.isascii():
         return text

@@ -1,8 +1,8 @@
-"""Makes room: has the victims of a preemption deleted, in kube-scheduler's order.
+"""Delete the victims of a preemption, in kube-scheduler's order.
 
-Each victim is told why (DisruptionTarget), deleted, and an event says so. The last one goes when all the
-others did: until then its room cannot be taken for made. Pods that are not bound yet are sent back in memory,
-by the scheduling thread: the API server has nothing to delete for them.
+Each victim gets the condition DisruptionTarget, is deleted, and gets an event. The last victim is deleted
+after all others: until then the preemptor's room does not count as made. Pods that are not bound yet are sent
+back in memory by the scheduling thread, since the API server has nothing to delete.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from kdsl.live.timestamps import to_seconds
 from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver, WriteOutcome
 
 AT_ONCE: Final = 16
-"""Victims of one preemption, and preemptions."""
+"""The most victims of one preemption, and preemptions, at once."""
 CAPACITY: Final = 1000
 _LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A bound pod that must go, and the condition it gets before."""
+    """A bound pod to delete, and the condition written before."""
 
     pod: LivePod
     condition: Condition
@@ -47,10 +47,10 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """The room that is made for a pod on a node.
+    """A preemption: the room that is made for a pod on a node.
 
-    `scheduler` is the name by which the preemptor asked for this one. `displaced` are pods of lower priority
-    that were promised the node: they lose that.
+    `scheduler` is the `schedulerName` of the preemptor. `displaced` are pods of lower priority that were
+    nominated to the node: they lose the nomination.
     """
 
     preemptor: PodInfo
@@ -62,15 +62,15 @@ class Preemption:
 
 @dataclass(slots=True)
 class _Progress:
-    """How far a preemption is; after the first problem no further victim is touched."""
+    """The progress of a preemption; after the first error no further victim is deleted."""
 
     problem: str = ""
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
 
 class Evictions:
-    """Carries preemptions out. `ended` is told of each on the event loop's thread, with what went wrong: then
-    the preemptor is to be tried again at once.
+    """Carries out preemptions. `ended` is called for each on the event loop's thread, with the error if there
+    was one: the preemptor must then be tried again at once.
     """
 
     def __init__(
@@ -90,11 +90,11 @@ class Evictions:
         self._crew = Crew("evictions", AT_ONCE, self._look)
 
     def start(self) -> None:
-        """Begin, on the event loop that runs now."""
+        """Start, on the running event loop."""
         self._doorbell.connect()
 
     def submit(self, preemption: Preemption) -> bool:
-        """Have room made soon, from any thread. False where too many wait: try the preemptor again."""
+        """Queue a preemption, from any thread. False if too many wait: try the preemptor again."""
         with self._lock:
             is_full = len(self._waiting) >= CAPACITY
             if not is_full:
@@ -109,11 +109,11 @@ class Evictions:
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether nothing waits and nothing is under way."""
+        """Return whether no preemption waits or is under way."""
         return not self._waiting and self._crew.is_idle
 
     async def close(self) -> None:
-        """End what is under way, and take nothing more up."""
+        """End the work under way, and accept no more."""
         self._doorbell.disconnect()
         self._waiting.clear()
         await self._crew.close()
@@ -139,7 +139,7 @@ class Evictions:
         self._ended(preemption, progress.problem)
 
     async def _displace(self, pod: LivePod) -> None:
-        """Take back in public what a pod was promised; that this fails keeps nobody up."""
+        """Clear the nomination of a pod; a failure does not delay the preemption."""
         patch = patch_for(pod, StatusWish(nominated=""), "")
         if patch is None:
             return
@@ -150,14 +150,14 @@ class Evictions:
     async def _evict(self, eviction: Eviction, preemption: Preemption, progress: _Progress) -> None:
         pod = eviction.pod
         if pod.info.is_terminating:
-            return  # it goes already: its room is waited for, and it is told nothing new
+            return  # the pod terminates already: wait for its room, and change nothing
         async with progress.turns:
             if progress.problem:
                 return
             patch = patch_for(pod, StatusWish(eviction.condition), to_seconds(self._clock.now()))
             if patch is not None:
-                told = await repeated(lambda: self._api.patch_status(pod.info, patch, Lane.EVICT))
-                if not self._goes_on(told, pod, progress):
+                result = await repeated(lambda: self._api.patch_status(pod.info, patch, Lane.EVICT))
+                if not self._goes_on(result, pod, progress):
                     return
             if not self._goes_on(await self._api.delete_pod(pod.info), pod, progress):
                 return
@@ -165,7 +165,7 @@ class Evictions:
         self._recorder.record(event)
 
     def _goes_on(self, result: Result[object], pod: LivePod, progress: _Progress) -> bool:
-        """Tell whether there is more to do for a victim: not where it is gone, nor after a problem."""
+        """Return whether to continue with a victim: it exists and no request failed."""
         if isinstance(result, Done):
             return not progress.problem
         if not _is_over(result):
@@ -177,5 +177,5 @@ class Evictions:
 
 
 def _is_over(result: Result[object]) -> bool:
-    """Tell whether the pod is gone, or another is in its place."""
+    """Return whether the pod is gone, or replaced by another of its name."""
     return isinstance(result, Refused) and (result.is_gone or result.is_recreated)

@@ -1,8 +1,8 @@
-"""Explains pods while a scheduler runs: on a copy of what it knows, beside the scheduling thread.
+"""Explain pods while a scheduler runs: on a copy of its state, beside the scheduling thread.
 
-The scheduling thread makes the copy between two decisions, of references alone. All that takes time happens
-on a thread of its own, one explanation after the other: nothing of the running scheduler is changed or
-locked. The two threads share one interpreter, so decisions take longer while an explanation is worked out.
+The scheduling thread makes the copy between two decisions, of references only. All longer work happens on a
+separate thread, one explanation after another, and neither changes nor locks the running scheduler. Both
+threads share one interpreter, so decisions take longer during an explanation.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from kdsl.report.explanation import explanation_text, wide_text
 from kdsl.report.explanation_document import explanation_envelope
 
 MAX_WAITING: Final = 16
-"""Explanations that wait for their turn, at most."""
+"""The most explanations that wait."""
 
 
 class Looks(Protocol):
-    """The running scheduler, as far as explanations look at it. `assembly.LiveScheduler` is one."""
+    """The parts of the running scheduler that an explanation copies. `assembly.LiveScheduler` is one."""
 
     @property
     def engine(self) -> Engine: ...
@@ -59,9 +59,9 @@ class Looks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What a scheduler knew between two decisions: enough to decide `pod` as it would.
+    """The state of a scheduler between two decisions: enough to decide `pod` in the same way.
 
-    `options` say where its next search begins, `promised` which pods have which node in prospect.
+    `options` contains the start index of its next search, `promised` the nominations of pods.
     """
 
     made: Scheduler
@@ -73,9 +73,9 @@ class Moment:
 
 
 def look(scheduler: Looks, made: Scheduler, key: str) -> Moment | None:
-    """Copy what there is to know about the pod `namespace/name`; on the scheduling thread alone.
+    """Copy the state needed for the pod `namespace/name`; on the scheduling thread only.
 
-    None where there is no such pod.
+    None if the pod does not exist.
     """
     engine, cache = scheduler.engine, scheduler.cache
     pod = cache.pod(key) or _unplaced(scheduler, key)
@@ -104,7 +104,7 @@ def _standing(engine: Engine, cache: ClusterCache, key: str) -> str:
 
 
 class PodExplainer:
-    """Explains one pod at a time. It belongs to the event loop, but for what its own thread works out."""
+    """Explains one pod at a time. For the event loop; the work runs on a thread of its own."""
 
     def __init__(
         self,
@@ -113,7 +113,9 @@ class PodExplainer:
         ask: Callable[[Callable[[], Moment | None]], Awaitable[Moment | None]],
         now: Callable[[], int],
     ) -> None:
-        """`made` is what decides now; `ask` has the scheduling thread answer. `now`: Unix nanoseconds."""
+        """`made` is the present rule set; `ask` runs a function on the scheduling thread. `now`: Unix
+        nanoseconds.
+        """
         self._scheduler, self._made, self._ask, self._now = scheduler, made, ask, now
         self._thread = ThreadPoolExecutor(1, "kdsl-explain")
         self._turn = asyncio.Lock()
@@ -121,9 +123,9 @@ class PodExplainer:
         self._beside: _Beside | None = None
 
     async def explain(self, namespace: str, name: str, question: Question) -> Explained | None:
-        """Return why the pod waits or is where it is; None where there is no such pod.
+        """Return why the pod waits or has its node; None if the pod does not exist.
 
-        Raises InvalidInputError for what is wrong with the question, TooManyError.
+        Raises InvalidInputError for a bad question, TooManyError.
         """
         if self._waiting >= MAX_WAITING:
             raise TooManyError
@@ -135,13 +137,13 @@ class PodExplainer:
                 if moment is None:
                     return None
                 loop = asyncio.get_running_loop()
-                # Who gives up takes back what has not begun; what has begun ends by itself.
+                # Cancelling removes an explanation that has not begun; one that runs ends by itself.
                 return await loop.run_in_executor(self._thread, self._explain, moment, question)
         finally:
             self._waiting -= 1
 
     def close(self) -> None:
-        """Begin no other explanation."""
+        """Begin no further explanation."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _explain(self, moment: Moment, question: Question) -> Explained:
@@ -152,7 +154,7 @@ class PodExplainer:
 
 
 class _Beside:
-    """The profiles of a scheduler made once more, for a cluster in memory: they are kept until it changes."""
+    """A second copy of a scheduler's profiles, for a cluster in memory: kept until the profiles change."""
 
     def __init__(self, made: Scheduler, manifests: Manifests) -> None:
         self.origin = made
@@ -164,17 +166,17 @@ class _Beside:
         self._made = build_scheduler(made.rules, context, made.settings)
 
     def bind(self, pod: PodInfo, node: str) -> Status | None:
-        """Take a binding: the pod counts as placed in the copy."""
+        """Accept a binding: the pod counts as placed in the copy."""
         assumed = self._cluster.pod(pod.key)
         self._cluster.add_pod(assumed if assumed and assumed.node_name == node else pod.on(node))
         return None
 
     def evict(self, victim: PodInfo, condition: Condition, preemptor: PodInfo) -> None:
-        """Take a victim off the copy."""
+        """Remove a victim from the copy."""
         self._cluster.remove_pod(victim.key)
 
     def explain(self, moment: Moment, question: Question, now: int) -> Explanation:
-        """Explain a pod at a time, and where changes are supposed, what is decided without them."""
+        """Explain a pod; with supposed changes, also compute the decision without them."""
         self._clock.advance(max(0, now - self._clock.now()))
         pod, home = moment.pod, moment.pod.node_name
         inspection = Inspection(question.node, question.everything, home=home)
@@ -200,7 +202,7 @@ class _Beside:
     def _decide(
         self, moment: Moment, cluster: ClusterCache, pod: PodInfo, inspection: Inspection
     ) -> Explanation:
-        """Decide a pod on a copy of the cluster, which is used up."""
+        """Decide a pod on a copy of the cluster, which cannot be used again."""
         made, options = self._made, moment.options
         self._cluster = self._volumes.cluster = self._annotations.cluster = cluster
         if inspection.home:
@@ -218,7 +220,7 @@ class _Beside:
                 engine.nominator.add(other, node)
             turns = Turns(engine, cluster, made.rules, made.settings.steps)
             explanation = turns.explain((pod,), pod, inspection)
-        # Nothing is kept of the copy, nor of a pod that a plugin would hold.
+        # Keep nothing of the copy, nor a pod that a plugin holds back.
         self._waiting.take(pod.key)
         self._cluster = self._volumes.cluster = self._annotations.cluster = ClusterCache()
         if explanation is None:
@@ -227,7 +229,7 @@ class _Beside:
 
 
 def _suppose(cluster: ClusterCache, pod: PodInfo, changes: tuple[Change, ...]) -> PodInfo:
-    """Change a copy of the cluster, and return the changed pod."""
+    """Apply changes to a copy of the cluster, and return the changed pod."""
     for change in changes:
         if change.on == PODS:
             cluster.remove_pod(change.value)
@@ -240,7 +242,7 @@ def _suppose(cluster: ClusterCache, pod: PodInfo, changes: tuple[Change, ...]) -
 
 
 def answer(explanation: Explanation, moment: Moment, question: Question) -> Explained:
-    """Put an explanation into the form that was asked for."""
+    """Render an explanation in the requested form."""
     decision = explanation.decision
     text, document = "", None
     match question.form:

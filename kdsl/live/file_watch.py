@@ -1,11 +1,11 @@
-"""Tells when files have changed, mounted ConfigMaps included: by looking every few seconds.
+"""Detect changed files, including mounted ConfigMaps, by polling every few seconds.
 
-A mounted ConfigMap is a folder of links into `..data`, itself a link that is swapped for a new folder. What
-counts is therefore what a path leads to. Looking is cheap: as long as no file's identity, size and times are
-different nothing is read; then the contents decide.
+A mounted ConfigMap is a folder of links into `..data`, a link that is swapped to a new folder. The watch
+therefore compares link targets. Polling is cheap: files are read only if an identity, size or time differs;
+then their contents decide.
 
-Files are found and read as whoever loads them does it (`kdsl.base.file_policy`): what is refused there is not
-read here either, and a folder is looked through once whatever leads to it.
+Files are found and read in the same way as by their loader (`kdsl.base.file_policy`): files that it refuses
+are not read here either, and a folder is visited once even if several paths lead to it.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What there is at one look: the files, what tells each of them as it is now, and what is refused."""
+    """The state of the files at one poll: the files, their stamps, and the errors of refused files."""
 
     files: tuple[FoundFile, ...]
     stamps: tuple[tuple[str, str, int, int, int, int], ...]
     refused: tuple[str, ...]
 
     def is_like(self, other: _Look) -> bool:
-        """Tell whether nothing has changed: files by path, identity, size and time of change."""
+        """Return whether both states are equal: files by path, identity, size and time of change."""
         return (self.stamps, self.refused) == (other.stamps, other.refused)
 
 
 class FileWatch:
-    """Watches the files below some paths. `wants` says of a file's name whether it counts."""
+    """Watches the files below some paths. `wants` returns whether a file of this name counts."""
 
     def __init__(self, paths: Callable[[], Iterable[Path]], wants: Callable[[str], bool]) -> None:
-        """`paths` are asked for at every look: a configuration may name others than before."""
+        """`paths` is called at every poll: a changed configuration may name other files."""
         self._paths, self._wants = paths, wants
         self._last = self._look()
         self._digest = _digest(self._last)
 
     def has_changed(self) -> bool:
-        """Tell whether the contents are others than at the last call."""
+        """Return whether the contents have changed since the last call."""
         look = self._look()
         if look.is_like(self._last):
             return False
@@ -67,7 +67,7 @@ class FileWatch:
             if path.is_dir():
                 yield from files_below(path, self._wants, problems)
             else:
-                # Files that are named count whatever they are called.
+                # Named files count regardless of their name.
                 yield named_file(path)
 
 
@@ -78,7 +78,7 @@ def _digest(look: _Look) -> bytes:
         try:
             digest.update(hashlib.sha256(file.read(MAX_BYTES)).digest())
         except OSError as error:
-            # What cannot be read is told by who loads the files.
+            # The loader of the files reports unreadable ones.
             digest.update(f"{type(error).__name__} {error.errno}".encode())
     return digest.digest()
 

@@ -1,4 +1,4 @@
-"""Stands before the endpoints: who asks, whether they may, how large a request is and how long it takes."""
+"""Guards the endpoints: checks caller and rights, and limits size and duration of a request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kdsl.base.visible import visible
 from kdsl.live.rights import ANONYMOUS, Rights, UndecidedError, User, Wanted
 
 OPEN: Final = ("/healthz", "/livez", "/readyz")
-"""The paths that everybody may ask."""
+"""The paths that need no rights."""
 MAX_BODY: Final = 65_536
 MAX_PATH: Final = 1_024
 SECONDS: Final = 30.0
@@ -22,9 +22,9 @@ _METHODS: Final = ("GET", "HEAD", "POST")
 
 
 class Guard:
-    """Answers 401, 403, 413 and the like, or lets a request through.
+    """Answers 401, 403, 413 and the like, or passes a request on.
 
-    Without `rights` there is nobody to ask: the open paths are all there is.
+    Without `rights` only the open paths are available.
     """
 
     def __init__(self, app: ASGIApp, rights: Rights | None, open_paths: Collection[str] = OPEN) -> None:
@@ -35,7 +35,7 @@ class Guard:
         if scope["type"] != "http":
             raise RuntimeError(f"{scope['type']} is not served")
         try:
-            # The limit ends a request whose body or reader is slow as well.
+            # The limit also ends a request with a slow body or a slow reader.
             async with asyncio.timeout(SECONDS):
                 refusal = await self._refusal(scope)
                 if refusal is not None:
@@ -65,7 +65,7 @@ class Guard:
             if has_token:
                 user = await self._rights.user_of(token.strip())
         except UndecidedError:
-            # As kube-scheduler does: who cannot be recognised is not.
+            # As in kube-scheduler: an unverified caller is unauthenticated.
             user = None
         if user is None:
             return unauthorized()
@@ -77,9 +77,10 @@ class Guard:
 
 
 def wanted(method: str, path: str) -> Wanted:
-    """Return which right a request needs.
+    """Return the right that a request needs.
 
-    Who may get a pod may have it explained; anything else needs the right to its path, by the method as verb.
+    The right to get a pod includes its explanation. Any other path needs the right to it, with the HTTP
+    method as verb.
     """
     parts = path.split("/")
     if len(parts) == 4 and parts[1] == "explain" and parts[2] and parts[3]:
@@ -114,5 +115,5 @@ def _header(scope: Scope, name: bytes) -> str:
 
 def _length(scope: Scope) -> int:
     text = _header(scope, b"content-length")
-    # A server that read the headers has refused what is no number.
+    # The server has already refused headers with a length that is no number.
     return int(text) if text.isdecimal() and len(text) < 20 else 0 if not text else MAX_BODY + 1

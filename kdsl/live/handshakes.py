@@ -1,4 +1,4 @@
-"""Looks after the handshakes with device plugins, beside the scheduling thread."""
+"""Keeps the handshakes with device plugins alive, beside the scheduling thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class HandshakeKeeper:
-    """Writes the handshakes that are due, every 15 seconds while we lead."""
+    """Writes the handshakes that are due, every 15 seconds while this instance leads."""
 
     def __init__(
         self,
@@ -35,23 +35,23 @@ class HandshakeKeeper:
         self._leads, self._sleep = leads, sleep
         self._stock: Stock | None = None
         self.problems = 0
-        """How many handshakes could not be written."""
+        """The number of handshakes that could not be written."""
 
     def use(self, stock: Stock | None) -> None:
-        """Look after the cards that the devices of these rules find, from the next round on; None: of none.
+        """Serve the devices of these rules from the next round on; None: no devices.
 
-        The stock must be nobody else's: it is used on another thread.
+        The stock is used on another thread, so it must not be shared.
         """
         self._stock = stock
 
     async def run(self) -> None:
-        """Look after handshakes until cancelled. It belongs to the thread of the event loop."""
+        """Write handshakes until cancelled. For the thread of the event loop."""
         while True:
             await self._sleep(PERIOD / _SECOND)
             await self.round()
 
     async def round(self) -> None:
-        """Write once what is due."""
+        """Write the handshakes that are due, once."""
         stock = self._stock
         if stock is None or not self._leads():
             return

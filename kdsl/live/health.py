@@ -1,4 +1,4 @@
-"""How well the cluster is known, resource by resource: for `/readyz`, metrics and messages.
+"""The state of each watched resource, for `/readyz`, metrics and messages.
 
 The thread of the event loop writes it; any thread may read it.
 """
@@ -13,10 +13,10 @@ from typing import Protocol
 class ResourceHealth:
     """The state of one resource.
 
-    It `is_synced` once all objects there were have been handled by the scheduling thread. One that
-    `is_absent` is not served by this server: it counts as empty. `error` is the last failure, empty when what
-    failed works again. `contact` is when the server last said anything of it, in seconds of the loop, None
-    for never; `lag` are the seconds since, as long as nothing is heard though something should be.
+    `is_synced`: the scheduling thread has handled all initial objects. `is_absent`: this server does not
+    serve the resource, so it counts as empty. `error` is the last failure, empty after a success. `contact`
+    is the time of the server's last answer, in seconds of the loop, None without one. `lag` is the number of
+    seconds since then, while an answer is overdue.
     """
 
     resource: str
@@ -33,23 +33,23 @@ class ResourceHealth:
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether decisions can rest on it."""
+        """Return whether decisions may rely on this resource."""
         return self.is_synced or self.is_absent
 
 
 class WatchObserver(Protocol):
-    """Counts what watches hear; `kdsl.obs` has one."""
+    """Counts events of watches, such as an observer of `kdsl.obs`."""
 
     def heard(self, resource: str, kind: str) -> None:
         """Count an event of a watch (`ADDED`, `BOOKMARK`)."""
         ...
 
     def synced(self, resource: str, is_synced: bool) -> None:
-        """Hear whether a resource was listed and is watched."""
+        """Note whether a resource was listed and is watched."""
         ...
 
     def watch_failed(self, resource: str, reason: str) -> None:
-        """Count a failure of a list or watch; `reason` is one of a few words, those of `Trouble`."""
+        """Count a failure of a list or watch; `reason` is a value of `Trouble`."""
         ...
 
 

@@ -1,7 +1,7 @@
-"""Health checks: which there are on each path, and the texts that Kubernetes' components answer with.
+"""The health checks of each path, with the answers of Kubernetes' components.
 
-Unlike those, a failed check says what is wrong: it names the resource whose watch fails, so that nobody has
-to look for a missing right in the log.
+Unlike theirs, a failed check gives its reason: it names the resource whose watch fails, so that a missing
+right is found without the log.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Final, Protocol
 from kdsl.base.visible import visible
 
 Check = Callable[[], str]
-"""Returns what is wrong, "" where nothing is. It must not wait."""
+"""Returns the error, "" if there is none. It must not wait."""
 
 MOST_TEXT: Final = 512
-"""Characters of one reason."""
+"""The most characters of one reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a health path answers."""
+    """The answer of a health path."""
 
     is_well: bool
     text: str
@@ -39,7 +39,7 @@ class CheckPath:
     checks: Mapping[str, Check]
 
     def answer(self, excluded: Iterable[str] = (), *, is_verbose: bool = False) -> Answered:
-        """Run all checks but the excluded ones."""
+        """Run all checks except the excluded ones."""
         excluded = frozenset(excluded)
         lines: list[str] = []
         is_well = True
@@ -60,7 +60,7 @@ class CheckPath:
         return Answered(is_well, "".join(f"{line}\n" for line in lines))
 
     def answer_one(self, name: str) -> Answered | None:
-        """Run one check; None where there is none of this name."""
+        """Run one check; return None if no check has this name."""
         check = self.checks.get(name)
         if check is None:
             return None
@@ -72,7 +72,7 @@ class CheckPath:
 
 
 class WatchedResource(Protocol):
-    """How well a resource is known; `kdsl.live.health.ResourceHealth` is one."""
+    """The state of a watched resource, such as `kdsl.live.health.ResourceHealth`."""
 
     @property
     def resource(self) -> str: ...
@@ -85,7 +85,7 @@ class WatchedResource(Protocol):
 
 
 def sync_check(resources: Callable[[], Iterable[WatchedResource]]) -> Check:
-    """Return the check `sched-handler-sync`: it names every resource that is not known yet, and why."""
+    """Return the check `sched-handler-sync`: it names every resource that is not synced, with the reason."""
 
     def check() -> str:
         missing = [
@@ -97,7 +97,7 @@ def sync_check(resources: Callable[[], Iterable[WatchedResource]]) -> Check:
 
 
 def ping() -> str:
-    """Answer: who can say this is alive."""
+    """Succeed always: an answer proves that the process is alive."""
     return ""
 
 
@@ -106,8 +106,8 @@ def health_paths(
 ) -> tuple[CheckPath, ...]:
     """Return the paths of a scheduler.
 
-    `leader` fails where the lease cannot be renewed and this instance still acts on it, `shutdown` once the
-    process ends, `synced` until every resource was listed and its handlers have seen all of it.
+    `leader` fails if the lease cannot be renewed while this instance still acts as leader, `shutdown` once
+    the process ends, `synced` until the handlers have seen the complete first list of every resource.
     """
     return (
         CheckPath("healthz", {"leaderElection": leader}),

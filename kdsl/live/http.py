@@ -1,4 +1,4 @@
-"""One request to the API server and its answer: what everything that talks to the server shares."""
+"""A request to the API server and its answer, for all modules that talk to the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer: names of `headers` are in lower case."""
+    """A complete answer: names of `headers` are in lower case."""
 
     status: int
     body: bytes = b""
@@ -32,7 +32,7 @@ class Answer:
 
     @property
     def is_success(self) -> bool:
-        """Tell whether the server did what was asked."""
+        """Return whether the server carried out the request."""
         return 200 <= self.status < 300
 
 
@@ -46,12 +46,12 @@ class NoAnswerError(Exception):
 
 
 class Sender(Protocol):
-    """Sends requests. `kdsl.live.client.Client` is one; tests answer by themselves."""
+    """Sends requests. `kdsl.live.client.Client` is one; tests have their own."""
 
     async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
         """Return the answer within `timeout` seconds (None: the sender's own limit).
 
-        An answer with `Retry-After` is waited for and the request repeated; any other is returned as it is.
-        Raises NoAnswerError where there is none.
+        After an answer with `Retry-After` the request is repeated; any other answer is returned unchanged.
+        Raises NoAnswerError if there is none.
         """
         ...

@@ -1,7 +1,7 @@
-"""HTTP/1.1 on one connection: requests out, whole answers or streams of lines in.
+"""HTTP/1.1 on one connection: sends requests, returns complete answers or streams of lines.
 
-`pool` holds such connections. It is our own because a client library costs more processor time per request
-than all the rest of a binding; the parser is httptools (llhttp), which Node.js uses.
+`pool` holds such connections. kdsl has its own client because a library's takes more processor time per
+request than the rest of a binding; the parser is httptools (llhttp), which Node.js uses.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import httptools
 from kdsl.live.http import Answer, NoAnswerError, Request
 
 MAX_HEAD: Final = 64 * 2**10
-"""Bytes of status line and headers, at most."""
+"""The most bytes of status line and headers."""
 MAX_BODY: Final = 2**30
-"""Bytes of a whole answer, at most: a list of 150,000 pods is about as large."""
+"""The most bytes of a complete answer: a list of 150,000 pods is about as large."""
 MAX_LINE: Final = 32 * 2**20
-"""Bytes of one line of a stream, at most: an object of the API server has 3 MiB at most."""
+"""The most bytes of one line of a stream: an object of the API server has up to 3 MiB."""
 READ_AHEAD: Final = 2**20
-"""Bytes of a stream that wait to be taken before the server is made to wait."""
+"""The unread bytes of a stream beyond which reading from the server pauses."""
 
 _LOST: Final = "the server closed the connection"
 
 
 def encode(request: Request, head: bytes, prefix: str = "") -> bytes:
-    """Write a request as bytes. `head` are the lines that all requests have, `prefix` comes before the path.
+    """Encode a request as bytes. `head` are the lines common to all requests, `prefix` comes before the path.
 
-    Raises ValueError for a path that is not quoted.
+    Raises ValueError for an unquoted path.
     """
     path = prefix + request.path
     if not (path.startswith("/") and path.isascii() and path.isprintable() and " " not in path):
@@ -44,7 +44,7 @@ def encode(request: Request, head: bytes, prefix: str = "") -> bytes:
 
 
 class LineStream:
-    """The lines of an answer that has no end, as they come. Who reads slowly makes the server wait."""
+    """The lines of a streamed answer. A slow reader slows the server down."""
 
     def __init__(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
         self._connection = connection
@@ -58,9 +58,9 @@ class LineStream:
         self._error: NoAnswerError | None = None
 
     async def lines(self, timeout: float) -> list[bytes]:
-        """Return the lines that came since, at least one; none where the answer is over.
+        """Return the new lines, at least one; none at the end of the answer.
 
-        Raises NoAnswerError where the connection was lost, or nothing came for `timeout` seconds.
+        Raises NoAnswerError if the connection is lost, or nothing arrives for `timeout` seconds.
         """
         if not self._lines and not self._is_over:
             self._reader = self._loop.create_future()
@@ -81,7 +81,7 @@ class LineStream:
         self._connection.abort()
 
     def take(self, piece: bytes) -> None:
-        """Add a piece of the body."""
+        """Add a part of the body."""
         first, *others = piece.split(b"\n")
         self._part.append(first)
         self._part_size += len(first)
@@ -100,7 +100,7 @@ class LineStream:
         self._wake()
 
     def finish(self, error: NoAnswerError | None) -> None:
-        """Say that nothing more comes, and why where it is not the end of the answer."""
+        """End the stream; `error` is the reason if the answer is incomplete."""
         if not self._is_over:
             self._is_over, self._error = True, error
             self._wake()
@@ -130,51 +130,51 @@ class Connection(asyncio.Protocol):
         self._begin()
 
     async def ask(self, data: bytes, deadline: float) -> Answer:
-        """Send a request that was encoded and return its whole answer, before the loop's time `deadline`.
+        """Send an encoded request and return its complete answer, before the loop's time `deadline`.
 
-        Raises NoAnswerError; then, and when the caller is cancelled, the connection is of no use any more.
+        Raises NoAnswerError; after that, or if the caller is cancelled, the connection is unusable.
         """
         outcome = await self._exchange(data, deadline, wants_lines=False)
         assert isinstance(outcome, Answer)
         return outcome
 
     async def open_lines(self, data: bytes, deadline: float) -> Outcome:
-        """Send a request whose body is read line by line; an answer other than 200 is returned as a whole."""
+        """Send a request whose answer is read line by line; an answer other than 200 is returned complete."""
         return await self._exchange(data, deadline, wants_lines=True)
 
     @property
     def is_usable(self) -> bool:
-        """Tell whether another request can be sent."""
+        """Return whether another request can be sent."""
         return self._transport is not None and not self._transport.is_closing() and self._outcome is None
 
     @property
     def is_closed(self) -> bool:
-        """Tell whether the connection is over."""
+        """Return whether the connection is closed."""
         return self._transport is None or self._transport.is_closing()
 
     @property
     def is_streaming(self) -> bool:
-        """Tell whether the answer under way is a stream."""
+        """Return whether the present answer is a stream."""
         return self._stream is not None
 
     def abort(self) -> None:
-        """Close at once, whatever is under way."""
+        """Close at once and cancel the present answer."""
         if self._transport is not None:
             self._transport.abort()
 
     def fail(self, reason: str) -> None:
-        """Give up on the answer that is under way, and on the connection."""
+        """Fail the present answer, and close the connection."""
         self._end(NoAnswerError(reason, may_be_done=True))
         self.abort()
 
     def pause(self) -> None:
-        """Let the server wait: what it sends stays where it is."""
+        """Pause reading: the server's data stays in its buffers."""
         if self._transport is not None and not self._is_paused and not self._transport.is_closing():
             self._is_paused = True
             self._transport.pause_reading()
 
     def resume(self) -> None:
-        """Take what the server sends again."""
+        """Resume reading."""
         if self._transport is not None and self._is_paused and not self._transport.is_closing():
             self._is_paused = False
             self._transport.resume_reading()
@@ -201,7 +201,7 @@ class Connection(asyncio.Protocol):
         self.fail("the server did not answer in time")
 
     def _begin(self) -> None:
-        """Make ready for the next answer."""
+        """Prepare for the next answer."""
         self._parser = httptools.HttpResponseParser(self)
         self._headers: dict[str, str] = {}
         self._status = 0
@@ -215,14 +215,14 @@ class Connection(asyncio.Protocol):
         if self._outcome is not None and not self._outcome.done():
             self._outcome.set_exception(error)
 
-    # What the transport calls.
+    # Callbacks of the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         if self._outcome is None and self._stream is None:
-            self.abort()  # an answer that nobody asked for
+            self.abort()  # an answer without a request
             return
         try:
             self._parser.feed_data(data)
@@ -237,15 +237,15 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         has_end = "content-length" in self._headers or "transfer-encoding" in self._headers
         if self._status and not has_end and exc is None and self._outcome is not None:
-            self.on_message_complete()  # such an answer ends with its connection
+            self.on_message_complete()  # an answer without length ends with its connection
             return
         self._end(NoAnswerError(_LOST if exc is None else f"{_LOST}: {exc}", may_be_done=True))
 
-    # What the parser calls.
+    # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
         if self._stream is None and (self._outcome is None or self._outcome.done()):
-            self.abort()  # another answer behind the one that was asked for
+            self.abort()  # a second answer to one request
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
@@ -257,7 +257,7 @@ class Connection(asyncio.Protocol):
         self._size = 0
         status = self._parser.get_status_code()
         if status < 200:
-            return  # an interim answer: the real one follows
+            return  # an interim answer: the final one follows
         self._status = status
         if self._wants_lines and status == 200 and self._outcome is not None and not self._outcome.done():
             self._stream = LineStream(self, self._loop)

@@ -1,7 +1,7 @@
-"""From the thread of the event loop to the scheduling thread: a bounded queue of changes and messages.
+"""A bounded queue of changes and messages from the event loop's thread to the scheduling thread.
 
-Reflectors put changes in and wait where it is full, and so the server waits. Where the scheduling thread has
-fallen behind, of several changes of one object the last one is delivered.
+Reflectors put changes in, and wait while it is full; so the server waits too. If the scheduling thread lags
+behind, only the last of several changes of an object is delivered.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Final, TypeAlias
 from kdsl.live.changes import Change
 
 CAPACITY: Final = 20_000
-"""So many changes wait at most."""
+"""The most waiting changes."""
 COALESCE_FROM: Final = 1_000
-"""Where more changes wait than this, an object waits with one of them only."""
+"""The number of waiting changes beyond which only the last change of each object is kept."""
 
 Message: TypeAlias = Callable[[], None]
-"""What became of a write, as the writer posts it: the scheduling thread calls it."""
+"""The result of a write, posted by the writer: the scheduling thread calls it."""
 
 _Object: TypeAlias = tuple[str, str, str]
 
 
 class Inbox:
-    """Changes in the order of their resource, and messages in theirs.
+    """Changes in the order of their resource, and messages in their own order.
 
-    An object of another uid is another object: a drop and a put of one name both arrive.
+    An object of another uid is another object: a drop and a put of one name are both delivered.
     """
 
     def __init__(self, capacity: int = CAPACITY, coalesce_from: int = COALESCE_FROM) -> None:
@@ -46,7 +46,7 @@ class Inbox:
         self._waiters: deque[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = deque()
 
     async def put(self, changes: Sequence[Change]) -> int:
-        """Add changes; wait where the inbox is full. Return the number of the last: see `done`."""
+        """Add changes; wait while the inbox is full. Return the number of the last one: see `done`."""
         number = 0
         rest = changes
         while rest:
@@ -59,17 +59,17 @@ class Inbox:
     def post(self, message: Message) -> None:
         """Add a message, from any thread, without waiting.
 
-        Whoever posts bounds what is under way: each write posts once.
+        The poster bounds the work under way: each write posts once.
         """
         with self._filled:
             self._messages.append(message)
             self._filled.notify()
 
     def take(self, limit: int, timeout: float | None = None) -> tuple[list[Message], list[Change]]:
-        """Return all messages and up to `limit` changes; for the one thread that schedules.
+        """Return all messages and up to `limit` changes; for the scheduling thread only.
 
-        Waits up to `timeout` seconds where there is nothing, None: until there is something. Whoever takes
-        again is done with what it took before. Both lists are empty when the time or the inbox is over.
+        Waits up to `timeout` seconds for the first one, None: without limit. The next call marks the changes
+        of this one as done. Both lists are empty after the time limit, or if the inbox is closed.
         """
         with self._filled:
             self._done = self._taken
@@ -86,24 +86,24 @@ class Inbox:
         return messages, changes
 
     def close(self) -> None:
-        """Let `take` wait no longer; what is there can still be taken."""
+        """Stop `take` from waiting; the contents can still be taken."""
         with self._filled:
             self._is_closed = True
             self._filled.notify_all()
 
     @property
     def done(self) -> int:
-        """The number of the last change that the scheduling thread is done with, and all before it."""
+        """Return the number of the last change up to which the scheduling thread has handled all."""
         return self._done
 
     @property
     def backlog(self) -> int:
-        """How many changes wait."""
+        """Return the number of waiting changes."""
         return len(self._changes)
 
     @property
     def coalesced(self) -> int:
-        """How many changes were not delivered since a later one of their object was."""
+        """Return the number of changes replaced by a later one of their object."""
         return self._coalesced
 
     @property
@@ -111,7 +111,7 @@ class Inbox:
         return bool(self._changes or self._messages)
 
     def _add(self, changes: Sequence[Change]) -> tuple[int, int]:
-        """Add as many changes as there is room for; return how many, and the last number."""
+        """Add as many changes as there is room for; return their count, and the last number."""
         with self._filled:
             added = 0
             for change in changes:
@@ -152,6 +152,6 @@ def _wake(loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[None]) -> None
         if not waiter.done():
             waiter.set_result(None)
 
-    # A loop that has ended has nobody left who waits.
+    # A closed loop has no waiting tasks.
     if not loop.is_closed():
         loop.call_soon_threadsafe(wake)

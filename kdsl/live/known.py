@@ -1,7 +1,7 @@
-"""What the API server said last, beside what the cache keeps of it: versions, conditions, uids, manifests.
+"""The last state from the API server that the cache does not keep: versions, conditions, uids, manifests.
 
-Written by the feed on the scheduling thread. Others may look up one object at a time from any thread: each
-answer is what was true a moment ago.
+The feed writes it on the scheduling thread. Other threads may read one object at a time; each answer may be
+slightly out of date.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from kdsl.live.changes import LiveNode, LivePod
 
 _OURS: Final = ("PodScheduled", "DisruptionTarget")
-"""The conditions that the scheduler writes: those of others are not kept for pods that run."""
+"""The conditions that the scheduler writes: others are not kept for running pods."""
 
 
 class KnownObjects:
-    """Pods and nodes as they came; manifests are kept where plugins read them."""
+    """Pods and nodes as received; manifests are kept if plugins read them."""
 
     def __init__(self) -> None:
         self._pending: dict[str, LivePod] = {}
@@ -34,7 +34,7 @@ class KnownObjects:
         return self._pending.get(key) or self._placed.get(key)
 
     def pending(self) -> tuple[LivePod, ...]:
-        """Return the pods without a node, whoever schedules them."""
+        """Return the pods without a node, of all schedulers."""
         return tuple(self._pending.values())
 
     def placed(self) -> tuple[LivePod, ...]:
@@ -42,7 +42,7 @@ class KnownObjects:
         return tuple(self._placed.values())
 
     def put_pod(self, key: str, pod: LivePod, raw: bytes) -> None:
-        """Remember a pod as it is now, with what the server sent of it, if that is kept."""
+        """Store a pod, with its JSON from the server, if that is kept."""
         if not pod.info.node_name:
             self._placed.pop(key, None)
             self._pending[key] = pod
@@ -53,7 +53,7 @@ class KnownObjects:
             self._raw_pods[key] = raw
 
     def raw_pod(self, key: str) -> bytes:
-        """Return what the server sent of a pod; empty where it is not kept."""
+        """Return the JSON of a pod from the server; empty if it is not kept."""
         return self._raw_pods.get(key, b"")
 
     def drop_pod(self, key: str) -> None:
@@ -73,15 +73,15 @@ class KnownObjects:
         return tuple(self._nodes.values())
 
     def has_node(self, name: str) -> bool:
-        """Tell whether there is such a node."""
+        """Return whether the node exists."""
         return name in self._nodes
 
     def raw_node(self, name: str) -> bytes:
-        """Return what the server sent of a node; empty where it is not kept."""
+        """Return the JSON of a node from the server; empty if it is not kept."""
         return self._raw_nodes.get(name, b"")
 
     def put_node(self, node: LiveNode, raw: bytes) -> None:
-        """Remember a node as it is now."""
+        """Store a node."""
         name = node.facts.name
         self._nodes[name] = node
         if raw:
@@ -95,7 +95,7 @@ class KnownObjects:
     # ---- versions ----------------------------------------------------------------------------------------
 
     def is_newer(self, kind: str, key: str, version: str) -> bool:
-        """Remember the version of an object; False for one that is not newer than what is known.
+        """Store the version of an object; return False if it is not newer than the known one.
 
         Versions that are no numbers are compared for equality only.
         """
@@ -113,6 +113,6 @@ class KnownObjects:
 
 
 def _without_others(pod: LivePod) -> LivePod:
-    """Return a pod without the conditions that its kubelet writes: there are very many such pods."""
+    """Return a pod without the conditions of its kubelet, which take much memory in a large cluster."""
     kept = tuple([condition for condition in pod.conditions if condition.type in _OURS])
     return pod if len(kept) == len(pod.conditions) else replace(pod, conditions=kept)

@@ -1,7 +1,7 @@
-"""Kubeconfig files: which cluster, and as whom. `access` uses it.
+"""Kubeconfig files: the cluster and the user. `access` uses them.
 
-Files are merged as kubectl merges them: of two entries of one name the first counts. What files they name
-are relative to the file that names them.
+Files are merged as kubectl merges them: of two entries of one name the first counts. Paths in a file are
+relative to that file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_FILES: Final = 50
 
 
 class Cluster(Struct, frozen=True, rename="kebab"):
-    """Where an API server is, and whom to trust there."""
+    """The address of an API server, and the authority to trust there."""
 
     server: str = ""
     certificate_authority: str = ""
@@ -36,7 +36,7 @@ class Cluster(Struct, frozen=True, rename="kebab"):
 
 
 class User(Struct, frozen=True, rename="kebab"):
-    """As whom to speak to it."""
+    """The credentials of a user."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""
@@ -81,7 +81,7 @@ class _File(Struct, frozen=True, rename="kebab"):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The context that was chosen: its cluster, its user, and the files that say so."""
+    """The selected context: its cluster, its user, and the files that define them."""
 
     context: str
     cluster: Cluster
@@ -92,7 +92,7 @@ class Chosen:
 
     @property
     def where(self) -> str:
-        """The place for diagnostics."""
+        """Return the place for diagnostics."""
         return f"{self.cluster_file}: context `{self.context}`"
 
 
@@ -100,9 +100,9 @@ T = TypeVar("T")
 
 
 def choose(paths: Sequence[Path], context: str | None) -> Chosen:
-    """Read kubeconfig files and return what a context says, None for the current one.
+    """Read kubeconfig files and return the cluster and user of a context, None for the current one.
 
-    Raises InvalidInputError, which names the file and the context.
+    Raises InvalidInputError with the file and the context.
     """
     if len(paths) > MAX_FILES:
         title = f"there are {len(paths)} kubeconfig files: at most {MAX_FILES} are read"

@@ -1,8 +1,8 @@
-"""Who sends next: bindings before evictions, evictions before conditions, conditions before events.
+"""Priorities of requests: bindings before evictions, evictions before conditions, conditions before events.
 
-All writes share the connections to one API server. Thousands of conditions must not keep a binding waiting,
-so every kind of request has a lane with a share of its own, and what becomes free goes to the highest lane
-that waits. What waits is bounded by those who send: each has its own limit.
+All writes share the connections to one API server. Thousands of conditions must not delay a binding, so every
+kind of request has a lane with its own limit, and a free connection goes to the highest waiting lane. Each
+sender bounds its own queue.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ CAPACITY: Final = 64
 SHARES: Final[Mapping[Lane, int]] = MappingProxyType(
     {Lane.BIND: 48, Lane.EVICT: 32, Lane.STATUS: 24, Lane.EVENT: 16}
 )
-"""The most requests of a lane that are under way at once. Bindings leave room, so that nothing starves.
+"""The most concurrent requests of a lane. Bindings leave room, so that no lane starves.
 
-Conditions and events together leave room for bindings and evictions: on a server whose writes are slow a turn
-that has to be given back first takes seconds.
+Conditions and events together leave room for bindings and evictions: with slow writes a binding would
+otherwise wait seconds for a connection.
 """
 
 
 class Lanes:
-    """Lets at most `capacity` requests be under way at once. It belongs to the thread of the event loop."""
+    """Limits the concurrent requests to `capacity`. For the thread of the event loop."""
 
     def __init__(self, capacity: int = CAPACITY, shares: Mapping[Lane, int] = SHARES) -> None:
         self._capacity, self._shares = capacity, shares
@@ -45,7 +45,7 @@ class Lanes:
         self._waiting: dict[Lane, deque[asyncio.Future[None]]] = {lane: deque() for lane in Lane}
 
     def waiting(self, lane: Lane) -> int:
-        """Return how many wait in a lane."""
+        """Return the number of requests that wait in a lane."""
         return len(self._waiting[lane])
 
     async def enter(self, lane: Lane) -> None:
@@ -59,13 +59,13 @@ class Lanes:
             await turn
         except asyncio.CancelledError:
             if not turn.cancelled():
-                self.leave(lane)  # the turn came, and nobody takes it
+                self.leave(lane)  # the turn came after the request was cancelled
             elif turn in self._waiting[lane]:
                 self._waiting[lane].remove(turn)
             raise
 
     def leave(self, lane: Lane) -> None:
-        """End a turn, and give it to who waits in the highest lane."""
+        """End a turn, and give it to the highest waiting lane."""
         self._under_way -= 1
         self._used[lane] -= 1
         for other in Lane:
@@ -80,7 +80,7 @@ class Lanes:
         return self._under_way < self._capacity and self._used[lane] < self._shares[lane]
 
     def _is_ahead(self, lane: Lane) -> bool:
-        """Tell whether somebody waits in the lane already."""
+        """Return whether a request of the lane waits already."""
         return bool(self._waiting[lane])
 
     def _take(self, lane: Lane) -> None:

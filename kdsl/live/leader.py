@@ -1,7 +1,7 @@
-"""Leader election: one instance binds, the others are ready to. By a Lease, as kube-scheduler does it.
+"""Leader election by a Lease, as in kube-scheduler: one instance binds, the others are ready to take over.
 
-A leader that cannot renew its lease stops binding before anybody else may take it, and goes on as a follower.
-Intervals are measured by the loop's monotonic clock alone: times in the lease are for people.
+A leader that cannot renew its lease stops binding before another instance may take it, and continues as a
+follower. Intervals are measured by the loop's monotonic clock only: times in the lease are for people.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _JITTER: Final = 1.2
 
 @dataclass(frozen=True, slots=True)
 class LeaseOptions:
-    """The lease, and seconds: it holds for `duration`, is renewed each `retry`, and not relied upon once the
-    last renewal is `deadline` ago. ValueError where they do not fit together.
+    """The lease and its times in seconds: it is valid for `duration`, renewed each `retry`, and ignored
+    `deadline` after its last renewal. ValueError if they contradict each other.
     """
 
     namespace: str = "kube-system"
@@ -50,7 +50,7 @@ class LeaseOptions:
 
     @property
     def timeout(self) -> float:
-        """Seconds for one request."""
+        """Return the seconds for one request."""
         return max(1.0, self.deadline / 2)
 
 
@@ -58,7 +58,7 @@ class LeaderObserver(Protocol):
     """Counts for metrics; `kdsl.obs` has one."""
 
     def leads(self, is_leader: bool) -> None:
-        """Hear whether the lease is held."""
+        """Note whether this instance holds the lease."""
         ...
 
     def read_first(self) -> None:
@@ -68,7 +68,7 @@ class LeaderObserver(Protocol):
 
 @dataclass(slots=True)
 class _Seen:
-    """The lease as it was read last, and since when nothing in it has changed."""
+    """The lease at its last read, and the time of its last change."""
 
     lease: Lease
     since: float
@@ -76,9 +76,9 @@ class _Seen:
 
 @dataclass(slots=True)
 class Leader:
-    """Takes the lease, keeps it, and says whether this instance leads.
+    """Acquires and renews the lease, and reports whether this instance leads.
 
-    `identity` must be unique among instances. `on_change` hears of it on the loop's thread.
+    `identity` must be unique among instances. `on_change` is called on the loop's thread.
     """
 
     sender: Sender
@@ -89,7 +89,7 @@ class Leader:
     on_change: Callable[[bool], None] = lambda is_leader: None
     observer: LeaderObserver | None = None
     error: str = ""
-    """Why the last try to read or write the lease failed."""
+    """The reason why the last read or write of the lease failed."""
     _loop: asyncio.AbstractEventLoop | None = None
     _seen: _Seen | None = None
     _renewed_at: float | None = None
@@ -98,23 +98,23 @@ class Leader:
 
     @property
     def is_leader(self) -> bool:
-        """Tell whether this instance leads."""
+        """Return whether this instance leads."""
         return self._is_leader
 
     @property
     def lease(self) -> Lease | None:
-        """The lease as it was last seen; None before that."""
+        """Return the lease as last read; None before that."""
         return None if self._seen is None else self._seen.lease
 
     def may_bind(self) -> bool:
-        """Tell whether this instance leads, and its last renewal is recent enough; from any thread."""
+        """Return whether this instance leads with a recent enough renewal; from any thread."""
         renewed_at, loop = self._renewed_at, self._loop
         if not self._is_leader or renewed_at is None or loop is None:
             return False
         return loop.time() - renewed_at < self.options.deadline
 
     async def run(self) -> None:
-        """Take part until the task is cancelled, and give the lease back then."""
+        """Take part until the task is cancelled, then release the lease."""
         self._loop = asyncio.get_running_loop()
         try:
             while True:
@@ -138,7 +138,7 @@ class Leader:
             await self._write(update_lease(self._taken(lease), self._limit), started)
 
     async def _renew(self) -> None:
-        """Renew by what is known; where that fails, by what is read."""
+        """Renew from the known lease; if that fails, read it first."""
         started = self._now()
         assert self._seen is not None
         if await self._write(update_lease(self._taken(self._seen.lease), self._limit), started):
@@ -159,10 +159,10 @@ class Leader:
             await self._write(create_lease(self._taken(lease), self._limit), started)
 
     async def _release(self) -> None:
-        """Give the lease back, if it is ours: the next one need not wait for its end."""
+        """Release our lease, so that the next leader need not wait for its end."""
         if self._seen is None or self._seen.lease.holder != self.identity:
             return
-        # Nobody binds any more from here on, whatever becomes of the release.
+        # No instance binds from here on, even if the release fails.
         self._follow("")
         lease = await self._read()
         if lease is None or lease.holder != self.identity:
@@ -174,7 +174,7 @@ class Leader:
         await self._ask(update_lease(lease.with_spec(spec), self._limit))
 
     async def _read(self) -> Lease | None:
-        """Read the lease; one without a version where there is none; None where that failed."""
+        """Read the lease; return one without a version if none exists, None after a failure."""
         options = self.options
         answer = await self._ask(get_lease(options.namespace, options.name, self._limit))
         if answer is None:
@@ -185,7 +185,7 @@ class Leader:
         return self._take(answer)
 
     async def _write(self, request: Request, started: float) -> bool:
-        """Write the lease; with success this instance leads, from when the request was `started`."""
+        """Write the lease; on success this instance leads, from the time `started` on."""
         answer = await self._ask(request)
         if answer is None or not answer.is_success or self._take(answer) is None:
             return False
@@ -206,7 +206,7 @@ class Leader:
         return None
 
     def _take(self, answer: Answer) -> Lease | None:
-        """Take in a lease that the server sent."""
+        """Store a lease from the server."""
         try:
             lease = read_lease(answer.body)
         except UNREADABLE as error:
@@ -221,7 +221,7 @@ class Leader:
         return lease
 
     def _is_free(self, lease: Lease) -> bool:
-        """Tell whether the lease may be taken: it is nobody's, ours, or was not renewed for its duration."""
+        """Return whether the lease may be taken: it is nobody's, ours, or has expired."""
         if not lease.holder or lease.holder == self.identity:
             return True
         assert self._seen is not None
@@ -229,7 +229,7 @@ class Leader:
         return self._now() - self._seen.since >= duration
 
     def _taken(self, lease: Lease) -> Lease:
-        """Return the lease as it is when it is ours from now on."""
+        """Return the lease with this instance as its new holder."""
         now, before = self._stamp(), lease.spec
         is_new, is_ours = not lease.metadata.resource_version, lease.holder == self.identity
         transitions = before.lease_transitions or 0
@@ -251,7 +251,7 @@ class Leader:
         self._expiry = self._loop.call_at(since + self.options.deadline, self._expire)
         if not self._is_leader:
             self._is_leader = True
-            self._tell()
+            self._report()
 
     def _expire(self) -> None:
         self._follow("the lease was not renewed in time")
@@ -263,9 +263,9 @@ class Leader:
         if self._is_leader:
             self._is_leader = False
             self.error = why or self.error
-            self._tell()
+            self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self.observer is not None:
             self.observer.leads(self._is_leader)
         self.on_change(self._is_leader)

@@ -1,4 +1,4 @@
-"""The Lease by which instances agree on who leads: its JSON, read and written. `leader` uses it."""
+"""The Lease of leader election, read and written as JSON. `leader` uses it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VERSION: Final = "coordination.k8s.io/v1"
 
 
 class LeaseMeta(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a lease is known by."""
+    """The metadata of a lease."""
 
     name: str = ""
     namespace: str = ""
@@ -30,7 +30,7 @@ class LeaseMeta(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class LeaseSpec(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Who leads, and for how long without another word. Times are written, and never compared."""
+    """The holder, and the time without renewal after which the lease is free. Times are for people only."""
 
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
@@ -51,11 +51,11 @@ class Lease(Struct, frozen=True, rename="camel"):
 
     @property
     def holder(self) -> str:
-        """Who holds it; empty for nobody."""
+        """Return the identity of the holder; empty for none."""
         return self.spec.holder_identity or ""
 
     def with_spec(self, spec: LeaseSpec) -> Lease:
-        """Return it with another spec, as it is sent: at the version that was read."""
+        """Return the lease with another spec, at the version that was read."""
         return replace(self, spec=spec)
 
 
@@ -78,13 +78,13 @@ def get_lease(namespace: str, name: str, timeout: str) -> Request:
 
 
 def create_lease(lease: Lease, timeout: str) -> Request:
-    """Return the request that makes a lease."""
+    """Return the request that creates a lease."""
     path = _path(lease.metadata.namespace)
     return Request("POST", path, msgspec.json.encode(lease), query=(("timeout", timeout),))
 
 
 def update_lease(lease: Lease, timeout: str) -> Request:
-    """Return the request that replaces a lease, if it is still at the version that was read."""
+    """Return the request that replaces a lease, if its version is still the one that was read."""
     path = f"{_path(lease.metadata.namespace)}/{quote(lease.metadata.name, safe='')}"
     return Request("PUT", path, msgspec.json.encode(lease), query=(("timeout", timeout),))
 

@@ -1,6 +1,6 @@
-"""The HTTPS server under the endpoints: listens, ends, and lets nobody keep a connection busy with nothing.
+"""The HTTPS server of the endpoints; it closes idle and slow connections.
 
-It speaks HTTP/1.1: Prometheus, kubelet and kubectl all do.
+It uses HTTP/1.1, as Prometheus, kubelet and kubectl do.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 CONNECTIONS: Final = 128
 IDLE: Final = 30
-"""Seconds that a connection may be open without a request."""
+"""The longest time that a connection is idle, in seconds."""
 HEADERS_WITHIN: Final = 10.0
-"""Seconds that the head of a request may take."""
+"""The longest time for the head of a request, in seconds."""
 HEAD_BYTES: Final = 32_768
 DRAIN: Final = 5
-"""Seconds that requests have to end when the server does."""
+"""The time for requests under way when the server stops, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Bounds:
 
 
 class BoundedProtocol(H11Protocol):
-    """A connection that is closed if the head of a request does not come in time."""
+    """A connection that is closed if the head of a request takes too long."""
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -45,7 +45,7 @@ class BoundedProtocol(H11Protocol):
         self._deadline = self.loop.call_later(HEADERS_WITHIN, self._expire)
 
     def data_received(self, data: bytes) -> None:
-        """Take in bytes. What comes in little pieces does not get more time."""
+        """Receive bytes. Sending in small pieces does not extend the limit."""
         if self._deadline is None and self._is_idle():
             self._deadline = self.loop.call_later(HEADERS_WITHIN, self._expire)
         super().data_received(data)
@@ -75,7 +75,7 @@ USUAL_BOUNDS: Final = Bounds()
 
 
 class _Server(uvicorn.Server):
-    """A server whose process has its own signals."""
+    """A server without signal handlers of its own: the process has them."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -99,7 +99,7 @@ class Listener:
         self.port = 0
 
     async def start(self, host: str, port: int) -> None:
-        """Listen; `port` 0 takes a free one, which `self.port` then is. Raises OSError where that fails."""
+        """Listen; `port` 0 takes a free one and stores it in `self.port`. Raises OSError."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family, backlog=self._backlog)
         # Head and body of an answer are written apart: without this, the body waits 40 ms for an ACK.
@@ -112,7 +112,7 @@ class Listener:
             await self._task
 
     async def stop(self) -> None:
-        """End: requests under way have a few seconds."""
+        """Stop; requests under way get a few seconds."""
         self._server.should_exit = True
         if self._task is not None:
             await self._task

@@ -1,4 +1,4 @@
-"""Lists the objects of a cluster once, page by page: for commands that watch nothing."""
+"""List the objects of a cluster once, page by page: for commands that watch nothing."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from kdsl.live.needs import Needs
 from kdsl.live.resources import NODES, PODS, ApiResource
 
 WITHIN: Final = 60.0
-"""Seconds for everything."""
+"""The time limit of all lists together, in seconds."""
 MAX_PAGES: Final = 2_000
 MAX_TOLD: Final = 10
-"""Objects that cannot be read are told of one by one up to here."""
+"""The most unreadable objects that are reported one by one."""
 
 
 @dataclass(slots=True)
 class Listed:
-    """What there is in a cluster. `manifests` are as the server sent them, by kind and key, where kept.
+    """The objects of a cluster. `manifests` are JSON of the server by kind and key, if kept.
 
-    `problems` are warnings: of objects that cannot be read, and of resources that may not be listed.
+    `problems` are warnings about unreadable objects and forbidden resources.
     """
 
     nodes: list[NodeFacts] = field(default_factory=list)
@@ -45,9 +45,9 @@ class Listed:
 
 
 async def list_cluster(sender: Sender, needs: Needs, where: str) -> Listed:
-    """List what is needed; `where` names the server in messages.
+    """List the needed resources; `where` names the server in messages.
 
-    Raises InvalidInputError where there is no answer, or where nodes or pods may not be listed.
+    Raises InvalidInputError without an answer, or if listing nodes or pods is forbidden.
     """
     found = Listed()
     try:
@@ -73,10 +73,10 @@ async def list_cluster(sender: Sender, needs: Needs, where: str) -> Listed:
 
 
 async def _raws(sender: Sender, resource: ApiResource) -> list[msgspec.Raw] | Status:
-    """Return the objects of a resource as they came, or the refusal."""
+    """Return the JSON of a resource's objects, or the refusal."""
     listed = await _pages(sender, resource, is_paged=True)
     if isinstance(listed, Status) and listed.is_expired:
-        # The list grew old between two of its pages.
+        # The list expired between two of its pages.
         return await _pages(sender, resource, is_paged=False)
     return listed
 
@@ -128,7 +128,7 @@ def _take(found: Listed, resource: ApiResource, raws: Iterable[msgspec.Raw], kee
 
 
 def _refusal(resource: ApiResource, status: Status, where: str) -> Diagnostic:
-    """Say which right is missing; without nodes and pods there is nothing to decide on."""
+    """Name the missing right; without nodes and pods no decision is possible."""
     is_needed = resource.name in (NODES.name, PODS.name)
     group = f".{resource.group}" if resource.group else ""
     code = AccessCode.REFUSED if status.code in (401, 403) else AccessCode.NO_ANSWER

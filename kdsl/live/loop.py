@@ -1,7 +1,7 @@
-"""The scheduling loop: takes in what changed, decides, hands out what is to be done. It waits for news only.
+"""The scheduling loop: applies changes, decides, and hands out writes. It blocks only while idle.
 
-One thread runs it, and it alone touches cache, queue and engine. Whatever takes time, every request to the
-API server first of all, happens elsewhere and comes back as a message.
+One thread runs it and alone uses cache, queue and engine. Slow work, above all requests to the API server,
+happens on other threads and comes back as a message.
 """
 
 from __future__ import annotations
@@ -32,40 +32,40 @@ from kdsl.live.ports import Victims
 SECOND: Final = 10**9
 CHANGES_AT_ONCE: Final = 2_000
 DECISIONS_AT_ONCE: Final = 64
-"""So much is done of one before the other has its turn again."""
+"""The most changes, and then the most decisions, of one turn."""
 LONGEST_WAIT: Final = 0.5
-"""Seconds after which the loop looks at the clock and whether it leads, if nothing happens."""
+"""Seconds after which an idle loop checks the clock and whether it leads."""
 _LOG: Final = logging.getLogger(__name__)
 
 Message = Callable[[], None]
 
 
 class Inbox(Protocol):
-    """Where news comes from. `kdsl.live.inbox.Inbox` is one."""
+    """The source of changes and messages, such as `kdsl.live.inbox.Inbox`."""
 
     def take(self, limit: int, timeout: float | None = None) -> tuple[list[Any], list[Change]]:
         """Return all messages and up to `limit` changes, within `timeout` seconds; both may be empty."""
         ...
 
     def post(self, message: Any) -> None:
-        """Add a message from any thread: it is called by the loop."""
+        """Add a message, from any thread."""
         ...
 
 
 class BindsPods(Protocol):
-    """What the loop asks of the binder."""
+    """The part of the binder that the loop uses."""
 
     @property
     def is_full(self) -> bool:
-        """Tell whether no other binding may begin."""
+        """Return whether no other binding may begin."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """Whether pods are decided now: `leads` and `is_synced` are asked before each.
+    """Whether pods are decided now: `leads` and `is_synced` are called before each decision.
 
-    A loop that does not take pods leaves them in the queue: it only ends what others begin on its thread.
+    Without `takes_pods` pods stay in the queue: the loop only completes bindings that others start.
     """
 
     leads: Callable[[], bool] = lambda: True
@@ -74,23 +74,23 @@ class Gates:
 
 
 class LoopListener(Protocol):
-    """Hears of decisions, on the scheduling thread; it must not raise or wait."""
+    """Gets decisions, on the scheduling thread; it must not raise or wait."""
 
     def decided(self, decision: Decision, queued: QueuedPod, seconds: float) -> None:
-        """Hear of an attempt, and how long it took."""
+        """Note an attempt, and its seconds."""
         ...
 
     def ended(self, decision: Decision, pod: PodInfo) -> None:
-        """Hear what became of a pod that had a node: its binding is over, or Permit let it go."""
+        """Note the end of a pod that had a node: its binding ended, or Permit rejected it."""
         ...
 
 
 @dataclass(slots=True)
 class LoopCounts:
-    """What the loop has met: numbers for metrics.
+    """Counts of the loop, for metrics.
 
-    `crashes` are attempts, changes and messages that ended with an error of ours; `late` are bindings that
-    were over when their pod was gone already.
+    `crashes` are attempts, changes and messages that raised an unexpected error; `late` are bindings that
+    ended after their pod was gone.
     """
 
     decisions: int = 0
@@ -100,7 +100,7 @@ class LoopCounts:
 
 @dataclass(frozen=True, slots=True)
 class LoopParts:
-    """What a loop is made of."""
+    """The parts of a loop."""
 
     engine: Engine
     cache: ClusterCache
@@ -112,7 +112,7 @@ class LoopParts:
 
 
 class SchedulingLoop:
-    """The loop of one scheduler. All of it is for the scheduling thread, but for `stop_deciding`."""
+    """The loop of one scheduler. For the scheduling thread, except `stop_deciding`."""
 
     def __init__(self, inbox: Inbox, parts: LoopParts, gates: Gates) -> None:
         self._inbox, self._gates = inbox, gates
@@ -125,24 +125,24 @@ class SchedulingLoop:
         self.counts = LoopCounts()
 
     def listen(self, listener: LoopListener) -> None:
-        """Tell `listener` of every decision."""
+        """Call `listener` for every decision."""
         self._listeners.append(listener)
 
     def before_each(self, look: Callable[[Change], object]) -> None:
-        """Show `look` each change before cache and queue take it in; on the scheduling thread."""
+        """Call `look` with each change before it is applied; on the scheduling thread."""
         self._looks.append(look)
 
     def stop_deciding(self) -> None:
-        """Decide no more pods; what is under way is ended."""
+        """Stop deciding pods; bindings under way continue."""
         self._is_stopping = True
 
     @property
     def is_drained(self) -> bool:
-        """Tell whether no binding is under way."""
+        """Return whether no binding is under way."""
         return not self._engine.bindings_under_way
 
     def turn(self, longest: float = LONGEST_WAIT) -> None:
-        """Take in what there is, or wait for it up to `longest` seconds; then decide some pods."""
+        """Take changes and messages, waiting up to `longest` seconds for the first; then decide some pods."""
         messages, changes = self._inbox.take(CHANGES_AT_ONCE, self.patience(longest))
         for message in messages:
             self._safely(message)
@@ -162,7 +162,7 @@ class SchedulingLoop:
                 return
 
     def finish(self, settled: Settled) -> None:
-        """Take in what came of a binding."""
+        """Apply the result of a binding."""
         result = self._as_seen(settled.result)
         pod = result.reserved.attempt.pod
         decision = self._engine.finish(result)
@@ -171,15 +171,15 @@ class SchedulingLoop:
             return
         is_quiet = settled.is_quiet or decision.outcome is Outcome.SKIPPED or not self._gates.leads()
         self._hand_out(decision, pod, is_quiet=is_quiet and decision.outcome is not Outcome.PLACED)
-        self._tell_end(decision, pod)
+        self._report_end(decision, pod)
 
     def adopt(self, made: Scheduler) -> None:
-        """Decide by other rules from the next pod on; what is under way ends by those it began with."""
+        """Use other rules from the next pod on; bindings under way end by the old rules."""
         self._engine.adopt(made.tables, made.router, made.options)
         self._feed.reroute()
 
     def room_is_made(self, preemption: Preemption, problem: str) -> None:
-        """Let a preemptor in again: its victims are on their way out, or there was a problem."""
+        """Activate a preemptor: its victims are being deleted, or that failed."""
         key = preemption.preemptor.key
         self._engine.queue.let_go(key)
         if problem:
@@ -193,7 +193,7 @@ class SchedulingLoop:
         return not (self._is_stopping or self._binder.is_full) and gates.leads() and gates.is_synced()
 
     def patience(self, longest: float) -> float:
-        """Return how many seconds may be waited for news, at most `longest`."""
+        """Return how many seconds the loop may wait for changes, at most `longest`."""
         if not self._may_decide:
             return longest
         engine, now = self._engine, self._clock.now()
@@ -211,7 +211,7 @@ class SchedulingLoop:
         self._led = leads
 
     def _decide_next(self) -> bool:
-        """Decide the next pod; False where there is none."""
+        """Decide the next pod; return False if there is none."""
         engine = self._engine
         queued = engine.queue.pop()
         if queued is None:
@@ -221,7 +221,7 @@ class SchedulingLoop:
         started = time.perf_counter()
         try:
             decision = engine.schedule_one(queued)
-        except Exception:  # noqa: BLE001 - the thread must go on, whatever went wrong
+        except Exception:  # noqa: BLE001 - the thread must survive any error
             self._recover(pod)
         else:
             seconds = time.perf_counter() - started
@@ -235,30 +235,30 @@ class SchedulingLoop:
             pod = self._pod_of(decision.pod)
             if pod is not None:
                 self._hand_out(decision, pod)
-                self._tell_end(decision, pod)
+                self._report_end(decision, pod)
 
-    def _tell_end(self, decision: Decision, pod: PodInfo) -> None:
+    def _report_end(self, decision: Decision, pod: PodInfo) -> None:
         for listener in self._listeners:
             listener.ended(decision, pod)
 
     def _hand_out(self, decision: Decision, pod: PodInfo, *, is_quiet: bool = False) -> None:
-        """Tell everybody of a decision, and have its victims removed."""
+        """Pass a decision to all listeners, and evict its victims."""
         victims = self._victims.take()
         if decision.victims:
             self._make_room(decision, pod, victims)
         if not is_quiet:
-            self._outlets.tell(decision, pod, self._engine.nominator.node_of(pod))
+            self._outlets.publish(decision, pod, self._engine.nominator.node_of(pod))
 
     def _make_room(self, decision: Decision, pod: PodInfo, victims: Sequence[Any]) -> None:
-        """Have victims removed; the preemptor waits until they are on their way out.
+        """Evict victims; the preemptor waits until their deletion has begun.
 
-        Those that are not bound yet were only sent back.
+        Victims that are not bound yet were already sent back in memory.
         """
         removed = {victim.key for victim, _ in victims}
         for each in decision.victims:
             stopped = self._cache.pod(each.pod) if each.pod not in removed else None
             if stopped is not None:
-                self._outlets.tell_stopped(stopped, pod, decision.nominated)
+                self._outlets.publish_stopped(stopped, pod, decision.nominated)
         if not victims:
             return
         queue = self._engine.queue
@@ -267,10 +267,10 @@ class SchedulingLoop:
             queue.let_go(pod.key)
             queue.activate([pod.key])
 
-    # ---- what goes wrong ---------------------------------------------------------------------------------
+    # ---- errors ------------------------------------------------------------------------------------------
 
     def _as_seen(self, result: BindingResult) -> BindingResult:
-        """Believe the watch where it has seen the pod on a node: what failed then is only the answer."""
+        """Count a binding as done if the watch shows it: then only its answer failed."""
         pod, node = result.reserved.attempt.pod, result.reserved.decision.node
         placed = self._cache.pod(pod.key)
         if result.end is BindingEnd.BOUND or placed is None or placed.uid != pod.uid:
@@ -281,7 +281,7 @@ class SchedulingLoop:
         return BindingResult(result.reserved, end, result.message)
 
     def _recover(self, pod: PodInfo) -> None:
-        """Go on after an attempt that ended with an error of ours: the pod is tried again later."""
+        """Recover from an attempt with an unexpected error: the pod is tried again later."""
         self.counts.crashes += 1
         _LOG.exception("the attempt for pod %s ended with an error", pod.key)
         self._victims.take()
@@ -291,10 +291,10 @@ class SchedulingLoop:
         engine.queue.requeue(key, NOBODY)
 
     def _safely(self, step: Callable[[], object]) -> None:
-        """Take a step; one that fails is logged and counted, and does not end the thread."""
+        """Run a step; its error is logged and counted, and does not end the thread."""
         try:
             step()
-        except Exception:  # noqa: BLE001 - the thread must go on, whatever went wrong
+        except Exception:  # noqa: BLE001 - the thread must survive any error
             self.counts.crashes += 1
             _LOG.exception("a step of the scheduling loop ended with an error")
 

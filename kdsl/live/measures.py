@@ -1,4 +1,4 @@
-"""Everything that is counted of a running scheduler, brought to its metrics; and the sizes of its parts."""
+"""Feeds the metrics of a running scheduler, including the sizes of its parts."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from kdsl.obs.registry import Registry
 from kdsl.obs.scheduler_families import CLIENT, SCHEDULER, SLIS
 
 MAX_UNDER_WAY: Final = 50_000
-"""Pods whose binding is measured at once: beyond it the oldest is not measured."""
+"""The most pods whose binding is measured at once; the oldest are dropped."""
 _SECOND: Final = 1e9
 
 
 class _UnderWay(Struct, frozen=True):
-    """A pod that has a node and is not bound yet; times in seconds of the stopwatch, `queued_at` in ns."""
+    """A pod with a node that is not bound yet; times in seconds of the stopwatch, `queued_at` in ns."""
 
     popped_at: float
     chosen_at: float
@@ -57,17 +57,17 @@ class Measures:
         self._under_way: dict[str, _UnderWay] = {}
 
     def leader(self, lease: str) -> LeaderMetrics:
-        """Return what is told of the lease."""
+        """Return the observer of the lease."""
         return LeaderMetrics(self.registry, lease)
 
     def adopt(self, made: Scheduler) -> None:
-        """Count for these rules from now on."""
+        """Use the metrics of these rules from now on."""
         self.decisions.adopt(made.tables, made.rules.digest)
 
     # ---- the scheduling thread ---------------------------------------------------------------------------
 
     def decided(self, decision: Decision, queued: QueuedPod, seconds: float) -> None:
-        """Take in an attempt and how long it took."""
+        """Count an attempt and its seconds."""
         self._log.record(decision)
         self.decisions.record(decision)
         self.decisions.decided(decision, seconds)
@@ -78,7 +78,7 @@ class Measures:
             self._under_way[decision.pod] = _UnderWay(now - seconds, now, queued.queued_at, queued.attempts)
 
     def ended(self, decision: Decision, pod: PodInfo) -> None:
-        """Take in what became of a pod that had a node."""
+        """Count the end of a pod that had a node."""
         self._log.record(decision)
         self.decisions.record(decision)
         if decision.outcome is Outcome.BINDING:
@@ -98,7 +98,7 @@ class Measures:
     # ---- the event loop ----------------------------------------------------------------------------------
 
     def sent(self, sent: Sent) -> None:
-        """Count a request (an observer of clients)."""
+        """Count a request (a client's observer)."""
         client = self.client
         client.answered(sent.verb, sent.code, sent.seconds, sent.sent, sent.received)
         if sent.waited:
@@ -107,13 +107,13 @@ class Measures:
             client.retried(sent.verb, sent.code)
 
     def request(self, write: Write, outcome: WriteOutcome, status: int, seconds: float) -> None:
-        """Do nothing: `sent` hears of every request."""
+        """Do nothing: `sent` counts every request."""
 
     def count(self, write: Write, outcome: WriteOutcome) -> None:
-        """Count what is not written (an observer of writes)."""
+        """Count a write without a request (an observer of writes)."""
         if write in (Write.EVENT, Write.SERIES) and outcome in (WriteOutcome.DROPPED, WriteOutcome.FAILED):
             self.client.event_dropped(outcome.value)
 
     def queue(self, write: Write, length: int) -> None:
-        """Note how many writes of a kind wait."""
+        """Set the number of waiting writes of a kind."""
         self.outbox[write.value] = length

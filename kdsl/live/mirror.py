@@ -1,6 +1,6 @@
-"""The objects of one resource as the server has them, and what changes when it says more.
+"""The present objects of one resource, and the changes between two of their states.
 
-A reflector feeds it; what comes out are the changes that the scheduling thread has to hear of, and no others.
+A reflector feeds it. It returns only changes that concern the scheduling thread.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from kdsl.live.decode import Identity, MalformedError, ObjectDecoder
 from kdsl.live.resources import ApiResource
 
 Report: TypeAlias = Callable[[str], None]
-"""Hears of an object that cannot be read."""
+"""Called for an object that cannot be read."""
 
 
 class Known(NamedTuple):
-    """An object and what it was when it came."""
+    """An object and its identity."""
 
     uid: str
     version: str
@@ -27,7 +27,7 @@ class Known(NamedTuple):
 
 
 class Mirror:
-    """What is known of a resource, by key. Objects that cannot be read are reported and passed over."""
+    """The known objects of a resource, by key. Unreadable ones are reported and skipped."""
 
     def __init__(self, resource: ApiResource, report: Report, *, keeps_raw: bool = False) -> None:
         self.resource: Final = resource
@@ -40,18 +40,18 @@ class Mirror:
         return len(self._known)
 
     def known(self) -> dict[str, Known]:
-        """Return a copy of all that is known, by key."""
+        """Return a copy of all known objects, by key."""
         return dict(self._known)
 
     def renew(self) -> None:
-        """Keep the text of objects from now on: each is another one when it comes again."""
+        """Keep the JSON of objects from now on: each counts as changed when it comes again."""
         self._keeps_raw = True
         self._known = {key: known._replace(version="") for key, known in self._known.items()}
 
     def put(self, raw: Raw | bytes) -> tuple[str, list[Change]]:
-        """Take in an object that is there; return its version, empty where it has none, and the changes.
+        """Store an existing object; return its version, empty without one, and the changes.
 
-        One that is known like this changes nothing.
+        An unchanged object causes no change.
         """
         try:
             identity = self._decoder.identify(raw)
@@ -71,21 +71,21 @@ class Mirror:
         return identity.version, list(self._changed(identity.key, before, now, raw))
 
     def drop(self, raw: Raw | bytes) -> tuple[str, list[Change]]:
-        """Take in that an object is gone; return its last version and the changes, as `put` does."""
+        """Remove a deleted object; return its last version and the changes, as `put` does."""
         try:
             identity = self._decoder.identify(raw)
         except MalformedError as error:
             self._report(str(error))
             return "", []
         before = self._known.get(identity.key)
-        # One that was never heard of, or was made anew meanwhile, is not gone.
+        # The deleted object was unknown, or a new one of its name is known: nothing changes.
         if before is None or before.uid != identity.uid:
             return identity.version, []
         del self._known[identity.key]
         return identity.version, [self._dropped(identity.key, before, identity.version)]
 
     def replacement(self) -> Replacement:
-        """Begin to collect a whole list; until it is finished nothing changes."""
+        """Begin to collect a complete list; nothing changes until it is finished."""
         return Replacement(self)
 
     def _read(self, raw: Raw | bytes, identity: Identity) -> Known | None:
@@ -106,7 +106,7 @@ class Mirror:
 
 
 class Replacement:
-    """A whole list that is on its way, and takes the place of what a mirror knows once it is complete."""
+    """A complete list while it is received; it then replaces the objects of a mirror."""
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
@@ -129,11 +129,11 @@ class Replacement:
         if now is not None:
             self._objects[identity.key] = now, bytes(raw) if mirror._keeps_raw else b""
         elif is_same and before is not None:
-            # It is there, though nobody can read what it has become: what was known of it stands.
+            # The object exists, but its new state is unreadable: keep the old state.
             self._objects[identity.key] = before, b""
 
     def remove(self, raw: Raw | bytes) -> None:
-        """Take out an object that went while the list was on its way."""
+        """Remove an object that was deleted while the list was received."""
         try:
             identity = self._mirror._decoder.identify(raw)
         except MalformedError as error:
@@ -142,7 +142,7 @@ class Replacement:
         self._objects.pop(identity.key, None)
 
     def finish(self) -> list[Change]:
-        """Put the list in place; return what changed by it: what is gone comes first."""
+        """Replace the mirror's objects; return the changes, deletions first."""
         mirror = self._mirror
         known, mirror._known = mirror._known, {key: now for key, (now, _) in self._objects.items()}
         gone = [

@@ -1,4 +1,4 @@
-"""Which resources a scheduler has to watch: those that its rules and plugins read, and why.
+"""The resources that a scheduler must watch, since its rules and plugins read them, with reasons.
 
 `watches` follows them; `kdsl rbac` grants them.
 """
@@ -16,18 +16,18 @@ from kdsl.hooks.table import HookTable
 from kdsl.live.resources import NODES, PODS, RESOURCES, ApiResource, resource_of
 
 MAX_REASONS: Final = 8
-"""Of one resource, so many reasons are kept: one is enough to watch it."""
+"""The most reasons kept for a resource: one is enough to watch it."""
 
 _NAMESPACE_LABELS: Final = "pod.namespaceLabels"
 _KINDS: Final = {resource.kind.KIND: resource.name for resource in RESOURCES.values()}
 _ANYTHING: Final = tuple(name for name in RESOURCES if name != "resourcequotas")
-"""What a plugin may read without saying so: what kube-scheduler has the right to watch."""
+"""The resources that a plugin may read without declaring them: those that kube-scheduler may watch."""
 _EVERYTHING: Final = "plugin `{}`, which does not declare its reads"
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A resource, and who needs it: `rule InterPodAffinity`, `plugin VolumeBinding`."""
+    """A resource, and its readers: `rule InterPodAffinity`, `plugin VolumeBinding`."""
 
     resource: ApiResource
     reasons: tuple[str, ...]
@@ -35,14 +35,14 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What is to be watched, in the order of the API. With `keeps_raw`, objects come with their text."""
+    """The resources to watch, in the order of the API. With `keeps_raw`, the JSON of objects is kept."""
 
     needs: tuple[Need, ...]
     keeps_raw: bool = False
 
     @property
     def resources(self) -> tuple[ApiResource, ...]:
-        """The resources alone."""
+        """Return the resources without reasons."""
         return tuple(need.resource for need in self.needs)
 
     def __iter__(self) -> Iterator[Need]:
@@ -50,10 +50,10 @@ class Needs:
 
 
 def needs(rules: RuleSet, tables: Sequence[HookTable], *, keeps_raw: bool = False) -> Needs:
-    """Derive from profiles that run what they need: from what rules read and plugins wait for.
+    """Derive the needs of profiles from the reads of their rules and the events of their plugins.
 
-    A plugin that judges or scores pods, and does not say which events concern it, may read anything but
-    quotas: kube-scheduler has no right to them, and one resource that may not be read keeps all waiting.
+    A plugin that filters or scores pods and declares no events may read any resource but quotas:
+    kube-scheduler has no right to them, and one forbidden resource blocks all decisions.
     """
     found: dict[str, list[str]] = {PODS.name: ["every scheduler"], NODES.name: ["every scheduler"]}
 
@@ -87,7 +87,7 @@ def needs(rules: RuleSet, tables: Sequence[HookTable], *, keeps_raw: bool = Fals
 
 
 def merged(*all_needs: Needs) -> Needs:
-    """Return what several schedulers need together, each resource with the reasons of all."""
+    """Return the needs of several schedulers together, with all reasons of each resource."""
     reasons: dict[str, list[str]] = {}
     for need in (need for each in all_needs for need in each):
         known = reasons.setdefault(need.resource.name, [])
@@ -101,7 +101,7 @@ def merged(*all_needs: Needs) -> Needs:
 
 
 def _read_by(profile: CheckedProfile) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield the rules of a profile with the words of what they read."""
+    """Yield the rules of a profile with their reads."""
     for predicate in profile.predicates:
         if not predicate.plugin:
             yield predicate.name, predicate.reads.union(*(each.reads for each in predicate.tightenings))
@@ -120,7 +120,7 @@ def _resources_behind(words: Iterable[str]) -> Iterator[str]:
 
 
 def _judges(table: HookTable) -> set[str]:
-    """Return the plugins that have a say before a pod is bound."""
+    """Return the plugins that run before a pod is bound."""
     points = (
         *(table.pre_enqueues, table.pre_filters, table.filters, table.feasible_filters, table.post_filters),
         *(table.pre_scores, table.reserves, table.permits, table.pre_binds),

@@ -1,4 +1,4 @@
-"""Where objects are in the API server: paths of requests, their names quoted."""
+"""Paths of objects in the API server, with quoted names."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def events_path(namespace: str, name: str = "", *, is_core: bool = False) -> str
 
 
 def has_names(path: str) -> bool:
-    """Tell whether a path is that of what was meant: one with an empty name, or dots, leads elsewhere."""
+    """Return whether a path leads to the named object: empty names and dots lead elsewhere."""
     return _NOWHERE.isdisjoint(path.split("/")[1:])
 
 

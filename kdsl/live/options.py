@@ -1,4 +1,4 @@
-"""How a scheduler process is to run; `kdsl run` fills it in from its options."""
+"""The options of a scheduler process; `kdsl run` fills them in from its command line."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from kdsl.live.runner import DRAIN
 from kdsl.reload import Sources
 
 PORT: Final = 10259
-"""kube-scheduler's, so that probes and scrapers find it."""
+"""The port of kube-scheduler, which probes and scrapers expect."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServingOptions:
-    """Where the endpoints are: `files` are a certificate and its key; without them one is made in memory.
+    """The address of the endpoints: `files` are a certificate and its key; without them one is generated in
+    memory.
 
-    `open_paths` need no right. A certificate that is made is good for `names` as well, hosts or addresses;
-    without `tls` there is none. `renew_every` are seconds between looks at the certificate.
+    `open_paths` need no right. A generated certificate is also valid for `names` (hosts or addresses).
+    Without `tls` there is no certificate. The certificate is refreshed every `renew_every` seconds.
     """
 
     host: str = "0.0.0.0"
@@ -38,7 +39,7 @@ class ServingOptions:
 
 @dataclass(frozen=True, slots=True)
 class CanaryOptions:
-    """Rules that are tried on some pods: `percent` of them, more than 0 and less than 100."""
+    """Rules that decide some pods: `percent` of them, more than 0 and less than 100."""
 
     sources: Sources
     percent: float
@@ -48,9 +49,9 @@ class CanaryOptions:
 class RunOptions:
     """How to run: without a `lease` this instance always leads, without `serving` it has no endpoints.
 
-    `host` names the instance in events and in the lease, `instance` tells this process from an earlier one
-    on the same host. With `is_shadow` nothing is written, and no lease is taken. One that `advises` takes no
-    pods itself: another scheduler asks it. `reload_every` and `drain` are seconds.
+    `host` names the instance in events and in the lease; `instance` distinguishes this process from an
+    earlier one on the same host. With `is_shadow` nothing is written, and no lease is taken. With `advises`
+    another scheduler decides and this one answers its calls. `reload_every` and `drain` are in seconds.
     """
 
     host: str
@@ -70,5 +71,5 @@ class RunOptions:
 
     @property
     def identity(self) -> str:
-        """Who holds the lease."""
+        """Return the identity of this instance in the lease."""
         return f"{self.host}_{self.instance}"

@@ -1,7 +1,7 @@
-"""What became of a request to the API server: it was done, it was refused, or nobody knows.
+"""The result of a request to the API server: done, refused, or unknown.
 
-`Api` answers with one of the three, and never raises for an answer; what a server says is text from outside,
-so it is bounded and made visible here.
+`Api` returns one of the three, and never raises for an answer. A server's message is external text, so it is
+bounded and escaped here.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ _STATUS: Final = Decoder(_Status)
 
 @dataclass(frozen=True, slots=True)
 class Done(Generic[T]):
-    """The server did what was asked."""
+    """The server carried out the request."""
 
     value: T
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The server answered that it did not. `fields` are those of the object that it finds fault with.
+    """The server refused the request. `fields` are the invalid fields of the object.
 
-    `message` is the server's text, as far as it is kept and printable.
+    `message` is the server's text, bounded and printable.
     """
 
     status: int
@@ -66,7 +66,7 @@ class Refused:
 
     @staticmethod
     def of(answer: Answer) -> Refused:
-        """Read a refusal; a body that is no Status (that of a proxy, say) is quoted."""
+        """Read a refusal; a body that is no Status, such as a proxy's, is quoted."""
         found = _status_of(answer.body)
         if found is None or not found.message:
             snippet = visible(answer.body[:_MAX_SNIPPET].decode("utf-8", "replace"))
@@ -84,17 +84,17 @@ class Refused:
 
     @property
     def is_gone(self) -> bool:
-        """Tell whether there is no such object."""
+        """Return whether the object does not exist."""
         return self.status == 404
 
     @property
     def is_conflict(self) -> bool:
-        """Tell whether somebody else changed the object first."""
+        """Return whether another writer changed the object first."""
         return self.status == 409 and not self.is_recreated
 
     @property
     def is_recreated(self) -> bool:
-        """Tell whether there is another object under the name: its uid is not the one that was meant.
+        """Return whether the object under this name has another uid than expected.
 
         Preconditions answer 409, a uid in a patch 422.
         """
@@ -104,30 +104,30 @@ class Refused:
 
     @property
     def text(self) -> str:
-        """The message for a log line."""
+        """Return the message for a log line."""
         short = self.message if len(self.message) <= MAX_LOGGED else self.message[:MAX_LOGGED] + " ..."
         return f"{self.status}: {short}"
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """There was no answer. With `may_be_done` the request may have been carried out all the same."""
+    """There was no answer. With `may_be_done` the server may have carried out the request."""
 
     reason: str
     may_be_done: bool
 
     @property
     def text(self) -> str:
-        """The reason for a log line."""
+        """Return the reason for a log line."""
         return self.reason
 
 
 Result: TypeAlias = Done[T] | Refused | Lost
-"""What became of a request that gives a T."""
+"""The outcome of a request that returns a T."""
 
 
 def message_of(failure: Refused | Lost) -> str:
-    """Return what people are told of a failure: the server's text, or why there is none."""
+    """Return the message of a failure for users: the server's text, or why there is none."""
     return failure.message if isinstance(failure, Refused) else failure.reason
 
 
@@ -141,7 +141,7 @@ def _status_of(body: bytes) -> _Status | None:
 
 
 def _retry_after(answer: Answer, details: _Details | None) -> float | None:
-    """Return for how many seconds the server wants to be left alone."""
+    """Return the seconds that the server asks to wait."""
     text = answer.headers.get("retry-after", "")
     if text.isascii() and text.isdigit() and len(text) < 6:
         return float(text)

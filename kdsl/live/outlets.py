@@ -1,6 +1,6 @@
-"""What the scheduling thread hands out after a decision, without waiting: status, events, victims.
+"""Pass the results of a decision to the writers of status, events and evictions, without waiting.
 
-Words are the reporter's, writing is the business of the writers; here is only who gets what.
+`reporter` makes the texts, the writers send them; this module only distributes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kdsl.live.reporter import Reporter
 
 
 class WritesStatus(Protocol):
-    """Writes pods' status. `kdsl.live.status_writer.StatusWriter` does."""
+    """Writes the status of pods, such as `kdsl.live.status_writer.StatusWriter`."""
 
     def submit(self, pod: LivePod, wish: StatusWish) -> bool: ...
 
@@ -29,13 +29,13 @@ class WritesStatus(Protocol):
 
 
 class RecordsEvents(Protocol):
-    """Records events. `kdsl.live.recorder.Recorder` does."""
+    """Records events, such as `kdsl.live.recorder.Recorder`."""
 
     def record(self, event: Event) -> bool: ...
 
 
 class Evicts(Protocol):
-    """Removes victims. `kdsl.live.evictions.Evictions` does."""
+    """Evicts victims, such as `kdsl.live.evictions.Evictions`."""
 
     def submit(self, preemption: Preemption) -> bool: ...
 
@@ -59,7 +59,7 @@ class Silence:
 
 
 class Outlets:
-    """Tells the cluster of decisions. For the scheduling thread; nothing here waits."""
+    """Writes decisions to the cluster. For the scheduling thread; no method waits."""
 
     def __init__(
         self,
@@ -72,8 +72,8 @@ class Outlets:
         self._known, self._reporter = known, reporter
         self._status, self._events, self._evictions = status, events, evictions
 
-    def tell(self, decision: Decision, pod: PodInfo, nominated: str) -> None:
-        """Tell of a decision; `nominated` is the node that the pod is promised now, empty for none."""
+    def publish(self, decision: Decision, pod: PodInfo, nominated: str) -> None:
+        """Write the results of a decision; `nominated` is the pod's nominated node, empty for none."""
         live = self._live(pod)
         match decision.outcome:
             case Outcome.PLACED:
@@ -89,23 +89,21 @@ class Outlets:
                         self._status.submit(live, report.wish)
 
     def prepare(self, pod: PodInfo, node: str, takes_long: bool) -> None:
-        """Make ready for the binding of a pod: what earlier attempts wish for would be wrong once it is
-        bound.
-        """
+        """Prepare the binding of a pod: drop pending status writes, which would be wrong once it is bound."""
         self._status.forget(pod.uid)
         if takes_long:
             self.announce(pod, node)
 
     def stand_down(self) -> None:
-        """Say nothing more about pods: somebody else decides them now."""
+        """Drop pending status writes: another instance decides about pods now."""
         self._status.forget_all()
 
     def announce(self, pod: PodInfo, node: str) -> None:
-        """Say in the pod's status which node it will be bound to, since that will take a while."""
+        """Write the node into the pod's status before a binding that takes long."""
         self._status.submit(self._live(pod), StatusWish(nominated=node))
 
-    def tell_stopped(self, victim: PodInfo, preemptor: PodInfo, node: str) -> None:
-        """Tell of a victim that was not bound yet, and is sent back."""
+    def publish_stopped(self, victim: PodInfo, preemptor: PodInfo, node: str) -> None:
+        """Record an event for a victim that was not bound yet, and is sent back."""
         event = self._reporter.preempted(
             self._live(victim), preemptor, node, preemptor.scheduler_name, in_memory=True
         )
@@ -117,9 +115,9 @@ class Outlets:
         decision: Decision,
         victims: Sequence[tuple[PodInfo, Condition]],
     ) -> bool:
-        """Have victims removed; False where too many preemptions wait.
+        """Evict victims; return False if too many preemptions wait.
 
-        Who was promised the node before learns of it at its own next attempt, as in kube-scheduler.
+        A pod that was nominated to the node before finds out at its own next attempt, as in kube-scheduler.
         """
         return self._evictions.submit(
             Preemption(
@@ -131,6 +129,6 @@ class Outlets:
         )
 
     def _live(self, pod: PodInfo) -> LivePod:
-        """Return what the server said of a pod last."""
+        """Return the last known state of a pod from the server."""
         known = self._known.pod(pod.key)
         return known if known is not None and known.info.uid == pod.uid else LivePod(pod, "")

@@ -1,4 +1,4 @@
-"""Events about the scheduler itself: on its lease, where `kubectl describe lease` shows them."""
+"""Events about the scheduler itself, on its lease: `kubectl describe lease` shows them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _API: Final = "coordination.k8s.io/v1"
 
 
 class OwnEvents:
-    """Writes them; a shadow writes none, and neither does who advises: it has no lease."""
+    """Records such events; a shadow and an extender record none."""
 
     def __init__(
         self,
@@ -27,13 +27,13 @@ class OwnEvents:
         self._scheduler, self._options = scheduler, options
         self._controller, self._leader = controller, leader
 
-    def tell(self, reason: str, note: str, *, is_warning: bool) -> None:
-        """Tell of a change of rules."""
+    def record(self, reason: str, note: str, *, is_warning: bool) -> None:
+        """Record a change of rules."""
         kind = EventType.WARNING if is_warning else EventType.NORMAL
         self._record(kind, reason, "Reload", note)
 
-    def tell_lead(self, note: str) -> None:
-        """Tell that this instance leads, or does not any more."""
+    def record_lead(self, note: str) -> None:
+        """Record that this instance leads, or no longer leads."""
         self._record(EventType.NORMAL, "LeaderElection", "", note)
 
     def _record(self, kind: EventType, reason: str, action: str, note: str) -> None:
@@ -48,7 +48,7 @@ class OwnEvents:
             controller=self._controller,
             host=self._options.host,
         )
-        # As kube-scheduler has it: who it was stands in the message.
+        # As in kube-scheduler: the message contains the instance.
         self._scheduler.record_plainly(replace(event, instance=""))
 
     def _lease(self) -> Reference:

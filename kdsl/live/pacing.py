@@ -1,6 +1,6 @@
-"""How fast requests are sent: a token bucket that slows down where the server says it has too many.
+"""The rate limit of requests: a token bucket that slows down when the server reports too many requests.
 
-Each `client` has one of its own. Time is the loop's, in seconds.
+Each `client` has its own. Times are seconds of the loop.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from typing import Final
 
 DEFAULT_QPS: Final = 2000.0
 DEFAULT_BURST: Final = 4000
-"""Far above kube-scheduler's 50 and 100: priority and fairness protect the server, not its clients."""
+"""Far above kube-scheduler's 50 and 100: priority and fairness protect the server, not limits of its clients.
+"""
 
 _SLOWEST: Final = 1 / 64
 _RECOVERY: Final = 30.0
 """Seconds from standstill to full speed."""
 _HOLD: Final = 1.0
-"""Answers of one second that say "too many" count once."""
+"""Seconds within which several answers "too many" count as one."""
 
 
 class Pace:
-    """A token bucket of `burst` requests that fills by `qps` a second; a `qps` of 0 is no limit."""
+    """A token bucket of `burst` requests that fills by `qps` per second; a `qps` of 0 means no limit."""
 
     def __init__(self, qps: float = DEFAULT_QPS, burst: int = DEFAULT_BURST) -> None:
         if qps < 0 or burst < 1:
@@ -33,11 +34,11 @@ class Pace:
         self._slowed_at = float("-inf")
 
     async def take(self) -> float:
-        """Wait for the turn of a request; return the seconds it took."""
+        """Wait for the turn of a request; return the waited seconds."""
         if not self._qps:
             return 0.0
         self._refill(asyncio.get_running_loop().time())
-        # Tokens below zero are promised to those who wait already: turns come in order.
+        # Tokens below zero are promised to waiting requests: turns come in order.
         self._tokens -= 1
         if self._tokens >= 0:
             return 0.0
@@ -50,7 +51,7 @@ class Pace:
         return wait
 
     def slow_down(self) -> None:
-        """Halve the speed: the server said that there are too many requests. It comes back by itself."""
+        """Halve the rate after the server reported too many requests. It recovers by itself."""
         now = asyncio.get_running_loop().time()
         self._refill(now)
         if now - self._slowed_at >= _HOLD:
@@ -60,7 +61,7 @@ class Pace:
 
     @property
     def speed(self) -> float:
-        """The requests a second that are allowed at present."""
+        """Return the present limit in requests per second."""
         return self._qps * self._share
 
     def _refill(self, now: float) -> None:

@@ -1,7 +1,7 @@
-"""Credentials that a program or an identity provider gives: exec plugins, OIDC.
+"""Credentials from a program or an identity provider: exec plugins, OIDC.
 
-Running them, and knowing when what they gave is over, is kubernetes_asyncio's. It is imported where a
-kubeconfig asks for it and nowhere else: that takes 0.9 s and 80 MB.
+kubernetes_asyncio runs them and keeps their expiry. It is imported only if a kubeconfig needs it: the import
+takes 0.9 s and 80 MB.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from kdsl.live.kubeconfig import Chosen
 from kdsl.live.tls import ClientCertificate
 
 TIME: Final = 60.0
-"""Seconds that a plugin may take."""
+"""The longest run of a plugin, in seconds."""
 EARLY: Final = timedelta(minutes=2)
-"""So long before its end a token is replaced."""
+"""The remaining validity at which a token is replaced."""
 _AGAIN: Final = 10.0
-"""Seconds between two runs, at least: also where what a plugin gives is over at once, or refused."""
+"""The shortest time between two runs, in seconds, even if a result expires at once or is refused."""
 
 
 class _Received:
-    """What the library fills in."""
+    """The fields that the library fills in."""
 
     def __init__(self) -> None:
         self.api_key: dict[str, str] = {}
@@ -38,9 +38,9 @@ class _Received:
 
 
 class PluginCredentials:
-    """A token or certificate that is asked for when there is none, when it is over, and when it is refused.
+    """A token or certificate that is requested when missing, expired or refused.
 
-    `clock` tells monotonic seconds, `now` the time of day.
+    `clock` returns monotonic seconds, `now` the time of day.
     """
 
     def __init__(self, chosen: Chosen, clock: Callable[[], float], now: Callable[[], datetime]) -> None:
@@ -52,12 +52,12 @@ class PluginCredentials:
         self._asked_at = float("-inf")
         self._lock = asyncio.Lock()
         self.certificate: ClientCertificate | None = None
-        """The certificate that it gave the last time."""
+        """The certificate of the last run."""
         self.error = ""
-        """Why it gave nothing the last time."""
+        """The error of the last run."""
 
     async def header(self) -> str:
-        """Return the header; raise NoAnswerError where there is none to be had."""
+        """Return the header; raise NoAnswerError if the plugin gives none."""
         if not self._is_over and self._header is not None:
             return self._header
         async with self._lock:
@@ -71,7 +71,7 @@ class PluginCredentials:
         return self._header
 
     def refuse(self, header: str) -> bool:
-        """Forget a token that the server refused; tell whether another one may be had."""
+        """Forget a token that the server refused; return whether another one may be available."""
         if header != self._header:
             return True
         if not self._may_ask:
@@ -80,7 +80,7 @@ class PluginCredentials:
         return True
 
     async def ask(self) -> None:
-        """Run the plugin; raise InvalidInputError where that fails."""
+        """Run the plugin; raise InvalidInputError if that fails."""
         loader_of = _library(self._chosen)
         received = _Received()
         self._asked_at = self._clock()
@@ -90,7 +90,7 @@ class PluginCredentials:
                 await loader.load_and_set(received)
         except TimeoutError:
             raise self._failed(f"it took longer than {TIME:.0f} s") from None
-        except Exception as error:  # noqa: BLE001 - the library raises whatever its parts raise
+        except Exception as error:  # noqa: BLE001 - the library lets all exceptions of its parts pass
             raise self._failed(str(error) or type(error).__name__) from None
         token = received.api_key.get("BearerToken", "")
         if token:
@@ -121,7 +121,7 @@ class PluginCredentials:
 
 def _library(chosen: Chosen) -> Callable[..., Any]:
     try:
-        from kubernetes_asyncio.config.kube_config import KubeConfigLoader  # it takes 0.9 s
+        from kubernetes_asyncio.config.kube_config import KubeConfigLoader  # the import takes 0.9 s
     except ImportError:
         title = "exec plugins and identity providers need the package kubernetes_asyncio"
         help_ = ("install it with: pip install 'kdsl[live]'",)
@@ -132,12 +132,12 @@ def _library(chosen: Chosen) -> Callable[..., Any]:
 
 
 def _only_user(chosen: Chosen) -> dict[str, Any]:
-    """Return a kubeconfig with what the library has to know: the server and its files are our business."""
+    """Return a kubeconfig with the fields that the library needs; kdsl handles the server and its files."""
     user = chosen.user
     given: dict[str, Any] = {"auth-provider": user.auth_provider}
     if user.exec is not None:
         command = str(user.exec.get("command", ""))
-        # As kubectl has it: a path is relative to the file, a bare name is looked up.
+        # As in kubectl: a path is relative to the file, a bare name is looked up in PATH.
         command = str(chosen.user_file.parent / command) if "/" in command else command
         given = {"exec": {**user.exec, "command": command}}
     return {

@@ -1,4 +1,4 @@
-"""Connections to one server, kept open between requests and bounded in number. `client` sends through it."""
+"""Connections to one server, kept open between requests and bounded in number. `client` uses it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from kdsl.live.http1 import Connection, LineStream, Outcome
 
 MAX_CONNECTIONS: Final = 64
 IDLE: Final = 60.0
-"""Seconds after which an idle connection is not used again: servers close theirs after 90."""
+"""Seconds after which an idle connection is not used again: servers close idle ones after 90."""
 CONNECT_TIME: Final = 10.0
-"""Seconds for a connection and its handshake, each."""
+"""The time limit of the connection and of its TLS handshake, in seconds each."""
 
 _KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
-"""A peer that is gone is noticed within a minute, also where nothing is sent."""
+"""Settings that detect a lost peer within a minute, even on an idle connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a server listens. `server_name` is the name its certificate must have."""
+    """The address of a server. `server_name` is the name that its certificate must have."""
 
     host: str
     port: int
@@ -36,9 +36,9 @@ class Place:
 
 
 class Pool:
-    """Connections to a place. `context` gives what TLS takes now, None for plain text.
+    """Connections to a place. `context` returns the present TLS context, None for plain text.
 
-    When it gives another one, connections made with the old one are dropped: certificates were rotated.
+    If it returns a new one, connections made with the old one are dropped: certificates were rotated.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class Pool:
         return answer
 
     async def open_lines(self, data: bytes, deadline: float) -> Outcome:
-        """Send a request on a connection of its own, which ends with the stream; raises NoAnswerError.
+        """Send a request on its own connection, which ends with the stream; raise NoAnswerError.
 
-        Streams do not count among the connections: who opens them bounds them.
+        Streams do not count toward the limit of connections: their openers bound them.
         """
         self._refresh()
         connection = await self._connect(deadline)
@@ -89,7 +89,7 @@ class Pool:
         return outcome
 
     def close(self) -> None:
-        """Close all connections, whatever is under way on them."""
+        """Close all connections and cancel their requests."""
         for connection in (*self._idle, *self._open):
             connection.abort()
         self._idle.clear()
@@ -117,7 +117,7 @@ class Pool:
         return None
 
     def _put_back(self, connection: Connection) -> None:
-        # Of a connection that was made before a rotation, `_open` knows nothing any more.
+        # `_open` does not contain connections made before a rotation.
         if connection in self._open:
             self._open.discard(connection)
             if connection.is_usable:
@@ -126,7 +126,7 @@ class Pool:
         connection.abort()
 
     def _refresh(self) -> None:
-        """Drop connections whose certificates were rotated: idle ones and streams now, busy ones later."""
+        """Drop connections with rotated certificates: idle ones and streams now, busy ones later."""
         context = self._context()
         if context is self._used:
             return

@@ -1,7 +1,7 @@
-"""The ports of plugins on a live cluster: what they assume is shown by the cache, what they write is sent.
+"""The ports of plugins on a live cluster: the cache shows assumed changes, and writes go to the server.
 
-`assume` and `forget` are for the scheduling thread. What is written is waited for on the thread of a plugin,
-with a limit.
+`assume` and `forget` are for the scheduling thread. A plugin's thread waits for its writes, with a time
+limit.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from kdsl.live.volumes import TIMEOUT as VOLUME_TIMEOUT
 from kdsl.live.volumes import Volumes
 
 _GRACE: Final = 30.0
-"""Seconds that a port waits longer than the request which it waits for may take."""
+"""The seconds that a port waits in addition to the time limit of its request."""
 
 
 class PortBinder:
-    """Binds for plugins that ask for it by themselves; most pods are bound without a port."""
+    """Binds for plugins that call it; most pods are bound without a port."""
 
     def __init__(self, bridge: Bridge, requests: BindingRequests) -> None:
         self._bridge, self._requests = bridge, requests
 
     def bind(self, pod: PodInfo, node: str) -> Status | None:
-        """Bind the pod and wait for it."""
+        """Bind the pod and wait for the result."""
         try:
             answer = self._bridge.call(self._requests.bind(pod, node))
         except BridgeError as error:
@@ -46,48 +46,48 @@ class PortBinder:
 
 
 class PortVolumes:
-    """Shows what plans take, and has them bound."""
+    """Assumes and binds the volumes of plans."""
 
     def __init__(self, bridge: Bridge, cache: ClusterCache, volumes: Volumes) -> None:
         self._bridge, self._cache, self._volumes = bridge, cache, volumes
 
     def assume(self, plan: VolumePlan) -> None:
-        """Let later pods find taken what the plan takes."""
+        """Reserve the plan's volumes for later decisions."""
         for thing in plan.changes():
             self._cache.assume_object(thing)
 
     def forget(self, plan: VolumePlan) -> None:
-        """Give back what the plan took, where the watch has not said what became of it."""
+        """Release the plan's volumes, unless the watch has shown them already."""
         for thing in plan.changes():
             self._cache.forget_object(thing)
 
     def bind(self, pod: PodInfo, plan: VolumePlan) -> Status | None:
-        """Have the volumes bound and wait for it, ten minutes at most."""
+        """Bind the volumes and wait for the result, ten minutes at most."""
         return _status(self._bridge, self._volumes.bind(plan), VOLUME_TIMEOUT + _GRACE)
 
 
 class PortPodAnnotations:
-    """Shows what devices give a pod, and writes it."""
+    """Assumes and writes the annotations by which devices are assigned to a pod."""
 
     def __init__(self, bridge: Bridge, cache: ClusterCache, annotations: Annotations) -> None:
         self._bridge, self._cache, self._annotations = bridge, cache, annotations
 
     def assume(self, pod: PodInfo, annotations: Mapping[str, str]) -> None:
-        """Show the assumed pod with these annotations."""
+        """Show the assumed pod with these annotations in the cache."""
         if self._is_there(pod):
             self._cache.annotate(pod.key, annotations)
 
     def forget(self, pod: PodInfo) -> None:
-        """Show the pod, if it is still assumed, as it came."""
+        """Show the pod without them, if it is still assumed."""
         if self._is_there(pod):
             self._cache.annotate(pod.key, pod.annotations)
 
     def write(self, pod: PodInfo, annotations: Mapping[str, str]) -> Status | None:
-        """Add annotations to the pod and wait for it."""
+        """Add annotations to the pod and wait for the result."""
         return _status(self._bridge, self._annotations.write_pod(pod, annotations))
 
     def _is_there(self, pod: PodInfo) -> bool:
-        """Tell whether this very pod is known, and not another one under its name."""
+        """Return whether the pod with this uid is known, not another one of its name."""
         known = self._cache.pod(pod.key)
         return known is not None and known.uid == pod.uid
 
@@ -95,17 +95,17 @@ class PortPodAnnotations:
 class PortNodeAnnotations:
     """Reads and writes annotations of nodes.
 
-    Asked by the scheduling thread, it answers by what the watch said last and by its own writes, and sends
-    without waiting.
+    On the scheduling thread a read returns the state of the watch plus this port's own writes, and a write
+    does not wait.
     """
 
     def __init__(self, bridge: Bridge, known: KnownObjects, annotations: Annotations) -> None:
         self._bridge, self._known, self._annotations = bridge, known, annotations
-        # What was written, and the version of the node that the watch showed then: it may be behind.
+        # Own writes, with the version of the node in the watch at that time, which may be older.
         self._written: dict[tuple[str, str], tuple[str, str]] = {}
 
     def read(self, node: str) -> Mapping[str, str] | None:
-        """Return the annotations that a node has now."""
+        """Return the present annotations of a node."""
         if self._bridge.may_wait:
             try:
                 return self._bridge.call(self._annotations.read_node(node))
@@ -122,7 +122,7 @@ class PortNodeAnnotations:
         return {**known.facts.annotations, **mine}
 
     def write(self, node: str, key: str, value: str, was: str) -> Status | None:
-        """Give an annotation a value where it still `was` the other one."""
+        """Set an annotation whose present value is `was`."""
         work = self._annotations.write_node(node, key, value, was)
         if not self._bridge.may_wait:
             self._written.pop((node, key), None)
@@ -135,18 +135,18 @@ class PortNodeAnnotations:
         return problem
 
     def has_pod(self, pod: str) -> bool:
-        """Tell whether there is a pod `namespace/name`."""
+        """Return whether the pod `namespace/name` exists."""
         return self._bridge.call(self._annotations.has_pod(pod))
 
 
 class PortManifests:
-    """Objects as the server sent them, read when a plugin asks."""
+    """Objects as JSON of the server, read when a plugin requests them."""
 
     def __init__(self, known: KnownObjects) -> None:
         self._known = known
 
     def pod(self, pod: PodInfo) -> Mapping[str, Any]:
-        """Return the v1 Pod, on the node it is on by now."""
+        """Return the v1 Pod, with its present node."""
         raw = self._known.raw_pod(pod.key)
         if not raw:
             return NO_MANIFESTS.pod(pod)
@@ -165,13 +165,13 @@ class PortManifests:
 
 
 class Victims:
-    """Collects those whom a decision removes; the loop takes them when it has been made."""
+    """Collects the victims of a decision; the loop takes them afterwards."""
 
     def __init__(self) -> None:
         self._victims: list[tuple[PodInfo, Condition]] = []
 
     def evict(self, victim: PodInfo, condition: Condition, preemptor: PodInfo) -> None:
-        """Note a victim."""
+        """Add a victim."""
         self._victims.append((victim, condition))
 
     def take(self) -> tuple[tuple[PodInfo, Condition], ...]:
@@ -181,18 +181,18 @@ class Victims:
 
 
 class LivePermits:
-    """The `Permits` of plugins, which answer on any thread: the scheduling thread is told to look."""
+    """The `Permits` of plugins, which answer on any thread; an answer wakes the scheduling thread."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
         self._held: _Held | None = None
 
     def attach(self, held: _Held) -> None:
-        """Speak for the pods that an engine holds."""
+        """Attach the held pods of an engine."""
         self._held = held
 
     def allow(self, pod: str, plugin: str) -> bool:
-        """Let the pod go on as far as `plugin` is concerned."""
+        """Allow the pod on behalf of `plugin`."""
         is_held = self._held is not None and self._held.allow(pod, plugin)
         if is_held:
             self._wake()

@@ -1,4 +1,4 @@
-"""One running scheduler: connection, watches, election, decisions, endpoints, reloads; for `kdsl run`."""
+"""A running scheduler: connection, watches, election, decisions, endpoints, reloads; for `kdsl run`."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from kdsl.obs.logs import about
 
 _LOOK_EVERY: Final = 0.05
 _FIRST_ANSWER: Final = 3.0
-"""Seconds that the first question may take."""
+"""The time limit of the first question to the server, in seconds."""
 _LOG: Final = logging.getLogger(__name__)
 
 
 class SchedulerProcess:
-    """A scheduler on the running event loop. `run` runs it until `stop` is called."""
+    """A scheduler on the running event loop, from `run` until `stop`."""
 
     def __init__(self, options: RunOptions, random: Random, service: Service | None = None) -> None:
         """`service` is served beside the endpoints."""
@@ -62,11 +62,11 @@ class SchedulerProcess:
         self.endpoints: Endpoints | None = None
 
     def stop(self) -> None:
-        """Begin to end: nothing more is decided, what is under way is ended, the lease is given back."""
+        """Begin to end: stop deciding, finish bindings under way, release the lease."""
         self._stopping.set()
 
     async def run(self) -> None:
-        """Run until told to stop; raise InvalidInputError where files, access or rules cannot be used."""
+        """Run until `stop` is called; raise InvalidInputError if files, access or rules are unusable."""
         connection = await Connection.open(self.options.access)
         try:
             await self._assemble(connection)
@@ -77,13 +77,13 @@ class SchedulerProcess:
             raise self._failure
 
     def report(self) -> str:
-        """Return what shadow or canary found, as a table; empty without them."""
+        """Return the results of shadow or canary as a table; empty without them."""
         return "\n\n".join(each.text() for each in (self._shadow, self._canary) if each is not None)
 
     # ---- assembling --------------------------------------------------------------------------------------
 
     async def _assemble(self, connection: Connection) -> None:
-        """Make all parts; nothing is asked of the cluster yet but which API takes events."""
+        """Make all parts; the only request to the cluster finds the events API."""
         options = self.options
         self.measures = measures = Measures(str(connection.access.place), self.decisions)
         client = connection.client(options.qps, options.burst, observer=measures.sent)
@@ -140,7 +140,7 @@ class SchedulerProcess:
     def _note_lead(self, is_leader: bool) -> None:
         text = "became leader" if is_leader else "stopped leading"
         _LOG.info("%s %s", self.options.identity, text)
-        self._own_events.tell_lead(f"{self.options.identity} {text}")
+        self._own_events.record_lead(f"{self.options.identity} {text}")
         if is_leader:
             self.inbox.post(_look)
 
@@ -199,12 +199,14 @@ class SchedulerProcess:
         )
 
     async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
-        """End in order: decisions, bindings, then the lease; watches go on until the bindings are over."""
+        """End in order: decisions, bindings, then the lease; watches run until the bindings have ended."""
         _LOG.info("stopping")
+        if self._service is not None:
+            await self._service.stop(self.options.drain)
         if not await self.scheduler.stop(self.options.drain):
             _LOG.warning("bindings are abandoned: they took longer than %s s", self.options.drain)
         self.inbox.close()
-        # Whoever goes on in this process must get rid of its garbage.
+        # Undo the freeze: later code in this process needs its garbage collected.
         gc.unfreeze()
         for task in tasks:
             task.cancel()
@@ -213,7 +215,7 @@ class SchedulerProcess:
             await self.endpoints.stop()
 
     async def _settle_heap(self) -> None:
-        """Hide the cluster from the collector of garbage once it is known: looking through it takes long."""
+        """Exclude the known cluster from garbage collection: scanning it takes long."""
         while not self.watches.is_ready:
             await asyncio.sleep(_LOOK_EVERY)
         gc.collect()
@@ -221,7 +223,7 @@ class SchedulerProcess:
         known = self.scheduler.known
         _LOG.info("the cluster is known: %s nodes, %s pods", len(known.nodes()), len(known.placed()))
 
-    # ---- other rules -------------------------------------------------------------------------------------
+    # ---- changed rules -----------------------------------------------------------------------------------
 
     def _reloader(self) -> Reloader[RuleSets]:
         on_loop = asyncio.get_running_loop().call_soon_threadsafe
@@ -234,7 +236,7 @@ class SchedulerProcess:
         return Reloader(lambda: self._sets.paths, read, _OnLoop(reports, self._refuse, on_loop))
 
     def _take_over(self, sets: RuleSets) -> None:
-        """Decide by other rules from the next pod on."""
+        """Use other rules from the next pod on."""
         self._sets = sets
         self._follow(sets)
         self.scheduler.adopt(sets.scheduler)
@@ -242,9 +244,9 @@ class SchedulerProcess:
             self.inbox.post(partial(self._canary.begin, sets.digests))
 
     def _follow(self, sets: RuleSets) -> None:
-        """Count for rule sets and watch what they read; nothing is decided until that is known.
+        """Count for rule sets and watch what they read; decisions pause until that is synced.
 
-        The nodes' device plugins hear from now on of the devices that the rules share out.
+        From now on handshakes with device plugins are those of these rules' devices.
         """
         self.scheduler.handshakes.use(sets.stock)
         self.measures.adopt(sets.scheduler)
@@ -252,18 +254,18 @@ class SchedulerProcess:
         self.watches.follow(sets.needs if self._service is None else merged(sets.needs, self._service.needs))
 
     def _refuse(self, diagnostics: tuple[Diagnostic, ...]) -> None:
-        """End where the running configuration says so; else go on as before."""
+        """End if the running configuration demands it; else continue with the old rules."""
         if self._sets.scheduler.on_invalid is OnInvalid.EXIT:
             self._failure = InvalidInputError(diagnostics)
             self.stop()
 
     async def ask(self, question: Callable[[], Any]) -> Any:
-        """Return the answer to a question that only the scheduling thread can answer."""
+        """Return the answer to a question that needs the scheduling thread."""
         return await ask(self.inbox, question)
 
 
 class _Once:
-    """Tells whether something has come true since the last `reset`: from then on it is not asked again."""
+    """A condition that stays true, once it was true, until the next `reset`."""
 
     def __init__(self, is_true: Callable[[], bool]) -> None:
         self._is_true, self._was_true = is_true, False
@@ -274,12 +276,12 @@ class _Once:
         return self._was_true
 
     def reset(self) -> None:
-        """Ask anew."""
+        """Evaluate the condition again."""
         self._was_true = False
 
 
 class _OnLoop:
-    """Hears of reloads on the thread that reads files, and tells of them on that of the event loop."""
+    """Receives reloads on the thread that reads files, and passes them to the event loop."""
 
     def __init__(
         self,
@@ -290,23 +292,23 @@ class _OnLoop:
         self._reports, self._refuse, self._on_loop = reports, refuse, on_loop
 
     def applied(self, loaded: RuleSets, diagnostics: tuple[Diagnostic, ...]) -> None:
-        """Hear of rule sets that are to run."""
+        """Pass on rule sets to be used."""
         self._on_loop(self._reports.applied, loaded, diagnostics)
 
     def refused(self, diagnostics: tuple[Diagnostic, ...]) -> None:
-        """Hear of a change that cannot be used."""
+        """Pass on the errors of an unusable change."""
         self._on_loop(self._reports.refused, diagnostics)
         self._on_loop(self._refuse, diagnostics)
 
 
 def _look() -> None:
-    """Be a message: the loop looks at everything when it gets one."""
+    """Do nothing: any message wakes the loop, which then checks everything."""
 
 
 async def _events_api(client: Client) -> EventsApi:
-    """Return where events are written to: core/v1 where there is no events.k8s.io/v1.
+    """Return the API for events: core/v1 if the server has no events.k8s.io/v1.
 
-    It is asked once and not waited for long: until then nothing listens that could say what is missing.
+    It asks once, with a short limit: until then no endpoint is up that could report the missing server.
     """
     request = Request("GET", f"/apis/{EventsApi.EVENTS.value}")
     try:

@@ -1,4 +1,4 @@
-"""The requests by which a resource is listed and watched, and what refusals of them mean.
+"""The requests that list and watch a resource, and the meaning of refusals.
 
 Forms and order are those of kube-scheduler's client; `reflector` sends them.
 """
@@ -13,11 +13,11 @@ from kdsl.live.http import Request
 from kdsl.live.resources import ApiResource
 
 PAGE: Final = 500
-"""Objects of one page of a list."""
+"""The number of objects in a page of a list."""
 
 
 class Trouble(StrEnum):
-    """Why a list or watch failed."""
+    """The cause of a failed list or watch."""
 
     EXPIRED = "expired"
     TOO_NEW = "too new"
@@ -33,7 +33,7 @@ class Trouble(StrEnum):
 
 
 def trouble_of(status: Status) -> Trouble:
-    """Say what an error of the server is about."""
+    """Return the cause of a server's error."""
     if status.is_expired:
         return Trouble.EXPIRED
     if status.is_too_large:
@@ -43,23 +43,23 @@ def trouble_of(status: Status) -> Trouble:
 
 
 def watch_list(resource: ApiResource, version: str, seconds: int) -> Request:
-    """Return the watch that begins with all objects, of a state not older than `version`."""
+    """Return the watch that begins with all objects, in a state not older than `version`."""
     query = {"watch": "true", "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
     return _get(resource, {**query, **_watching(seconds), "resourceVersion": version})
 
 
 def watch(resource: ApiResource, version: str, seconds: int) -> Request:
-    """Return the watch for what came after `version`; the server ends it after `seconds`."""
+    """Return the watch for changes after `version`; the server ends it after `seconds`."""
     return _get(resource, {"watch": "true", **_watching(seconds), "resourceVersion": version})
 
 
 def first_list(resource: ApiResource) -> Request:
-    """Return the list to begin with: any state, from the server's memory."""
+    """Return the first list: any state, from the server's cache."""
     return _get(resource, {"limit": str(PAGE), "resourceVersion": "0"})
 
 
 def fresh_list(resource: ApiResource, version: str) -> Request:
-    """Return the whole list of a state not older than `version`."""
+    """Return the complete list in a state not older than `version`."""
     return _get(resource, {"resourceVersion": version})
 
 

@@ -1,6 +1,6 @@
-"""What a running scheduler can be asked about a pod, and its answer: how both travel.
+"""A question about a pod to a running scheduler, and its answer, as HTTP parameters and documents.
 
-`serving` reads questions and writes answers, `scheduler_client` the other way round; `explaining` answers.
+`serving` reads questions and writes answers, `scheduler_client` does the opposite; `explaining` answers.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from kdsl.cluster.read.problems import InputCode
 
 MAX_CHANGES: Final = 50
 MAX_TEXT: Final = 1_000
-"""Changes that may be supposed at once, and characters of one."""
+"""The most changes supposed at once, and the most characters of one."""
 _WIDTHS: Final = (20, 1_000)
 
 
 class Form(StrEnum):
-    """What is wanted: the document, or text for people."""
+    """The form of the answer: a document, or text for people."""
 
     DOCUMENT = "document"
     TEXT = "text"
     WIDE = "wide"
     NAME = "name"
-    """One line: what becomes of the pod."""
+    """One line: the result for the pod."""
 
 
 class TooManyError(Exception):
-    """So many explanations are under way that another one would not come in time."""
+    """Too many explanations are under way for another one to be answered in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """How a pod is to be explained: `node` asks about one node, `changes` are those of `--what-if`.
+    """A request for the explanation of a pod: `node` selects one node, `changes` are those of `--what-if`.
 
-    `width` is that of text.
+    `width` is that of the text.
     """
 
     form: Form = Form.DOCUMENT
@@ -61,7 +61,7 @@ class Question:
 
     @staticmethod
     def of(pairs: Iterable[tuple[str, str]]) -> Question:
-        """Read the pairs of a query; raise InvalidInputError. Pairs that mean nothing are passed over."""
+        """Read the pairs of a query; raise InvalidInputError. Unknown pairs are ignored."""
         given: dict[str, str] = {}
         changes: list[str] = []
         for name, value in pairs:
@@ -90,10 +90,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """The answer. `document` is there where it was asked for, `text` otherwise.
+    """The answer: either `document` or `text`, as requested.
 
-    `standing` says where the pod is in the scheduler: the part of its queue, or `placed`. `rules` is the
-    digest of the rules that decided.
+    `standing` is the pod's place in the scheduler: the part of its queue, or `placed`. `rules` is the digest
+    of the rules that decided.
     """
 
     outcome: str
@@ -106,21 +106,21 @@ class Explained:
 
 
 def problems_document(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
-    """Return what is wrong with a question, to be sent."""
-    told = [
+    """Return the errors of a question as a document to send."""
+    documents = [
         {"code": str(each.code), "title": each.title, "where": each.where, "help": list(each.help)}
         for each in diagnostics
     ]
-    return {"diagnostics": told}
+    return {"diagnostics": documents}
 
 
 def answer_document(pod: str, last: Mapping[str, Any] | None, explained: Explained | None) -> dict[str, Any]:
-    """Return the answer to be sent: the explanation, and the `last` decision that is remembered."""
-    told: dict[str, Any] = {"pod": pod, "last": last, "explanation": None}
+    """Return the answer to send: the explanation, and the `last` recorded decision."""
+    document: dict[str, Any] = {"pod": pod, "last": last, "explanation": None}
     if explained is None:
-        return told
+        return document
     return {
-        **told,
+        **document,
         "explanation": explained.document,
         "text": explained.text,
         "outcome": explained.outcome,

@@ -1,6 +1,6 @@
-"""The rights that a scheduler needs, from what its rules read and its plugins write: those, and no more.
+"""The least rights that a scheduler needs, derived from the reads of its rules and the writes of its plugins.
 
-`kdsl rbac` prints them; `deploy/` holds what it prints for the shipped rules.
+`kdsl rbac` prints them; `deploy/` contains those of the shipped rules.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from kdsl.hooks.table import HookTable
 from kdsl.live.needs import Needs
 
 MOST_REASONS: Final = 3
-"""So many reasons are written for one resource; the others are counted."""
+"""The most reasons written for a resource; the others are counted."""
 _VOLUMES: Final = "VolumeBinding"
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A rule of a role: what may be done to what, and why. `names` are those of the only objects, if any."""
+    """A rule of a role: verbs on resources, with a reason. `names` restricts it to these objects."""
 
     groups: tuple[str, ...]
     resources: tuple[str, ...]
@@ -31,10 +31,10 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class RunsAs:
-    """How a scheduler runs, as far as it concerns rights. `lease` is "" where it does not elect a leader.
+    """The options of a scheduler that affect rights. `lease` is "" without leader election.
 
-    Where it `asks_who_calls`, its own endpoints are open to whom the API server knows. One that `advises` is
-    asked by another scheduler, and elects no leader; `webhook` is the configuration whose caBundle it writes.
+    With `asks_who_calls` the API server authenticates the callers of its endpoints. With `advises` another
+    scheduler decides and there is no leader election; `webhook` names the configuration with its caBundle.
     """
 
     is_shadow: bool = False
@@ -46,7 +46,7 @@ class RunsAs:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """Rights in all namespaces, and those in the scheduler's own."""
+    """Cluster-wide rights, and those in the scheduler's own namespace."""
 
     cluster: tuple[Grant, ...]
     own: tuple[Grant, ...]
@@ -81,7 +81,7 @@ def rights(needs: Needs, rules: RuleSet, tables: Sequence[HookTable], runs: Runs
 
 
 def _reads(needs: Needs) -> Iterator[Grant]:
-    """Yield what is watched, a grant for each API group, with what reads each resource."""
+    """Yield the grants to watch, one for each API group, with the readers of each resource."""
     groups: dict[str, dict[str, tuple[str, ...]]] = {}
     for need in needs:
         groups.setdefault(need.resource.group, {})[need.resource.name] = need.reasons

@@ -1,4 +1,4 @@
-"""Writes rights as manifests for `kubectl apply`, with a comment above each rule that says what needs it."""
+"""Writes rights as manifests for `kubectl apply`, with a comment above each rule that gives its reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdsl.live.rbac import Grant, Rights
 
 @dataclass(frozen=True, slots=True)
 class BoundTo:
-    """What the roles are called, and whose they are."""
+    """The name of the roles, and their subject."""
 
     name: str
     namespace: str
@@ -20,7 +20,7 @@ class BoundTo:
 
 
 def manifests(rights: Rights, bound: BoundTo) -> str:
-    """Return the ClusterRole, the Role where there is one, and their bindings, as YAML."""
+    """Return the ClusterRole, the Role (if there is one), and their bindings, as YAML."""
     documents = [_role("ClusterRole", bound, rights.cluster), _binding("ClusterRole", bound)]
     if rights.own:
         documents += [_role("Role", bound, rights.own), _binding("Role", bound)]

@@ -1,6 +1,4 @@
-"""Records events, beside everything else: they are counted where they repeat, and dropped where there are too
-many.
-"""
+"""Records events in the background: repeated ones are counted, and a full queue drops new ones."""
 
 from __future__ import annotations
 
@@ -23,19 +21,19 @@ from kdsl.live.outcomes import Done, Lost, Refused, Result
 from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver, WriteOutcome
 
 CAPACITY: Final = 10_000
-"""The most events that wait."""
+"""The most waiting events."""
 IN_FLIGHT: Final = 32
 TRIES: Final = 12
 _PAUSE: Final = 10.0
-"""Seconds between tries where the server cannot be reached, up to a quarter longer."""
+"""The shortest pause between tries while the server is unreachable, in seconds; up to a quarter longer."""
 _ALREADY_THERE: Final = 409
 _LOG: Final = logging.getLogger(__name__)
 
 
 class Recorder:
-    """Takes events from any thread, and has the API server keep them. `record` never blocks.
+    """Takes events from any thread and writes them to the API server. `record` never blocks.
 
-    `jitter` gives random numbers from 0 to 1.
+    `jitter` returns random numbers from 0 to 1.
     """
 
     def __init__(
@@ -60,16 +58,16 @@ class Recorder:
         self._tending: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to record, on the event loop that runs now."""
+        """Start, on the running event loop."""
         self._tending = asyncio.get_running_loop().create_task(self._tend(), name="event series")
         self._doorbell.connect()
 
     def record(self, event: Event) -> bool:
-        """Have an event recorded soon; False where too many wait: then it is dropped, and counted."""
+        """Queue an event; return False if too many wait: then it is dropped, and counted."""
         with self._lock:
             is_full = len(self._waiting) >= self._capacity
             if not is_full:
-                # Two events of one nanosecond would have one name.
+                # Two events with equal nanoseconds would get the same name.
                 self._last = max(self._clock.now(), self._last + 1)
                 self._waiting.append((event, self._last))
             length = len(self._waiting)
@@ -82,11 +80,11 @@ class Recorder:
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether nothing waits and nothing is under way."""
+        """Return whether no event waits or is under way."""
         return not self._waiting and not self._late and self._crew.is_idle
 
     async def close(self) -> None:
-        """End what is under way, and take nothing more up."""
+        """End the work under way, and accept no more."""
         self._doorbell.disconnect()
         if self._tending is not None:
             self._tending.cancel()
@@ -96,7 +94,7 @@ class Recorder:
         await self._crew.close()
 
     def _look(self) -> None:
-        """Count what waits, and send what is due, as much as there is room for."""
+        """Count waiting events, and send as many due ones as there is room for."""
         while self._crew.has_room:
             series = self._next()
             if series is None:
@@ -117,7 +115,7 @@ class Recorder:
         return self._late.popleft() if self._late else None
 
     async def _send(self, series: Series) -> None:
-        """Tell the server of a series, and again where it became one meanwhile."""
+        """Send a series, and again if it grew from an event into a series meanwhile."""
         try:
             while True:
                 count = series.count if series.sent else 1
@@ -133,18 +131,18 @@ class Recorder:
             series.is_sending = False
 
     async def _patiently(self, series: Series, count: int) -> Result[None]:
-        """Tell the server, and wait for it where it cannot be reached; an answer is the end of it."""
-        result = await self._tell(series, count)
+        """Send, and repeat while the server is unreachable; any answer ends it."""
+        result = await self._write(series, count)
         for _ in range(TRIES - 1):
             if not isinstance(result, Lost):
                 break
             await asyncio.sleep(_PAUSE * (1 + self._jitter() / 4))
-            result = await self._tell(series, count)
+            result = await self._write(series, count)
             if isinstance(result, Refused) and result.status == _ALREADY_THERE:
-                return Done(None)  # the try whose answer was lost made it
+                return Done(None)  # an earlier try without an answer has created it
         return result
 
-    async def _tell(self, series: Series, count: int) -> Result[None]:
+    async def _write(self, series: Series, count: int) -> Result[None]:
         event, api = series.event, self._events_api
         if count > 1:
             patch = bodies.series_patch(count, series.seen_at, api)
@@ -161,7 +159,7 @@ class Recorder:
         _LOG.warning("event %s of %s is not recorded: %s", series.event.reason, about, failure.text)
 
     async def _tend(self) -> None:
-        """Bring series up to date now and then, and end the quiet ones."""
+        """Update the counts of series periodically, and end the quiet ones."""
         rounds = int(REFRESH / QUIET)
         while True:
             for number in range(rounds):

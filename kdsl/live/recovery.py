@@ -1,6 +1,6 @@
-"""Waiting for a server that is away: delays that grow, and end when it answers again.
+"""Waiting for an unreachable server: delays grow, and end when the server answers again.
 
-Every reflector has a `Backoff` of its own; all of them share a `Recovery`. Time is the loop's, in seconds.
+Every reflector has its own `Backoff`; all of them share a `Recovery`. Times are seconds of the loop.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ QUIET: Final = 120.0
 
 _PROBE_EVERY: Final = 0.5
 _SPREAD: Final = 0.3
-"""Seconds over which those who waited come back, so that they do not come all at once."""
+"""Seconds over which waiting reflectors resume, so that they do not all resume at once."""
 
 
 class Backoff:
@@ -39,12 +39,12 @@ class Backoff:
         return delay
 
     def reset(self) -> None:
-        """Begin with the shortest delay again."""
+        """Start again with the shortest delay."""
         self._delay = FIRST_DELAY
 
 
 class Recovery:
-    """Asks a server again and again, while somebody waits for it, whether it is back."""
+    """Probes a server repeatedly, while at least one caller waits for it."""
 
     def __init__(self, probe: Callable[[], Awaitable[bool]], random: Random) -> None:
         self._probe = probe
@@ -54,7 +54,7 @@ class Recovery:
         self._waiting = 0
 
     async def wait(self, seconds: float) -> bool:
-        """Wait so long, or until the server answers; tell whether it does."""
+        """Wait for `seconds`, or until the server answers; return whether it does."""
         loop = asyncio.get_running_loop()
         if self._back is None or self._back.done():
             self._back = loop.create_future()

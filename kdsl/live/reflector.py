@@ -1,7 +1,7 @@
-"""Keeps one resource as the server has it: lists it, watches it, and recovers from all that goes wrong.
+"""Mirrors one resource of the server: lists it, watches it, and recovers from failures.
 
-Each resource has one, as a task on the event loop. Changes are delivered in order; who takes them slowly
-makes the server wait.
+Each resource has one, as a task on the event loop. Changes are delivered in order; a slow receiver slows the
+server down.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ from kdsl.live.standing import Standing
 Deliver: TypeAlias = Callable[[Sequence[Change]], Awaitable[int]]
 
 _TURN: Final = 100
-"""So many objects are decoded before others have their turn on the event loop."""
+"""The number of objects decoded before other tasks get their turn on the event loop."""
 _SHORTEST: Final = 1.0
-"""Seconds: a watch that ends sooner without a word was refused."""
+"""Seconds: a watch that ends sooner without any data counts as refused."""
 _ONCE_PER: Final = 30.0
-"""Seconds in which a reflector lets itself be called back from waiting once."""
+"""Seconds in which a wait is ended early at most once."""
 _LONGEST_PAUSE: Final = 60.0
-"""Seconds; a server that asks for a longer pause is asked again after this."""
+"""The longest Retry-After that is honoured, in seconds."""
 _MOST_UNFINISHED: Final = 2
 _MISSING: Final = frozenset({Trouble.FORBIDDEN, Trouble.UNAUTHORIZED, Trouble.ABSENT, Trouble.TOO_MANY})
-"""Where a watch that begins with a list is answered so, a plain list would be as well."""
+"""The causes for which a plain list would fail like a watch that begins with a list."""
 _FRAMES: Final = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 _UNUSABLE: Final = frozenset({Trouble.EXPIRED, Trouble.TOO_NEW})
 
 
 class Lines(Protocol):
-    """An answer that is read line by line; `kdsl.live.http1.LineStream` is one."""
+    """An answer read line by line, such as `kdsl.live.http1.LineStream`."""
 
     async def lines(self, timeout: float) -> list[bytes]:
-        """Return what came; nothing where it is over. Raises NoAnswerError."""
+        """Return the new lines; none at the end. Raises NoAnswerError."""
         ...
 
     def close(self) -> None:
-        """End it."""
+        """Close the stream."""
         ...
 
 
 class Source(Protocol):
-    """The server, as reflectors ask it; `kdsl.live.client.Client` is one."""
+    """The server of a reflector, such as `kdsl.live.client.Client`."""
 
     async def send(self, request: Request, *, timeout: float | None = None) -> Answer:
         """Return the answer; raise NoAnswerError."""
@@ -75,9 +75,9 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WatchTimes:
-    """Seconds. A watch is asked to last for a random time between `shortest` and `longest`, and given up
-    `grace` after it; one on which bookmarks came is given up after `silence` without a word. `opening` is the
-    time for the head of an answer, `listing` for a whole list and for the objects that a watch begins with.
+    """Times in seconds. A watch requests a random duration between `shortest` and `longest`, and is abandoned
+    `grace` after it; a watch with bookmarks is abandoned after `silence` without data. `opening` is the
+    limit for the head of an answer, `listing` for a complete list and for the initial objects of a watch.
     """
 
     shortest: float = 300.0
@@ -90,7 +90,7 @@ class WatchTimes:
 
 DEFAULT_TIMES: Final = WatchTimes()
 BRISK_TIMES: Final = WatchTimes(shortest=30.0, longest=45.0, grace=10.0)
-"""For resources whose silence must be found out within a minute: each watch ends sooner, with a bookmark."""
+"""For resources whose silence must be detected within a minute: shorter watches, each with a bookmark."""
 
 
 class _Next(Enum):
@@ -99,7 +99,7 @@ class _Next(Enum):
 
 
 class _FailedError(Exception):
-    """What was tried failed: say so, wait, and go on with `then`."""
+    """A step failed: report it, wait, and continue with `then`."""
 
     def __init__(self, trouble: Trouble, text: str, then: _Next, delay: float | None = None) -> None:
         super().__init__(text)
@@ -109,11 +109,11 @@ class _FailedError(Exception):
 
 
 class _RefusedError(Exception):
-    """The server does not begin watches with the objects there are."""
+    """The server does not support watches that begin with the present objects."""
 
 
 class Reflector:
-    """Follows one resource; what it hears goes to `mirror`, what changes to `deliver`."""
+    """Mirrors one resource; its events go to `mirror`, changes to `deliver`."""
 
     def __init__(
         self,
@@ -135,12 +135,12 @@ class Reflector:
         self._random = random
         self._times = times
         self._version: str | None = None
-        """What was seen last; None at the beginning, empty where the server does not know it any more."""
+        """The last version; None at the beginning, empty if the server rejected it as too old."""
         self._called_back_at = float("-inf")
         self._unfinished = 0
 
     async def run(self) -> None:
-        """Follow the resource until the task is cancelled."""
+        """Mirror the resource until the task is cancelled."""
         todo = _Next.LIST
         while True:
             try:
@@ -160,7 +160,7 @@ class Reflector:
             return await self._plain_list()
 
     async def _watch_list(self) -> _Next:
-        """List and watch by one request, the way servers have since 1.32."""
+        """List and watch by one request, which servers support since 1.32."""
         seconds = self._lifetime()
         request = queries.watch_list(self._resource, self._version or "", seconds)
         stream = await self._source.open_lines(request, timeout=self._times.opening)
@@ -179,9 +179,9 @@ class Reflector:
             stream.close()
 
     async def _collect_all(self, stream: Lines, collected: Replacement, rest: list[bytes]) -> str:
-        """Collect until all objects are there; see `_collect`.
+        """Collect until all objects have arrived; see `_collect`.
 
-        Of a server that twice says nothing of their end, the plain list is asked for.
+        If the server twice omits the bookmark that ends them, fall back to the plain list.
         """
         try:
             while (version := await self._collect(stream, collected, rest)) is None:
@@ -196,9 +196,9 @@ class Reflector:
         return version
 
     async def _collect(self, stream: Lines, collected: Replacement, rest: list[bytes]) -> str | None:
-        """Collect what objects there are; return the version they are of once all are there, else None.
+        """Collect initial objects; return their version once all have arrived, else None.
 
-        "" where the version asked for is of no use. `rest` gets the lines behind the last of them.
+        Returns "" if the requested version is unusable. `rest` gets the lines behind the last object.
         """
         lines = await stream.lines(self._times.listing)
         if not lines:
@@ -224,7 +224,7 @@ class Reflector:
         return None
 
     def _not_listed(self, status: Status, answer: Answer | None) -> _Next:
-        """Go on where a watch that begins with a list is refused."""
+        """Choose the next step after a watch that begins with a list was refused."""
         trouble = trouble_of(status)
         if trouble in _UNUSABLE and self._version:
             self._version = ""
@@ -234,7 +234,7 @@ class Reflector:
         raise _RefusedError
 
     async def _plain_list(self) -> _Next:
-        """List, page by page where the server does so, and watch from there."""
+        """List, in pages if the server supports that, and watch from there."""
         if self._version is None:
             request = queries.first_list(self._resource)
         elif self._version:
@@ -249,7 +249,7 @@ class Reflector:
                 status = read_status(answer.body, answer.status)
                 if trouble_of(status) not in _UNUSABLE or (is_first and not self._version):
                     raise _FailedError(trouble_of(status), _text(status), _Next.LIST, _retry_after(answer))
-                # The version, or the page that was to come, is too old by now: begin anew with all at once.
+                # The version, or the next page, has expired: begin again with a complete list.
                 self._version = ""
                 request, is_first = queries.newest_list(self._resource, is_paged=is_first), True
                 collected = self._mirror.replacement()
@@ -276,12 +276,12 @@ class Reflector:
 
     async def _put_in_place(self, collected: Replacement, version: str) -> None:
         changes = collected.finish()
-        # The version is taken first: what was put in place is never asked for again.
+        # Store the version first: stored objects must never be requested again.
         self._version = version
         self._standing.listed(len(self._mirror), await self._deliver(changes))
 
     async def _watch(self) -> _Next:
-        """Watch from the last version that was seen."""
+        """Watch from the last known version."""
         seconds = self._lifetime()
         request = queries.watch(self._resource, self._version or "", seconds)
         stream = await self._source.open_lines(request, timeout=self._times.opening)
@@ -299,7 +299,7 @@ class Reflector:
     async def _read(
         self, stream: Lines, seconds: int, lines: list[bytes], *, has_events: bool = False
     ) -> _Next:
-        """Take in events until the stream ends. One that had events may end at any time."""
+        """Read events until the stream ends. A stream that had events may end at any time."""
         loop = asyncio.get_running_loop()
         started = loop.time()
         deadline = started + seconds + self._times.grace
@@ -322,7 +322,7 @@ class Reflector:
                 raise _FailedError(Trouble.SHORT, "the watch ended at once", _Next.LIST)
 
     async def _take(self, lines: list[bytes]) -> bool:
-        """Take in lines of a watch and deliver what changed; tell whether there was a bookmark among them."""
+        """Apply lines of a watch and deliver the changes; return whether a bookmark was among them."""
         changes: list[Change] = []
         has_bookmarks = False
         failure: _FailedError | None = None
@@ -343,7 +343,7 @@ class Reflector:
             self._version = version or self._version
             if number % _TURN == _TURN - 1:
                 await asyncio.sleep(0)
-        # INVARIANT: what the mirror has taken in is delivered, also where the watch broke off behind it.
+        # INVARIANT: changes of the mirror are delivered, even if the watch fails on a later line.
         await self._deliver(changes)
         self._standing.heard(len(self._mirror))
         if failure is not None:
@@ -380,7 +380,7 @@ class Reflector:
         return int(self._random.uniform(self._times.shortest, self._times.longest))
 
     async def _wait(self, failure: _FailedError) -> None:
-        """Wait before the next try; where the server was away, only until it answers again."""
+        """Wait before the next try; if the server was unreachable, only until it answers again."""
         delay = self._backoff.next() if failure.delay is None else failure.delay
         loop = asyncio.get_running_loop()
         is_away = failure.trouble in (Trouble.NO_ANSWER, Trouble.SERVER)
@@ -396,7 +396,7 @@ def _text(status: Status) -> str:
 
 
 def _retry_after(answer: Answer | None) -> float | None:
-    """Return the seconds that an answer says to wait, None where it does not say."""
+    """Return the seconds of Retry-After in an answer, None without it."""
     text = "" if answer is None else answer.headers.get("retry-after", "")
     seconds = float(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0.0
     return min(seconds, _LONGEST_PAUSE) or None

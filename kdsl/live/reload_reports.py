@@ -1,4 +1,4 @@
-"""What people hear of a reload: a metric, a log line, an event."""
+"""Report a reload: a metric, a log line, an event."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from kdsl.obs.logs import about
 
 LOG: Final = logging.getLogger("kdsl.live.reload")
 MOST: Final = 20
-"""Diagnostics that are logged of one change; the others are counted."""
+"""The most diagnostics logged of one change; the others are counted."""
 
 T = TypeVar("T")
 
 
 class ReloadCounter(Protocol):
-    """Counts reloads; `kdsl.obs.client_metrics.ReloadMetrics` is one."""
+    """Counts reloads, such as `kdsl.obs.client_metrics.ReloadMetrics`."""
 
     def applied(self, unix_seconds: float) -> None: ...
 
@@ -25,13 +25,13 @@ class ReloadCounter(Protocol):
 
 
 class ReloadEvents(Protocol):
-    """Writes an event about the scheduler itself."""
+    """Records an event about the scheduler itself."""
 
-    def tell(self, reason: str, note: str, *, is_warning: bool) -> None: ...
+    def record(self, reason: str, note: str, *, is_warning: bool) -> None: ...
 
 
 class ReportedReloads(Generic[T]):
-    """Hands over what was loaded, and tells people of it: a `ReloadListener`."""
+    """Passes on loaded rules, and reports the reload: a `ReloadListener`."""
 
     def __init__(
         self,
@@ -40,27 +40,27 @@ class ReportedReloads(Generic[T]):
         events: ReloadEvents | None,
         now: Callable[[], float],
     ) -> None:
-        """`hand_over` puts a set before the scheduling thread; `now` tells Unix seconds."""
+        """`hand_over` passes a rule set to the scheduling thread; `now` returns Unix seconds."""
         self._hand_over, self._counter, self._events, self._now = hand_over, counter, events, now
 
     def applied(self, loaded: T, diagnostics: tuple[Diagnostic, ...]) -> None:
-        """Hand a set over, and say so."""
+        """Pass on a rule set, and report it."""
         self._hand_over(loaded)
         self._counter.applied(self._now())
         _log(diagnostics, logging.WARNING)
         LOG.info("rules and configuration taken over")
         if self._events is not None:
-            self._events.tell("RulesReloaded", "changed rules are in use", is_warning=False)
+            self._events.record("RulesReloaded", "changed rules are in use", is_warning=False)
 
     def refused(self, diagnostics: tuple[Diagnostic, ...]) -> None:
-        """Say why a change is not taken over."""
+        """Report why a change is not used."""
         self._counter.refused()
         _log(diagnostics, logging.ERROR)
         LOG.error("changed rules or configuration cannot be used: the last good ones stay")
         if self._events is not None:
             first = str(diagnostics[0].title) if diagnostics else "no reason known"
             more = f" (and {len(diagnostics) - 1:,} more)" if len(diagnostics) > 1 else ""
-            self._events.tell("RulesRefused", f"{first}{more}", is_warning=True)
+            self._events.record("RulesRefused", f"{first}{more}", is_warning=True)
 
 
 def _log(diagnostics: tuple[Diagnostic, ...], level: int) -> None:

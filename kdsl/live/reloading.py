@@ -1,7 +1,7 @@
-"""Takes over changed rules and configuration while the scheduler runs: all of it, or nothing.
+"""Reload changed rules and configuration while the scheduler runs: completely, or not at all.
 
-Files are looked at every few seconds, and read and compiled beside the scheduling thread; what came of it is
-handed over between two decisions. Where something is wrong the last good set goes on.
+Files are polled every few seconds, and read and compiled beside the scheduling thread, which takes over the
+result between two decisions. After an error the last good set stays in use.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from kdsl.lang.discovery import SUFFIX, TWIN_SUFFIX
 from kdsl.live.file_watch import FileWatch
 
 EVERY: Final = 2.0
-"""Seconds between two looks. The kubelet updates a mounted ConfigMap within about a minute."""
+"""Seconds between two polls. The kubelet updates a mounted ConfigMap within about a minute."""
 SETTLED_AFTER: Final = 1
-"""Looks without a further change before files are read: an editor or `kubectl cp` may be writing still."""
+"""Polls without a further change before files are read: an editor or `kubectl cp` may still be writing."""
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class ReloadListener(Protocol[T_contra]):
-    """Hears of reloads: hands them over, counts them, writes an event and a log line."""
+    """Receives reloads: passes them on, counts them, records an event and a log line."""
 
     def applied(self, loaded: T_contra, diagnostics: tuple[Diagnostic, ...]) -> None:
-        """Hear of a set that is to run from the next decision on, and of warnings about it."""
+        """Receive a set that is used from the next decision on, and its warnings."""
         ...
 
     def refused(self, diagnostics: tuple[Diagnostic, ...]) -> None:
-        """Hear of a change that cannot be used, and why."""
+        """Receive the errors of an unusable change."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded(Generic[T]):
-    """What was made of the files, and what was found on the way."""
+    """The result of loading the files, and its diagnostics."""
 
     made: T
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
 class Reloader(Generic[T]):
-    """Watches files and loads them when they have changed. `load` raises InvalidInputError for bad ones."""
+    """Watches files and loads them after a change. `load` raises InvalidInputError for bad ones."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class Reloader(Generic[T]):
         self._waits: int | None = None
 
     def look(self) -> bool:
-        """Look once; load where files have changed and have settled. Tell whether that was done.
+        """Poll once; load if files have changed and settled. Return whether they were loaded.
 
-        It reads and compiles, so it belongs on a thread of its own.
+        It reads and compiles, so call it on a separate thread.
         """
         if self._watch.has_changed():
             self._waits = SETTLED_AFTER
@@ -86,7 +86,7 @@ class Reloader(Generic[T]):
         return True
 
     def _has_moved(self) -> bool:
-        """Tell whether files changed while they were read: what came of it may be of two versions."""
+        """Return whether files changed while they were read: the result may mix two versions."""
         if not self._watch.has_changed():
             return False
         self._waits = SETTLED_AFTER
@@ -94,7 +94,7 @@ class Reloader(Generic[T]):
 
 
 async def keep_looking(look: Callable[[], bool], every: float = EVERY) -> None:
-    """Look every few seconds, on a thread beside the event loop, until cancelled."""
+    """Call `look` every few seconds, on a thread beside the event loop, until cancelled."""
     while True:
         await asyncio.sleep(every)
         await asyncio.to_thread(look)

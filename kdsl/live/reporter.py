@@ -1,7 +1,7 @@
-"""What people see of a decision: the condition of the pod, the node it is promised, and events.
+"""The visible results of a decision: the condition of the pod, its nominated node, and events.
 
-Texts are kube-scheduler's, byte for byte: tools that read them go on working. The rules that turned nodes
-away, each with its file and line, are in an annotation of the FailedScheduling event, `kdsl.dev/rules`.
+Texts equal kube-scheduler's byte for byte, so that tools which read them keep working. The FailedScheduling
+event has an annotation, `kdsl.dev/rules`, with the rules that rejected nodes, each with its file and line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kdsl.live.conditions import StatusWish
 from kdsl.live.events import Event, EventType, Reference, cut
 
 RULES: Final = "kdsl.dev/rules"
-"""The annotation of an event that names the rules behind it."""
+"""The annotation of an event that lists the rejecting rules."""
 _MAX_RULES: Final = 2048
 _MAX_MESSAGE: Final = 1 << 16
 _IN_MEMORY: Final = " (in kube-scheduler memory)."
@@ -27,27 +27,27 @@ _IN_MEMORY: Final = " (in kube-scheduler memory)."
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is to be seen of a decision; None where nothing is to change."""
+    """The visible results of a decision; None for no change."""
 
     event: Event
     wish: StatusWish | None = None
 
 
 class Reporter:
-    """Words decisions; `host` is where this scheduler runs."""
+    """Makes the texts of decisions; `host` is the host of this scheduler."""
 
     def __init__(self, host: str) -> None:
         self._host = host
 
     def placed(self, pod: LivePod, node: str, scheduler: str) -> Event:
-        """Say that a pod was bound."""
+        """Report that a pod was bound."""
         note = f"Successfully assigned {pod.info.key} to {node}"
         return self._event(scheduler, pod, EventType.NORMAL, "Scheduled", "Binding", note)
 
     def failed(self, decision: Decision, pod: LivePod, nominated: str) -> Report | None:
-        """Say why a pod was not placed; None where the decision is no failure.
+        """Report why a pod was not placed; return None if the decision is no failure.
 
-        `nominated` is the node that the pod is promised after the decision, empty for none.
+        `nominated` is the node nominated by the decision, empty for none.
         """
         match decision.outcome:
             case Outcome.UNSCHEDULABLE:
@@ -65,7 +65,7 @@ class Reporter:
     def preempted(
         self, victim: LivePod, preemptor: PodInfo, node: str, scheduler: str, *, in_memory: bool = False
     ) -> Event:
-        """Say that a pod had to go; `in_memory` that it was not bound yet, and only sent back."""
+        """Report a victim; `in_memory`: it was not bound yet, and is only sent back."""
         note = f"Preempted by pod {preemptor.uid} on node {node}{_IN_MEMORY if in_memory else ''}"
         return self._event(scheduler, victim, EventType.NORMAL, "Preempted", "Preempting", note)
 
@@ -99,15 +99,15 @@ class Reporter:
 
 
 def reference_to(pod: LivePod) -> Reference:
-    """Return what an event says of the pod that it is about."""
+    """Return the reference of an event to its pod."""
     info = pod.info
     return Reference("Pod", info.namespace, info.name, info.uid, pod.version)
 
 
 def rule_lines(rejections: Iterable[Rejection]) -> str:
-    """Return the rules that rejected nodes, one a line: `3 NodeResourcesFit fit.kdsl:12`.
+    """Return the rules that rejected nodes, one per line: `3 NodeResourcesFit fit.kdsl:12`.
 
-    Rules that have no line in a file, as those of plugins, are named alone; what is too long is cut.
+    Rules without a line in a file, such as plugins, are only named; long texts are cut.
     """
     nodes: dict[tuple[str, str], int] = {}
     for each in rejections:

@@ -1,4 +1,4 @@
-"""The resources of the API that can be watched: where they are, and what their objects are read into."""
+"""The watchable resources of the API: their paths, and the types their objects are decoded into."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from kdsl.cluster.api.kinds import KINDS, NAMESPACED, KubeObject
 
 UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
-"""The pods that take room, as a field selector."""
+"""The field selector of pods that use resources."""
 
 _PLURALS: Final = {
     "Pod": "pods",
@@ -32,7 +32,7 @@ _PLURALS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ApiResource:
-    """A resource: its plural `name`, the `version` of its group (`v1`, `apps/v1`), and the kind we read."""
+    """A resource: its plural `name`, the `version` of its group (`v1`, `apps/v1`), and its type in kdsl."""
 
     name: str
     version: str
@@ -41,18 +41,18 @@ class ApiResource:
 
     @property
     def path(self) -> str:
-        """The path of its list over all namespaces."""
+        """Return the path of its list over all namespaces."""
         root = "/apis/" if "/" in self.version else "/api/"
         return f"{root}{self.version}/{self.name}"
 
     @property
     def group(self) -> str:
-        """The API group, empty for the core one."""
+        """Return the API group, empty for the core one."""
         return self.version.rpartition("/")[0]
 
     @property
     def is_namespaced(self) -> bool:
-        """Tell whether its objects are in namespaces."""
+        """Return whether its objects have namespaces."""
         return issubclass(self.kind, NAMESPACED)
 
 
@@ -62,12 +62,12 @@ RESOURCES: Final = {
     )
     for (version, _), kind in KINDS.items()
 }
-"""Every resource that can be watched, by its plural name."""
+"""Every watchable resource, by its plural name."""
 
 PODS: Final = RESOURCES["pods"]
 NODES: Final = RESOURCES["nodes"]
 
 
 def resource_of(kind: str) -> ApiResource:
-    """Return the resource of a kind that is read (`PersistentVolume`); KeyError where there is none."""
+    """Return the resource of a kind (`PersistentVolume`); raise KeyError if it has none."""
     return RESOURCES[_PLURALS[kind]]

@@ -1,4 +1,4 @@
-"""Repeats requests that may be repeated: those that come to the same however often they are carried out."""
+"""Repeats requests that are idempotent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PASSING: Final = (409, 500, 503)
 
 
 def may_pass(result: Result[T]) -> bool:
-    """Tell whether the same request may succeed a little later."""
+    """Return whether the same request may succeed later."""
     match result:
         case Lost():
             return True
@@ -28,9 +28,9 @@ def may_pass(result: Result[T]) -> bool:
 async def repeated(
     call: Callable[[], Awaitable[Result[T]]], goes_on: Callable[[], bool] = lambda: True
 ) -> Result[T]:
-    """Make a request up to four times, while it may pass and somebody still wants it; give the last outcome.
+    """Send a request up to four times, while it may succeed and `goes_on`; return the last outcome.
 
-    An answer with a time to wait was waited for by the sender already.
+    The sender has already honoured Retry-After.
     """
     result = await call()
     for delay in DELAYS:

@@ -1,6 +1,6 @@
-"""Who may ask the scheduler's own endpoints: tokens by TokenReview, rights by SubjectAccessReview.
+"""Authenticate callers of the endpoints by TokenReview, and authorize them by SubjectAccessReview.
 
-The answers of the API server are kept for ten seconds, so many of them at most; tokens are kept as digests.
+Answers of the API server are cached for ten seconds, bounded in number; tokens are stored as digests.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from kdsl.live.http import NoAnswerError, Request, Sender
 
 KEPT_FOR: Final = 10.0
 TIMEOUT: Final = 10.0
-"""Seconds that an answer is kept, and that one may take: those of kube-scheduler."""
+"""Seconds that an answer is cached, and the time limit of a review: those of kube-scheduler."""
 MAX_KEPT: Final = 4_096
 MAX_TOKEN: Final = 16_384
-"""Characters of a token: a longer one is not asked about."""
+"""The longest token in characters: longer ones are rejected without a review."""
 MAX_REVIEWS: Final = 8
-"""Reviews at once; who comes later waits, within its own limit."""
+"""The most concurrent reviews; further ones wait, within their own time limit."""
 
 K = TypeVar("K")
 V = TypeVar("V")
-Json = Any  # what the API server answered, at the border
+Json = Any  # JSON of the API server
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks."""
+    """A caller."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ ANONYMOUS: Final = User("system:anonymous", ("system:unauthenticated",))
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What somebody wants to do: `verb` on a path, or on a pod where `namespace` is given."""
+    """A requested action: `verb` on a path, or on a pod if `namespace` is set."""
 
     verb: str
     path: str
@@ -52,7 +52,7 @@ class Wanted:
     pod: str = ""
 
     def refusal(self, user: str) -> str:
-        """Return the message of the API server where `user` may not."""
+        """Return the API server's message for a refusal of `user`."""
         if self.namespace:
             return (
                 f'pods "{self.pod}" is forbidden: User "{user}" cannot {self.verb} resource "pods" '
@@ -62,18 +62,18 @@ class Wanted:
 
 
 class UndecidedError(Exception):
-    """The API server did not say whether somebody may do something."""
+    """The API server did not answer a review."""
 
 
 class Kept(Generic[K, V]):
-    """Answers by question, the oldest dropped first."""
+    """A cache of answers by question; the oldest is dropped first."""
 
     def __init__(self, clock: Callable[[], float], most: int = MAX_KEPT) -> None:
         self._clock, self._most = clock, most
         self._answers: OrderedDict[K, tuple[float, V]] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        """Return an answer that is not too old."""
+        """Return a cached answer that has not expired."""
         found = self._answers.get(key)
         if found is None:
             return None
@@ -83,7 +83,7 @@ class Kept(Generic[K, V]):
         return None
 
     def put(self, key: K, answer: V) -> None:
-        """Keep an answer."""
+        """Cache an answer."""
         self._answers[key] = (self._clock(), answer)
         self._answers.move_to_end(key)
         while len(self._answers) > self._most:
@@ -91,7 +91,7 @@ class Kept(Generic[K, V]):
 
 
 class Rights:
-    """Asks the API server who somebody is and what they may do. `clock` tells monotonic seconds."""
+    """Sends reviews to the API server. `clock` returns monotonic seconds."""
 
     def __init__(self, sender: Sender, clock: Callable[[], float]) -> None:
         self._sender = sender
@@ -100,7 +100,7 @@ class Rights:
         self._reviews = asyncio.Semaphore(MAX_REVIEWS)
 
     async def user_of(self, token: str) -> User | None:
-        """Return whose token this is, None for nobody's; UndecidedError where that cannot be found out."""
+        """Return the user of a token, None for an invalid token; raise UndecidedError without an answer."""
         if len(token) > MAX_TOKEN:
             return None
         key = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
@@ -113,7 +113,7 @@ class Rights:
         return kept[0]
 
     async def is_allowed(self, user: User, wanted: Wanted) -> bool:
-        """Tell whether somebody may do something; UndecidedError where that cannot be found out."""
+        """Return whether the user may do this; raise UndecidedError without an answer."""
         kept = self._allowed.get((user, wanted))
         if kept is None:
             status = await self._review(

@@ -1,4 +1,4 @@
-"""What a process decides by: one rule set, or two side by side; read from files, again when they change."""
+"""The rules of a process: one rule set, or two side by side; read from files, and again after changes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from kdsl.live.options import CanaryOptions, RunOptions
 from kdsl.plan.devices.stock import Stock
 
 CANARY: Final = " (canary)"
-"""What the names of profiles of the canary's rules end with."""
+"""The suffix of profile names in the canary's rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleSets:
-    """What is decided by, what that needs to see, and the files that it comes from.
+    """The active rules, the resources that they read, and their files.
 
-    `digests` are those of the rule sets by side; the canary's is not there without one. `stock` tells the
-    cards of nodes to whoever looks after handshakes.
+    `digests` are those of the rule sets by side, the canary only if there is one. `stock` finds
+    the cards of nodes for handshakes.
     """
 
     scheduler: Scheduler
@@ -39,7 +39,7 @@ class RuleSets:
 
 
 def load(options: RunOptions, context: PluginContext) -> RuleSets:
-    """Read everything and build it; raise InvalidInputError with all that is wrong."""
+    """Read and build everything; raise InvalidInputError with all errors."""
     stable = options.sources.load(context)
     own = RuleSets(
         stable.scheduler,
@@ -53,7 +53,7 @@ def load(options: RunOptions, context: PluginContext) -> RuleSets:
 
 
 def _beside(stable: RuleSets, options: CanaryOptions, context: PluginContext) -> RuleSets:
-    """Return two rule sets as one scheduler."""
+    """Combine two rule sets into one scheduler."""
     loaded = options.sources.load(context)
     canary, digest = loaded.scheduler, loaded.scheduler.rules.digest
     tables = tuple(replace(table, profile=table.profile + CANARY, rules=digest) for table in canary.tables)
@@ -80,25 +80,25 @@ def _needs(made: Scheduler) -> Needs:
 
 @dataclass(frozen=True, slots=True)
 class CanaryRouter:
-    """Gives each pod the profile that its side has for it: a `Router`."""
+    """Selects the profile of a pod by its side: a `Router`."""
 
     stable: Router
     canary: Router
     percent: float
 
     def profile_of(self, pod: PodInfo) -> str | None:
-        """Return the name of the profile; None where the rules of the pod's side do not take it."""
+        """Return the name of the profile; None if the rules of the pod's side have none for it."""
         if side_of(pod, self.percent) is Side.STABLE:
             return self.stable.profile_of(pod)
         name = self.canary.profile_of(pod)
         return None if name is None else name + CANARY
 
     def faults_of(self, pod: PodInfo) -> tuple[Fault, ...]:
-        """Return what went wrong where the profile was looked for."""
+        """Return the errors of the search for the profile."""
         router = self.stable if side_of(pod, self.percent) is Side.STABLE else self.canary
         return router.faults_of(pod)
 
 
 def side_of_profile(profile: str) -> Side:
-    """Return the side that a profile belongs to."""
+    """Return the side of a profile."""
     return Side.CANARY if profile.endswith(CANARY) else Side.STABLE

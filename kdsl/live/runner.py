@@ -1,4 +1,4 @@
-"""The scheduling thread: runs the loop until it is told to stop, and ends what is under way by then."""
+"""The scheduling thread: runs the loop until stopped, then finishes the bindings under way."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Final
 from kdsl.live.loop import SchedulingLoop
 
 DRAIN: Final = 5.0
-"""Seconds that bindings under way are waited for."""
+"""The time limit for bindings under way, in seconds."""
 _TICK: Final = 0.05
 _LOG: Final = logging.getLogger(__name__)
 
 
 class LoopThread:
-    """One thread for one loop. `start` and `stop` are for another thread; each is called once."""
+    """One thread for one loop. Call `start` and `stop` from another thread, once each."""
 
     def __init__(
         self,
@@ -32,11 +32,11 @@ class LoopThread:
         self._thread = threading.Thread(target=self._run, name="kdsl-scheduling", daemon=True)
 
     def start(self) -> None:
-        """Begin to run the loop."""
+        """Run the loop."""
         self._thread.start()
 
     def stop(self, drain: float = DRAIN) -> None:
-        """Decide no more pods; end the thread when no binding is under way, `drain` seconds from now at most.
+        """Stop deciding; the thread ends when no binding is under way, after at most `drain` seconds.
 
         Does not wait for that: see `join`.
         """
@@ -45,13 +45,13 @@ class LoopThread:
         self._is_stopping.set()
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait until the thread has ended; tell whether it has."""
+        """Wait until the thread has ended; return whether it has."""
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
     @property
     def is_alive(self) -> bool:
-        """Tell whether the thread runs."""
+        """Return whether the thread runs."""
         return self._thread.is_alive()
 
     def _run(self) -> None:
@@ -68,7 +68,7 @@ class LoopThread:
                 self._loop.turn()
             else:
                 self._loop.turn(longest)
-        except Exception:  # noqa: BLE001 - without the thread nothing would be decided any more
-            # The pause keeps it from filling the log.
+        except Exception:  # noqa: BLE001 - without this thread there are no decisions
+            # The pause prevents a flood of log lines.
             _LOG.exception("a turn of the scheduling loop ended with an error")
             self._is_stopping.wait(_TICK)

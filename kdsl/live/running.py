@@ -1,4 +1,4 @@
-"""Runs a scheduler as a process of its own: an event loop, signals, and what the operating system knows."""
+"""Runs a scheduler as a process: its event loop, signals, and host name."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 def run(options: RunOptions, service: Service | None = None) -> str:
     """Run a scheduler, and a service beside it, until a signal ends it; return its report, if it has one.
 
-    Raises InvalidInputError where it cannot begin.
+    Raises InvalidInputError if it cannot start.
     """
     return asyncio.run(_run(options, service))
 
 
 def new_instance() -> str:
-    """Return what tells this process from any other."""
+    """Return an identifier that is unique to this process."""
     return f"{SystemRandom().getrandbits(64):016x}"
 
 
 def host_name() -> str:
-    """Return the name of this machine, which is that of the pod in a cluster."""
+    """Return the name of this machine, which is the pod's name in a cluster."""
     return socket.gethostname()
 
 

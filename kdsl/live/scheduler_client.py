@@ -1,4 +1,4 @@
-"""Asks a running scheduler about a pod: the other end of `serving`, for `kdsl explain`."""
+"""Requests explanations from a running scheduler: the counterpart of `serving`, for `kdsl explain`."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from kdsl.live.questions import Explained, Question
 from kdsl.live.tls import Tls, Trust
 
 WITHIN: Final = 30.0
-"""Seconds for connection and answer: the scheduler gives up on an explanation after 20."""
+"""The time limit for connection and answer, in seconds: the scheduler's own limit is 20."""
 PORT: Final = 10259
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerAddress:
-    """Where a scheduler serves: an `https` URL. Its certificate is checked by `authority` and `server_name`.
+    """The address of a scheduler: an `https` URL. `authority` and `server_name` verify its certificate.
 
-    `is_insecure` takes any certificate. `token_file` holds a token in place of that of the kubeconfig.
+    `is_insecure` accepts any certificate. `token_file` replaces the token of the kubeconfig.
     """
 
     url: str
@@ -68,9 +68,9 @@ class _Answered(msgspec.Struct, frozen=True, rename="camel"):
 async def ask_scheduler(
     address: SchedulerAddress, access: Access | None, namespace: str, name: str, question: Question
 ) -> Explained:
-    """Return what the scheduler at an address says of a pod; `access` has the token to show there.
+    """Return the explanation of a pod from the scheduler at an address; `access` has the token to send.
 
-    Raises InvalidInputError where there is no answer, a refusal, or no such pod.
+    Raises InvalidInputError without an answer, after a refusal, or if the pod does not exist.
     """
     clock = asyncio.get_running_loop().time
     credentials = await _credentials(address, access)
@@ -90,7 +90,7 @@ async def ask_scheduler(
 
 
 async def _credentials(address: SchedulerAddress, access: Access | None) -> Credentials:
-    """Return whose token is shown: nothing but tokens is, for nothing else says who asks there."""
+    """Return the credentials to send: tokens only, since the scheduler accepts nothing else."""
     if address.token_file is not None:
         return TokenFile(address.token_file, asyncio.get_running_loop().time)
     if access is None:
@@ -129,12 +129,18 @@ def _no_answer(address: SchedulerAddress, error: NoAnswerError) -> InvalidInputE
 def _read(address: SchedulerAddress, answer: Answer, pod: str) -> Explained:
     if answer.is_success:
         try:
-            told = msgspec.json.decode(answer.body, type=_Answered)
+            answered = msgspec.json.decode(answer.body, type=_Answered)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             title = "what answers there explains no pods"
             raise _problem(AccessCode.NO_ANSWER, title, address.url, "is it a scheduler of kdsl?") from None
         return Explained(
-            told.outcome, told.node, told.has_faults, told.standing, told.rules, told.text, told.explanation
+            answered.outcome,
+            answered.node,
+            answered.has_faults,
+            answered.standing,
+            answered.rules,
+            answered.text,
+            answered.explanation,
         )
     if answer.status == 400:
         raise InvalidInputError(_problems(address, answer))
@@ -153,12 +159,12 @@ def _problems(address: SchedulerAddress, answer: Answer) -> tuple[Diagnostic, ..
         found = msgspec.json.decode(answer.body, type=_Problems).diagnostics
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         found = ()
-    told = tuple(Diagnostic(each.code, each.title, where=each.where, help=each.help) for each in found)
-    return told or (Diagnostic(AccessCode.NO_ANSWER, _text(answer), where=address.url),)
+    diagnostics = tuple(Diagnostic(each.code, each.title, where=each.where, help=each.help) for each in found)
+    return diagnostics or (Diagnostic(AccessCode.NO_ANSWER, _text(answer), where=address.url),)
 
 
 def _text(answer: Answer) -> str:
-    """Return the message of a refusal; the text of one that is no `Status` begins with its code."""
+    """Return the message of a refusal; if it is no `Status`, its code and text."""
     found: Mapping[str, Any] | None
     try:
         found = msgspec.json.decode(answer.body, type=dict[str, Any])

@@ -72,3 +72,7 @@ class Service(Protocol):
     def works(self, served: Served) -> Mapping[str, Coroutine[Any, Any, None]]:
         """Return what runs while the process does, by name."""
         ...
+
+    async def stop(self, within: float) -> None:
+        """Take nothing more on, and end what is under way within so many seconds: the process ends."""
+        ...

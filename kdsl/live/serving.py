@@ -1,6 +1,6 @@
 """The endpoints of a running scheduler: health, metrics, configuration, decisions and explanations.
 
-Everything that it shows comes in through `Shown`; who may see it is settled by `guarding.py`.
+`Shown` provides the contents; `guarding.py` checks the rights.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ from kdsl.obs.state import SchedulerState
 
 STATE_WITHIN: Final = 2.0
 EXPLAINED_WITHIN: Final = 20.0
-"""Seconds that the scheduling thread has to tell a scrape its sizes, and to explain a pod."""
+"""The time limits of the scheduling thread for the sizes of a scrape, and of an explanation, in seconds."""
 SHOWN: Final = 100
-"""Decisions that are listed where nobody says how many."""
+"""The default number of listed decisions."""
 _PLAIN: Final = "text/plain; charset=utf-8"
 
 
 class Explainer(Protocol):
-    """Explains pods on the cluster as it is: asks the scheduling thread, between two decisions."""
+    """Explains pods on the present cluster, copied between two decisions."""
 
     async def explain(self, namespace: str, name: str, question: Question) -> Explained | None:
-        """Return why a pod waits or is where it is; None where there is no such pod.
+        """Return why the pod waits or has its node; None if the pod does not exist.
 
-        Raises InvalidInputError for what is wrong with the question, TooManyError.
+        Raises InvalidInputError for a bad question, TooManyError.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the endpoints show. What is None is not there: its path answers 404.
+    """The contents of the endpoints. The path of a None field answers 404.
 
-    `state` asks the scheduling thread for its sizes; `pods` lists the pods of the cluster, on any thread;
-    `configuration` is the effective one; `started` the Unix second in which the process began.
+    `state` gets sizes from the scheduling thread; `pods` lists the pods of the cluster, on any thread;
+    `configuration` is the effective one; `started` is the Unix second of the process's start.
     """
 
     paths: tuple[CheckPath, ...]
@@ -73,7 +73,7 @@ class Shown:
 
 
 def application(shown: Shown, rights: Rights | None, open_paths: Iterable[str] = OPEN) -> ASGIApp:
-    """Return the endpoints with their guard. `open_paths` need no right."""
+    """Return the endpoints behind their guard. `open_paths` need no right."""
     served = _Endpoints(shown)
     routes = [
         *(Route(f"/{path.name}", served.health(path)) for path in shown.paths),
@@ -121,7 +121,7 @@ class _Endpoints:
                 self._sizes.show(await asyncio.wait_for(self._shown.state(), STATE_WITHIN))
             except TimeoutError:
                 self._sizes.is_stale()
-        # It takes a while, and watches must not wait for it.
+        # Rendering takes long, and must not delay watches.
         return Response(await asyncio.to_thread(self._shown.metrics.text), media_type=CONTENT_TYPE)
 
     async def slis(self, request: Request) -> Response:
@@ -166,7 +166,7 @@ class _Endpoints:
         return JSONResponse({"decisions": self._shown.decisions.latest(min(int(text), MOST))})
 
     async def explain(self, request: Request) -> Response:
-        """Answer with the last decision about a pod, and with why it is where it is now."""
+        """Answer with the last decision about a pod, and an explanation of its present state."""
         namespace, name = request.path_params["namespace"], request.path_params["name"]
         shown = self._shown
         last = None if shown.decisions is None else shown.decisions.of_pod(f"{namespace}/{name}")
@@ -186,7 +186,7 @@ class _Endpoints:
         if last is None and explained is None:
             return await _not_found(request, None)
         document = answer_document(f"{namespace}/{name}", last, explained)
-        # Of a large cluster it is long, and watches must not wait for it.
+        # The document of a large cluster is long, and encoding it must not delay watches.
         body = await asyncio.to_thread(msgspec.json.encode, document)
         return Response(body, media_type="application/json")
 

@@ -1,8 +1,8 @@
-"""`kdsl run --shadow`: decides what the cluster's own scheduler decides, binds nothing, and compares.
+"""`kdsl run --shadow`: repeats the decisions of the cluster's own scheduler, binds nothing, and compares.
 
-A pod is decided when its binding is seen, in full, on the cluster as it was right before that: so it stood
-when the other scheduler decided, all pods that were bound before it included. The scheduling thread feeds
-the changes and makes the decisions.
+A pod is decided when its binding arrives, in full detail, on the cluster state right before it. That was the
+state of the other scheduler's decision, including all pods bound before. The scheduling thread applies the
+changes and makes the decisions.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from kdsl.live.changes import Change, LivePod, Verb
 from kdsl.live.differences import Difference, DifferenceCause, difference
 
 MAX_WAITING: Final = 50_000
-"""Pods that are seen and not bound yet: beyond it the oldest is forgotten, and not compared."""
+"""The most known unbound pods; the oldest are forgotten, and not compared."""
 MAX_KEPT: Final = 1_000
-"""Differences that are kept for the report; all are counted."""
+"""The most differences kept for the report; all are counted."""
 
 
 class ShadowObserver(Protocol):
-    """Counts comparisons; `kdsl.obs` has one."""
+    """Counts comparisons, such as an observer of `kdsl.obs`."""
 
     def compared(self, cause: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ShadowReport:
-    """What was found so far: pods by cause, differences by cause and rule, and the last differences."""
+    """The results so far: pods by cause, differences by cause and rule, and the last differences."""
 
     compared: int
     causes: dict[DifferenceCause, int]
@@ -41,27 +41,27 @@ class ShadowReport:
 
     @property
     def equal(self) -> int:
-        """The number of pods that were decided alike."""
+        """Return the number of equal decisions."""
         return self.causes.get(DifferenceCause.EQUAL, 0)
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """A pod of this uid that was seen without a node. `is_told`: that only we would place it was counted."""
+    """A pod without a node. `is_counted`: a difference was counted already, since only we would place it."""
 
     uid: str
-    is_told: bool = False
+    is_counted: bool = False
 
 
 class Shadow:
-    """Follows pods from their first sight to their node. All calls come from the scheduling thread."""
+    """Follows pods from their first event to their node. For the scheduling thread."""
 
     def __init__(
         self,
         decide: Callable[[PodInfo], Decision | None],
         observer: ShadowObserver | None = None,
     ) -> None:
-        """`decide` returns the decision in full, and changes nothing; None for a pod of no profile."""
+        """`decide` returns the full decision without side effects; None for a pod without a profile."""
         self._decide, self._observer = decide, observer
         self._waiting: OrderedDict[str, _Waiting] = OrderedDict()
         self._causes: Counter[DifferenceCause] = Counter()
@@ -69,17 +69,17 @@ class Shadow:
         self._last: deque[Difference] = deque(maxlen=MAX_KEPT)
 
     def take(self, change: Change) -> Difference | None:
-        """Take in a change, before the cache does; return what came of a pod that is compared now.
+        """Apply a change before the cache does; return the comparison, if this change completes one.
 
-        Whoever was bound when it was first seen is not compared: nobody knows when that was decided. A pod
-        that the other scheduler says it cannot place is compared once as well, if we can.
+        A pod with a node in its first event is not compared: the time of its decision is unknown. A pod that
+        the other scheduler reports as unschedulable is also compared once, if we can place it.
         """
         if change.resource != "pods" or not isinstance(change.object, LivePod):
             return None
         live, waiting = change.object, self._waiting.get(change.key)
         pod = live.info
         if waiting is not None and waiting.uid != change.uid:
-            # Another pod has its name now.
+            # A new pod has this name now.
             del self._waiting[change.key]
             waiting = None
         if change.verb is Verb.DROP:
@@ -95,17 +95,17 @@ class Shadow:
         if waiting is None:
             self._note(change.key, change.uid)
             return None
-        if waiting.is_told or not _is_refused(live):
+        if waiting.is_counted or not _is_refused(live):
             return None
         decision = self._decide(pod)
         found = None if decision is None else difference(decision, "")
         if found is None or found.is_equal:
             return None
-        waiting.is_told = True
+        waiting.is_counted = True
         return self._count(found)
 
     def report(self) -> ShadowReport:
-        """Return what was found so far."""
+        """Return the results so far."""
         return ShadowReport(
             sum(self._causes.values()),
             dict(self._causes),
@@ -134,7 +134,7 @@ class Shadow:
 
 
 def _is_refused(pod: LivePod) -> bool:
-    """Tell whether the other scheduler says that it cannot place a pod."""
+    """Return whether the other scheduler reports the pod as unschedulable."""
     return any(
         each.type == "PodScheduled" and each.status == "False" and each.reason == "Unschedulable"
         for each in pod.conditions

@@ -1,4 +1,4 @@
-"""Tokens, certificates and kubeconfigs: small files that a user or the kubelet names, and others replace."""
+"""Tokens, certificates and kubeconfigs: small files that may be replaced at any time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Stamp: TypeAlias = tuple[int, int, int] | None
 
 
 def stamp(path: Path) -> Stamp:
-    """Return what changes when a file is replaced or written; None where there is none."""
+    """Return a value that changes when a file is replaced or written; None without a file."""
     try:
         state = path.stat()
     except OSError:
@@ -25,9 +25,9 @@ def stamp(path: Path) -> Stamp:
 
 
 def read_small(path: Path, what: str, code: AccessCode, *help: str) -> bytes:
-    """Read a file of at most 1 MiB; `what` it is stands in the diagnostic of the InvalidInputError.
+    """Read a file of at most 1 MiB; `what` names its role in the diagnostic of the InvalidInputError.
 
-    Devices are refused, and nobody waits for a pipe that nothing is written to.
+    Devices are refused, and reading a pipe without a writer does not block.
     """
     try:
         return read_named(path, MAX_FILE)

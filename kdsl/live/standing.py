@@ -1,4 +1,4 @@
-"""Writes down how one resource is doing: its reflector tells, `Watches.health` shows."""
+"""The state of one resource: its reflector records it, `Watches.health` returns it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kdsl.live.health import ResourceHealth, WatchObserver
 from kdsl.live.queries import Trouble
 
 _MAX_TEXT: Final = 500
-"""Characters of a failure that are kept: a server may say anything."""
+"""The most characters kept of a failure: its text comes from the server."""
 
 
 class Standing:
-    """How a resource is doing. `clock` tells seconds of the loop."""
+    """Records the state of a resource. `clock` returns seconds of the loop."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Standing:
         self._objects = self._events = self._lists = self._failures = self._malformed = 0
 
     def listed(self, objects: int, number: int) -> None:
-        """Note a whole list; `number` is that of its last change in the inbox."""
+        """Record a complete list; `number` is that of its last change in the inbox."""
         self._contact, self._error, self._objects = self._clock(), "", objects
         self._lists += 1
         self._is_absent = False
@@ -43,41 +43,41 @@ class Standing:
         self._observer.synced(self._resource, True)
 
     def connected(self) -> None:
-        """Note that the server lets us watch."""
+        """Record that a watch is open."""
         self._contact, self._error = self._clock(), ""
         self._observer.synced(self._resource, True)
 
     def event(self, kind: str) -> None:
-        """Note an event, a bookmark or an error of a watch."""
+        """Record an event, a bookmark or an error of a watch."""
         self._events += 1
         self._observer.heard(self._resource, kind[:_MAX_TEXT])
 
     def heard(self, objects: int) -> None:
-        """Note that events were taken in."""
+        """Record received events."""
         self._contact, self._objects = self._clock(), objects
 
     def interrupted(self, reason: str) -> None:
-        """Note that a watch broke off, and is taken up at once."""
+        """Record that a watch broke off, and restarts at once."""
         self._failures += 1
         self._observer.watch_failed(self._resource, Trouble.NO_ANSWER)
 
     def failed(self, trouble: Trouble, text: str) -> None:
-        """Note a failure after which the reflector waits."""
+        """Record a failure after which the reflector waits."""
         self._error = f"{trouble}: {text}"[:_MAX_TEXT]
         self._failures += 1
-        # What was once listed is there; that its server does not find it now is a failure like others.
+        # A resource that was listed before is served; if its server does not find it now, that is a failure.
         self._is_absent = self._can_be_absent and trouble is Trouble.ABSENT and not self._lists
         self._observer.watch_failed(self._resource, trouble)
         self._observer.synced(self._resource, False)
 
     def malformed(self, text: str) -> None:
-        """Note an object or a line that cannot be read."""
+        """Record an unreadable object or line."""
         self._malformed += 1
         self._error = text[:_MAX_TEXT]
         self._observer.watch_failed(self._resource, Trouble.MALFORMED)
 
     def health(self, done: int) -> ResourceHealth:
-        """Return how it is doing, where the scheduling thread is done with `done` changes."""
+        """Return the state; `done` is the number of changes that the scheduling thread has handled."""
         contact = self._contact
         return ResourceHealth(
             resource=self._resource,

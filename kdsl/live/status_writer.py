@@ -1,7 +1,7 @@
-"""Writes what is to be seen in pods' status: why they wait, and which node they are promised.
+"""Writes the status of pods: why they wait, and their nominated node.
 
-The scheduling thread leaves wishes and goes on. For one pod the newest counts; wishes for many pods wait
-here, as many as there is room for, and never in the way of bindings.
+The scheduling thread queues wishes and continues. Only the newest wish of a pod counts. Wishes are bounded in
+number and never delay bindings.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from kdsl.live.write_counts import UNOBSERVED, Write, WriteObserver, WriteOutcom
 
 IN_FLIGHT: Final = 32
 CAPACITY: Final = 20_000
-"""The most pods whose status waits to be written."""
+"""The most pods with a waiting wish."""
 _AWAY: Final = 1.0
-"""Seconds that a wish rests where the server cannot be reached."""
+"""The pause of a wish while the server is unreachable, in seconds."""
 _REMEMBERED: Final = 20_000
 _SETTLE: Final = 0.005
 _SERVER_FAULT: Final = 500
@@ -45,14 +45,14 @@ class _Pending:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What a pod was made to say, while the watch still shows it at `version`."""
+    """The status written to a pod, while the watch still shows it at `version`."""
 
     version: str
     seen: SeenPod
 
 
 class StatusWriter:
-    """Carries wishes for pods' status to the API server, each pod's one after the other.
+    """Writes wishes to the API server, those of one pod in sequence.
 
     `submit` and `forget` may be called from any thread, and never block.
     """
@@ -77,14 +77,14 @@ class StatusWriter:
         self._crew = Crew("status writer", in_flight, self._look)
 
     def start(self) -> None:
-        """Begin to write, on the event loop that runs now."""
+        """Start writing, on the running event loop."""
         self._doorbell.connect()
 
     def submit(self, pod: LivePod, wish: StatusWish) -> bool:
-        """Have a wish granted soon; `pod` is what the watch knows of the pod now.
+        """Queue a wish; `pod` is the pod's state in the watch.
 
-        False where there is no room: the next attempt of the pod will wish again. A pod that is bound has
-        nothing to wish for.
+        Returns False if the queue is full: the pod's next attempt will submit again. Wishes for bound pods
+        are ignored.
         """
         if pod.info.node_name:
             self._observer.count(Write.STATUS, WriteOutcome.SKIPPED)
@@ -106,7 +106,7 @@ class StatusWriter:
         return True
 
     def forget(self, uid: str) -> None:
-        """Write nothing more for a pod that is bound or gone."""
+        """Drop the wishes of a pod that is bound or gone."""
         with self._lock:
             found = self._pending.pop(uid, None)
             self._written.pop(uid, None)
@@ -117,7 +117,7 @@ class StatusWriter:
             self._observer.count(Write.STATUS, WriteOutcome.SKIPPED)
 
     def forget_all(self) -> None:
-        """Write nothing more of what was wished for so far: somebody else leads now."""
+        """Drop all wishes: another instance leads now."""
         with self._lock:
             skipped = len(self._pending)
             self._pending.clear()
@@ -128,28 +128,28 @@ class StatusWriter:
             self._observer.count(Write.STATUS, WriteOutcome.SKIPPED)
 
     async def settled(self, uid: str) -> None:
-        """Wait until nothing is under way for a pod.
+        """Wait until no write of a pod is under way.
 
-        A condition of before must not come after its binding.
+        An older condition must not arrive after the binding.
         """
         while uid in self._running:
             await asyncio.sleep(_SETTLE)
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether nothing waits and nothing is under way."""
+        """Return whether no wish waits or is under way."""
         with self._lock:
             return not self._pending and not self._running
 
     async def close(self) -> None:
-        """End what is under way, and take nothing more up."""
+        """End the work under way, and accept no more."""
         self._doorbell.disconnect()
         with self._lock:
             self._pending.clear()
         await self._crew.close()
 
     def _look(self) -> None:
-        """Start to write for as many pods as there is room for."""
+        """Start writing for as many pods as there is room for."""
         while self._crew.has_room:
             pending = self._take()
             if pending is None:
@@ -157,7 +157,7 @@ class StatusWriter:
             self._crew.start(self._write(pending))
 
     def _take(self) -> _Pending | None:
-        """Return what waits longest of the pods that have nothing under way."""
+        """Return the oldest wish among pods without a write under way."""
         with self._lock:
             uid = next((uid for uid in self._pending if uid not in self._running), None)
             if uid is None:
@@ -196,7 +196,7 @@ class StatusWriter:
                 self._put_back(pending)
 
     def _is_wanted(self, uid: str) -> bool:
-        """Tell whether what failed is to be tried again: nothing newer waits, and nobody forgot it."""
+        """Return whether to retry a failed write: no newer wish waits, and the pod was not forgotten."""
         with self._lock:
             return uid not in self._pending and uid not in self._unwanted
 
@@ -205,7 +205,7 @@ class StatusWriter:
         return (whole_patch if pod.info.uid in self._unsure else patch_for)(pod, wish, now)
 
     async def _try(self, pod: LivePod, patch: bytes) -> Result[SeenPod]:
-        """Send a patch; one that may have been carried out unseen leaves the status unknown until one was."""
+        """Send a patch; after a lost answer the status counts as unknown until a patch succeeds."""
         result = await self._api.patch_status(pod.info, patch)
         if isinstance(result, Lost) or (isinstance(result, Refused) and result.status >= _SERVER_FAULT):
             with self._lock:
@@ -215,7 +215,7 @@ class StatusWriter:
         return result
 
     def _judge(self, pod: LivePod, refused: Refused) -> WriteOutcome:
-        """Say what a refusal means: the pod is gone, or another, or bound, or the patch failed."""
+        """Return the meaning of a refusal: the pod is gone, recreated or bound, or the patch failed."""
         if refused.is_gone or refused.is_recreated or _BOUND_FIELD in refused.fields:
             return WriteOutcome.SKIPPED
         with self._lock:
@@ -225,7 +225,7 @@ class StatusWriter:
         return WriteOutcome.FAILED
 
     def _put_back(self, pending: _Pending) -> None:
-        """Let a wish wait until the server is back, unless there is a newer one."""
+        """Queue a wish again until the server is back, unless there is a newer one."""
         with self._lock:
             newer = self._pending.get(pending.pod.info.uid)
             if pending.pod.info.uid in self._unwanted:
@@ -237,7 +237,7 @@ class StatusWriter:
                 self._pending[pending.pod.info.uid] = _Pending(newer.pod, wish)
 
     def _as_written(self, pod: LivePod) -> LivePod:
-        """Return the pod as the last patch left it, where the watch does not show that yet."""
+        """Return the pod after the last patch, while the watch does not show that yet."""
         with self._lock:
             written = self._written.get(pod.info.uid)
         if written is None or written.version != pod.version:

@@ -1,6 +1,6 @@
-"""TLS to the API server: whom to trust, and the certificate to show. Files that change are read again.
+"""TLS to the API server: trusted authorities and the client certificate, reloaded after changes.
 
-`access` makes it, `pool` asks it for each connection.
+`access` makes it, `pool` gets a context from it for each connection.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from kdsl.live.content_files import as_file
 from kdsl.live.small_files import Stamp, read_small, stamp
 
 CHECK_EVERY: Final = 10.0
-"""Seconds between two looks at the files."""
+"""Seconds between two checks of the files."""
 
 Pem: TypeAlias = Path | bytes
-"""A file, or what would stand in it."""
+"""A file, or its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class ClientCertificate:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Whose certificates count: those of an `authority`, None for those of the system.
+    """The trusted certificates: an `authority`, None for the system's.
 
-    One that `is_blind` takes any certificate, which only tests should do.
+    `is_blind` accepts any certificate, which is for tests only.
     """
 
     authority: Pem | None = None
@@ -44,10 +44,10 @@ class Trust:
 
 
 class Tls:
-    """What a connection needs: one SSL context, made anew when a file has changed.
+    """The SSL context of connections, made again after a file has changed.
 
-    `certificate` returns the certificate to show at the time. Raises InvalidInputError where the context
-    cannot be made; one that was made stays in use where the files are broken later.
+    `certificate` returns the client certificate to use at the time. Raises InvalidInputError if the context
+    cannot be made; if files break later, the last context stays in use.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class Tls:
         self._context = self._make()
         self._looked_at = clock()
         self.error = ""
-        """Why files that have changed could not be used."""
+        """Why the changed files are unusable."""
 
     def context(self) -> ssl.SSLContext:
-        """Return the context for a connection that is made now."""
+        """Return the context for a new connection."""
         now = self._clock()
         if now - self._looked_at < CHECK_EVERY:
             return self._context
@@ -73,7 +73,7 @@ class Tls:
             try:
                 self._context, self.error = self._make(), ""
             except InvalidInputError as error:
-                self.error = str(error)  # a rotation that is not complete: looked at again
+                self.error = str(error)  # the rotation may be incomplete: checked again later
             else:
                 self._seen = seen
         return self._context
@@ -84,10 +84,10 @@ class Tls:
         return tuple(_seen(pem) for pem in pems)
 
     def _make(self) -> ssl.SSLContext:
-        # Not `create_default_context`: newer Pythons make it refuse authorities as clusters have them.
+        # Not `create_default_context`: with newer Pythons it refuses the authorities of many clusters.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        # As kubectl has it: what the authority holds is trusted, be it no root itself.
+        # As in kubectl: every certificate of the authority is trusted, even if it is no root.
         context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
         if self._trust.is_blind:
             context.check_hostname = False
@@ -117,7 +117,7 @@ def _show(context: ssl.SSLContext, shown: ClientCertificate) -> None:
     chain = _content(shown.chain, "the client certificate")
     key = _content(shown.key, "the client key")
     try:
-        # The library takes files only. What was read and found small is what is loaded.
+        # The library takes files only. Write them from the content that was read with a size limit.
         with as_file(chain) as chain_file, as_file(key) as key_file:
             context.load_cert_chain(chain_file, key_file, password=_no_password)
     except (OSError, ValueError) as error:

@@ -1,7 +1,7 @@
-"""Binds the volumes of a pod before the pod: sets those aside that there are, has the others made.
+"""Binds the volumes of a pod before the pod: reserves existing ones, and requests the creation of others.
 
-The volume controller and provisioners do the rest; the pod waits for them. Meanwhile the watch says what
-changed (`notice`), and claims are read again now and then, should it be late.
+The volume controller and provisioners do the rest, and the pod waits for them. The watch reports changes
+(`notice`); claims are also read again periodically, in case the watch is late.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _VolumeError(Exception):
 
 
 class Volumes:
-    """Carries plans of volumes to the API server. `bind` belongs to the thread of the event loop."""
+    """Applies plans of volumes through the API server. `bind` is for the thread of the event loop."""
 
     def __init__(self, api: Api, timeout: float = TIMEOUT) -> None:
         self._api, self._timeout = api, timeout
@@ -45,11 +45,11 @@ class Volumes:
         self._doorbell = Doorbell(self._wake)
 
     def start(self) -> None:
-        """Begin to hear of changes, on the event loop that runs now."""
+        """Start receiving changes, on the running event loop."""
         self._doorbell.connect()
 
     def notice(self, claim: str) -> None:
-        """Hear that the claim `namespace/name` changed, from any thread; most are of no concern."""
+        """Note that the claim `namespace/name` changed, from any thread; most claims are not waited for."""
         with self._lock:
             if claim not in self._waiting:
                 return
@@ -57,9 +57,9 @@ class Volumes:
         self._doorbell.ring()
 
     async def bind(self, plan: VolumePlan) -> Status | None:
-        """Bind the volumes of a plan; None means that they are bound, an ERROR says why not.
+        """Bind the volumes of a plan; return None on success, else an ERROR with the reason.
 
-        It may be cancelled at any time. What the server was told by then stays, as in kube-scheduler.
+        It may be cancelled at any time. Changes on the server then stay, as in kube-scheduler.
         """
         try:
             await self._bind(plan)
@@ -79,7 +79,7 @@ class Volumes:
             await self._settled(checks)
 
     async def _set_aside(self, binding: Binding) -> bool:
-        """Set a volume aside for its claim; False where the claim is bound already."""
+        """Reserve a volume for its claim; return False if the claim is bound already."""
         name = binding.volume.metadata.name
         meta = binding.claim.metadata
         found = await repeated(lambda: self._api.read_claim(meta.namespace, meta.name))
@@ -102,13 +102,13 @@ class Volumes:
         return True
 
     async def _select(self, claim: PersistentVolumeClaim, node: str) -> bool:
-        """Have a volume made for the claim near a node; False where it is bound already."""
+        """Request a volume for the claim near a node; return False if it is bound already."""
         meta = claim.metadata
 
         def change(found: JsonObject) -> JsonObject | None:
             _check_same(found, claim)
-            is_told = _is_bound(found) or _annotations(found).get(SELECTED_NODE) == node
-            return None if is_told else bodies.selected(found, node)
+            has_node = _is_bound(found) or _annotations(found).get(SELECTED_NODE) == node
+            return None if has_node else bodies.selected(found, node)
 
         found = await _update(
             lambda: self._api.read_claim(meta.namespace, meta.name), change, self._api.update_claim
@@ -116,7 +116,7 @@ class Volumes:
         return not _is_bound(found)
 
     async def _settled(self, checks: dict[str, _Check]) -> None:
-        """Wait until every check says that its claim is bound."""
+        """Wait until every check reports its claim as bound."""
         clock = asyncio.get_running_loop().time
         end, pause = clock() + self._timeout, _FIRST_PAUSE
         with self._listening(checks) as changed:
@@ -132,7 +132,7 @@ class Volumes:
                     del checks[key]
 
     async def _is_joined(self, binding: Binding) -> bool:
-        """Tell whether claim and volume are bound; raises where the volume was taken back."""
+        """Return whether claim and volume are bound; raise if the volume is no longer reserved."""
         claim = await self._claim(binding.claim)
         if claim is None or _is_bound(claim):
             return claim is not None
@@ -143,7 +143,7 @@ class Volumes:
         return False
 
     async def _is_made(self, wanted: PersistentVolumeClaim, node: str) -> bool:
-        """Tell whether a claim has its volume; raises where the node was given back."""
+        """Return whether a claim has its volume; raise if its node was removed."""
         claim = await self._claim(wanted)
         if claim is None or _is_bound(claim):
             return claim is not None
@@ -152,7 +152,7 @@ class Volumes:
         return False
 
     async def _claim(self, wanted: PersistentVolumeClaim) -> JsonObject | None:
-        """Return a claim as it is now, None where the server does not say; raises where it is gone."""
+        """Return the present claim, None without an answer; raise if it is gone."""
         meta = wanted.metadata
         found = await repeated(lambda: self._api.read_claim(meta.namespace, meta.name))
         if isinstance(found, Done):
@@ -164,7 +164,7 @@ class Volumes:
 
     @contextmanager
     def _listening(self, claims: Iterable[str]) -> Iterator[asyncio.Event]:
-        """Give what is set when one of the claims changes."""
+        """Yield an event that is set when one of the claims changes."""
         changed, keys = asyncio.Event(), tuple(claims)
         with self._lock:
             for key in keys:
@@ -191,9 +191,9 @@ async def _update(
     change: Callable[[JsonObject], JsonObject | None],
     write: Callable[[JsonObject], Awaitable[Result[JsonObject]]],
 ) -> JsonObject:
-    """Read an object, change it and put it back, from the start where somebody else was faster.
+    """Read an object, change it and write it; start again after a conflict.
 
-    `change` gives None where there is nothing to change. Returns the object as it is now.
+    `change` returns None for no change. Returns the present object.
     """
     for delay in (0.0, *DELAYS):
         await asyncio.sleep(delay)
@@ -243,7 +243,7 @@ def _reference(volume: JsonObject) -> JsonObject:
 
 
 def _is_of(reference: JsonObject, claim: JsonObject) -> bool:
-    """Tell whether a volume's reference means the claim; one without uid was written by a person."""
+    """Return whether a volume's reference is to the claim; one without uid was written by a person."""
     meta = claim["metadata"]
     same = (reference.get("namespace"), reference.get("name")) == (meta["namespace"], meta["name"])
     return same and reference.get("uid") in (None, "", meta["uid"])

@@ -1,4 +1,4 @@
-"""All that is watched of a cluster: a reflector for each resource that is needed, and how they are doing."""
+"""All watches of a cluster: a reflector for each needed resource, and its health."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from kdsl.live.resources import NODES, PODS, ApiResource
 from kdsl.live.standing import Standing
 
 _ESSENTIAL = frozenset({PODS.name, NODES.name})
-"""Without these nothing can be decided: that a server does not have them is a failure, and that it says
-nothing of them any more is found out sooner than of others.
+"""The resources without which nothing can be decided: if a server does not serve them, that is a failure, and
+their silence is detected sooner than that of others.
 """
 
 
 class _Followed:
-    """A resource that is followed."""
+    """A watched resource."""
 
     def __init__(self, resource: ApiResource, standing: Standing, mirror: Mirror) -> None:
         self.resource = resource
@@ -33,11 +33,11 @@ class _Followed:
 
 
 class Watches:
-    """Follows resources and puts what changes into an inbox.
+    """Watches resources and puts changes into an inbox.
 
-    `probe` asks whether the server is back. `times` hold for all resources; None: pods and nodes are watched
-    for less than a minute at a time, others for minutes. All but `health` and `is_ready` is for the thread of
-    the loop.
+    `probe` checks whether the server is back. `times` apply to all resources; None: watches of pods and nodes
+    last less than a minute, others minutes. Everything but `health` and `is_ready` is for the thread of the
+    loop.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class Watches:
         self._keeps_raw = False
 
     def follow(self, needs: Needs) -> None:
-        """Follow what is needed from now on, and nothing else: what is not any more is dropped.
+        """Watch exactly the needed resources from now on; drop the others.
 
-        Where the text of objects is needed that was not before, everything is listed anew.
+        If the JSON of objects is needed for the first time, everything is listed again.
         """
         wanted = {resource.name: resource for resource in needs.resources}
         for name in [each for each in self._followed if each not in wanted]:
@@ -76,7 +76,7 @@ class Watches:
                 self._followed[name] = self._begin(resource)
 
     async def run(self) -> None:
-        """Follow until the task is cancelled."""
+        """Watch until the task is cancelled."""
         async with asyncio.TaskGroup() as group:
             self._group = group
             try:
@@ -88,13 +88,13 @@ class Watches:
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether all that there was at the beginning has been handled by the scheduling thread."""
+        """Return whether the scheduling thread has handled all initial objects."""
         health = self.health
         return bool(health) and all(each.is_ready for each in health)
 
     @property
     def health(self) -> tuple[ResourceHealth, ...]:
-        """How each resource is doing."""
+        """Return the health of each resource."""
         done = self._inbox.done
         return tuple(each.standing.health(done) for each in tuple(self._followed.values()))
 
@@ -118,14 +118,14 @@ class Watches:
             self._inbox.put,
             followed.standing,
             self._recovery,
-            # Each has its own, so that what one draws does not depend on the others.
+            # One for each, so that its numbers do not depend on the others.
             Random(self._random.random()),
             self._times or usual,
         )
         followed.task = self._group.create_task(reflector.run(), name=f"watch {name}")
 
     def _drop(self, followed: _Followed) -> None:
-        """Stop following a resource, and say that its objects are gone: nobody reads them any more."""
+        """Stop watching a resource, and report its objects as gone: no rule reads them any more."""
         if followed.task is not None:
             followed.task.cancel()
         changes = followed.mirror.replacement().finish()
@@ -133,7 +133,7 @@ class Watches:
             self._group.create_task(self._put(changes), name=f"drop {followed.resource.name}")
 
     def _renew(self, followed: _Followed) -> None:
-        """List a resource anew, so that each object comes once more, with its text."""
+        """List a resource again, so that each object comes once more, with its JSON."""
         if followed.task is not None:
             followed.task.cancel()
         followed.mirror.renew()

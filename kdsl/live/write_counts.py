@@ -1,4 +1,4 @@
-"""What is told of writes: how many of each kind, what became of them, how many wait. Metrics listen here."""
+"""Counts of writes for metrics: by kind, result and queue length."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Write(StrEnum):
 
 
 class WriteOutcome(StrEnum):
-    """What became of one.
+    """The result of a write.
 
-    `done`, `refused` and `lost` are of requests. Of what was to be written, `skipped` needed no request or
-    had nobody to go to any more, `superseded` was overtaken by something newer, `dropped` found its queue
-    full, `failed` was given up after all its tries.
+    `done`, `refused` and `lost` are results of requests. Of queued writes, `skipped` needed no request or
+    lost its object, `superseded` was replaced by a newer one, `dropped` found its queue full, `failed` was
+    given up after all tries.
     """
 
     DONE = "done"
@@ -39,23 +39,23 @@ class WriteOutcome(StrEnum):
 
 
 class WriteObserver(Protocol):
-    """Somebody who counts writes. It must not raise or block, and is called from any thread."""
+    """Counts writes. It must not raise or block, and is called from any thread."""
 
     def request(self, write: Write, outcome: WriteOutcome, status: int, seconds: float) -> None:
-        """Note a request that took `seconds`; `status` is that of HTTP, 0 where there was no answer."""
+        """Count a request that took `seconds`; `status` is that of HTTP, 0 without an answer."""
         ...
 
     def count(self, write: Write, outcome: WriteOutcome) -> None:
-        """Note what became of something that was to be written."""
+        """Count the result of a queued write."""
         ...
 
     def queue(self, write: Write, length: int) -> None:
-        """Note how many wait."""
+        """Set the number of waiting writes."""
         ...
 
 
 class _Unobserved:
-    """Nobody counts."""
+    """Counts nothing."""
 
     def request(self, write: Write, outcome: WriteOutcome, status: int, seconds: float) -> None:
         return None

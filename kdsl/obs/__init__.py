@@ -1,1 +1,1 @@
-"""What a running scheduler tells about itself: metrics and logs. It listens, and never changes a decision."""
+"""Metrics and logs of a running scheduler. They observe decisions and never change one."""

@@ -1,7 +1,7 @@
-"""What is counted of the conversation with the API server, and of reloads, leading, shadow and canary.
+"""Metrics of requests to the API server, and of reloads, leading, shadow and canary.
 
-Each class is written to by one thread; the methods take plain values, so that who calls them knows nothing of
-metrics but a protocol of its own.
+One thread writes to each class; the methods take plain values, so their callers need only a protocol of their
+own.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from kdsl.obs.registry import Registry
 
 
 class ClientMetrics:
-    """Counts requests, watches, and events that were dropped."""
+    """Counts requests, watches, and dropped events."""
 
     def __init__(self, registry: Registry, host: str, clock: Callable[[], float]) -> None:
-        """`clock` tells monotonic seconds."""
+        """`clock` returns monotonic seconds."""
         numbers, histogram = registry.numbers, registry.histogram
         self._host, self._clock = host, clock
         self._requests = numbers("rest_client_requests_total")
@@ -33,7 +33,7 @@ class ClientMetrics:
         registry.before_scrape.append(self._measure_lag)
 
     def answered(self, method: str, code: int, seconds: float, sent: int, received: int) -> None:
-        """Take in the answer to a request (`code` 0: there was none) and the bytes of both bodies."""
+        """Count the answer to a request (`code` 0: there was none) and the bytes of both bodies."""
         self._requests.add((str(code) if code else "<error>", self._host, method))
         where = (self._host, method)
         self._durations.observe(seconds, where)
@@ -42,29 +42,29 @@ class ClientMetrics:
             self._received.observe(received, where)
 
     def limited(self, method: str, seconds: float) -> None:
-        """Take in how long a request waited for the client's own limit."""
+        """Add the time that a request waited for the client's own limit."""
         self._limits.observe(seconds, (self._host, method))
 
     def retried(self, method: str, code: int) -> None:
-        """Count a request that is sent again."""
+        """Count a repeated request."""
         self._retries.add((str(code) if code else "<error>", self._host, method))
 
     def heard(self, resource: str, kind: str) -> None:
-        """Count an event of a watch (`ADDED`, `BOOKMARK`); anything that is heard ends the lag."""
+        """Count an event of a watch (`ADDED`, `BOOKMARK`); any event ends the lag."""
         self._heard[resource] = self._clock()
         self._events.add((resource, kind))
 
     def synced(self, resource: str, is_synced: bool) -> None:
-        """Say whether a resource was listed and is watched."""
+        """Set whether a resource was listed and is watched."""
         self._heard.setdefault(resource, self._clock())
         self._synced.set(int(is_synced), (resource,))
 
     def watch_failed(self, resource: str, reason: str) -> None:
-        """Count a failure; `reason` is one of a few words: `expired`, `forbidden`, `no answer`."""
+        """Count a failure; `reason` is one of a closed set: `expired`, `forbidden`, `no answer`."""
         self._failures.add((reason, resource))
 
     def event_dropped(self, reason: str) -> None:
-        """Count an event that is not written."""
+        """Count a dropped event."""
         self._dropped.add((reason,))
 
     def _measure_lag(self) -> None:
@@ -74,7 +74,7 @@ class ClientMetrics:
 
 
 class LeaderMetrics:
-    """Tells whether this instance leads."""
+    """Shows whether this instance leads."""
 
     def __init__(self, registry: Registry, lease: str) -> None:
         self._lease = (lease,)
@@ -83,7 +83,7 @@ class LeaderMetrics:
         self.leads(False)
 
     def leads(self, is_leader: bool) -> None:
-        """Say whether the lease is held."""
+        """Set whether this instance holds the lease."""
         self._status.set(int(is_leader), self._lease)
 
     def read_first(self) -> None:
@@ -92,7 +92,7 @@ class LeaderMetrics:
 
 
 class ReloadMetrics:
-    """Counts reloads; told by `kdsl.live.reloading`."""
+    """Counts reloads, reported by `kdsl.live.reloading`."""
 
     def __init__(self, registry: Registry) -> None:
         self._reloads = registry.numbers("kdsl_reloads_total")
@@ -103,26 +103,26 @@ class ReloadMetrics:
         self._refused.set(0)
 
     def applied(self, unix_seconds: float) -> None:
-        """Count a reload that took over."""
+        """Count a reload that took effect."""
         self._reloads.add(("applied",))
         self._last.set(unix_seconds)
         self._refused.set(0)
 
     def refused(self) -> None:
-        """Count a change that cannot be used."""
+        """Count an unusable change."""
         self._reloads.add(("refused",))
         self._refused.set(1)
 
 
 class ComparisonMetrics:
-    """Counts what shadow and canary find."""
+    """Counts the results of shadow and canary."""
 
     def __init__(self, registry: Registry) -> None:
         self._shadow = registry.numbers("kdsl_shadow_decisions_total")
         self._canary = registry.numbers("kdsl_canary_decisions_total")
 
     def compared(self, cause: str) -> None:
-        """Count a pod that another scheduler bound, by what told the decisions apart."""
+        """Count a pod that another scheduler bound, by the cause of the difference."""
         self._shadow.add((cause,))
 
     def decided(self, side: str, outcome: str) -> None:

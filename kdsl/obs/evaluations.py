@@ -1,7 +1,7 @@
-"""How often rules were asked and what they said, from decisions alone.
+"""Counts of evaluated rules and their rejections, derived from decisions.
 
-On the scheduling thread a decision adds a few numbers to one entry of a dictionary. Which rule was asked
-about how many nodes follows from the order of the profile, and is worked out at the scrape.
+On the scheduling thread a decision only adds a few numbers to one entry of a dictionary. The number of nodes
+of each rule follows from the order of the profile, and is computed at the scrape.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kdsl.hooks.table import HookTable
 from kdsl.obs.instruments import Numbers
 
 MAX_KINDS: Final = 512
-"""So many kinds of attempts are counted apart before they are worked out without being asked for."""
+"""The number of attempt kinds that triggers the computation before the next scrape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ProfileRules:
 
     @staticmethod
     def of(table: HookTable) -> ProfileRules:
-        """Return those of a frozen profile."""
+        """Return the rules and plugins of a frozen profile."""
         return ProfileRules(
             tuple(name for name, _ in table.pre_filters),
             tuple(name for name, _ in table.filters),
@@ -47,7 +47,7 @@ class ProfileRules:
 
 
 class _Attempts(Struct):
-    """Attempts of one kind: pods, the nodes they visited, scored pods, the nodes scored."""
+    """Attempts of one kind: pods, their visited nodes, scored pods, the scored nodes."""
 
     pods: int = 0
     nodes: int = 0
@@ -56,19 +56,19 @@ class _Attempts(Struct):
 
 
 class Evaluations:
-    """Counts attempts by kind, and turns them into questions to rules."""
+    """Counts attempts by kind, and computes evaluations of rules from them."""
 
     def __init__(self, questions: Numbers, nodes: Numbers, rejections: Numbers, errors: Numbers) -> None:
         self._questions, self._nodes = questions, nodes
         self._rejections, self._errors = rejections, errors
         self._profiles: dict[str, ProfileRules] = {}
-        # A scrape works out what the scheduling thread counts.
+        # A scrape reads the counts of the scheduling thread.
         self._lock = Lock()
         self._kinds: dict[tuple[str, tuple[str, ...], str], _Attempts] = {}
         self._rejected: dict[tuple[str, tuple[str, ...]], Counter[str]] = {}
 
     def adopt(self, tables: Iterable[HookTable]) -> None:
-        """Count for these profiles from now on; rules that are new stand at 0."""
+        """Count for these profiles from now on; new rules start at 0."""
         with self._lock:
             self._work_out()
             self._adopt(tables)
@@ -111,7 +111,7 @@ class Evaluations:
             self._errors.add((decision.profile, fault.source))
 
     def work_out(self) -> None:
-        """Turn what was counted into questions to rules: at a scrape, and where too much was counted."""
+        """Compute evaluations from the counted attempts: at a scrape, and at too many kinds of attempts."""
         with self._lock:
             self._work_out()
 
@@ -141,7 +141,7 @@ class Evaluations:
             self._questions.add(("Score", name, rules.scheduler), kind.scored_nodes)
 
     def _add_nodes(self, profile: str, skipped: frozenset[str], nodes: int, rejected: Counter[str]) -> None:
-        """Count the nodes that each predicate was asked about: those that the ones before it let pass."""
+        """Count the nodes that each predicate evaluated: those that passed the predicates before it."""
         rules = self._profiles[profile]
         for name in rules.filters:
             if name not in skipped:

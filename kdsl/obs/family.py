@@ -1,6 +1,6 @@
-"""What a family of metrics is: its name, type, labels and buckets, without any value.
+"""A family of metrics: its name, type, labels and buckets, without values.
 
-The tables of families (`scheduler_families.py`, `kdsl_families.py`) are made of these.
+The tables of families (`scheduler_families.py`, `kdsl_families.py`) consist of these.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """The type of a metric, in the words of the exposition format."""
+    """The type of a metric, as in the exposition format."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -19,7 +19,7 @@ class Kind(StrEnum):
 
 
 class Stability(StrEnum):
-    """How sure a name is to stay: the first word of its HELP text, as Kubernetes has it."""
+    """The stability of a name: the first word of its HELP text, as in Kubernetes."""
 
     STABLE = "STABLE"
     BETA = "BETA"
@@ -44,7 +44,7 @@ class Family:
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
-    """Return bounds that grow by a factor, multiplied step by step: the last digits are those of Go's."""
+    """Return bounds that grow by a factor, multiplied step by step, so that the last digits equal Go's."""
     bounds = [start]
     while len(bounds) < count:
         bounds.append(bounds[-1] * factor)

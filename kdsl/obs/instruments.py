@@ -1,7 +1,7 @@
 """Counts and histograms in plain numbers: adding to one is a dictionary entry, and nothing is locked.
 
-Each family has one thread that writes to it; a scrape reads copies. Prometheus objects are made at the scrape
-(`registry.py`): one of its counters costs more than all that is counted of a decision.
+One thread writes to each family; a scrape reads copies. Prometheus objects are made at the scrape
+(`registry.py`): one of its counters costs more than all counts of a decision.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kdsl.obs.family import Family, Kind
 
 Labels = tuple[str, ...]
 MAX_SERIES: Final = 2_000
-"""Of one family. What comes after is counted together, under `(other)`."""
+"""The most label values of one family. Further ones are counted together, under `(other)`."""
 OTHER: Final = "(other)"
 
 
@@ -29,7 +29,7 @@ class Numbers:
             self.values[()] = 0
 
     def add(self, labels: Labels = (), amount: float = 1) -> None:
-        """Count."""
+        """Add to the number."""
         values = self.values
         if labels in values:
             values[labels] += amount
@@ -38,11 +38,11 @@ class Numbers:
             values[labels] = values.get(labels, 0) + amount
 
     def set(self, value: float, labels: Labels = ()) -> None:
-        """Say what the number is now."""
+        """Set the number."""
         self.values[labels if labels in self.values else self._room_for(labels)] = value
 
     def replace(self, values: dict[Labels, float]) -> None:
-        """Say what all numbers of the family are now: the others are gone."""
+        """Replace all numbers of the family."""
         self.values = dict(list(values.items())[:MAX_SERIES])
 
     def _room_for(self, labels: Labels) -> Labels:
@@ -50,7 +50,7 @@ class Numbers:
 
 
 class Distribution:
-    """How many values lay in each bucket, and their sum."""
+    """The number of values in each bucket, and their sum."""
 
     __slots__ = ("counts", "sum")
 
@@ -72,7 +72,7 @@ class Histogram:
             self.values[()] = Distribution(len(family.bounds))
 
     def observe(self, value: float, labels: Labels = ()) -> None:
-        """Take in a value."""
+        """Add a value."""
         found = self.values.get(labels)
         if found is None:
             labels = labels if len(self.values) < MAX_SERIES else (OTHER,) * len(labels)

@@ -1,7 +1,7 @@
-"""Log lines of a running scheduler: one a line, as JSON or as text, through Python's own logging.
+"""Log lines of a running scheduler, as JSON or as text, through Python's logging.
 
-A call passes what it knows as `extra=about(...)`: the decision, the pod, the profile. Nothing in a value can
-end a line or reach a terminal.
+A call passes its fields as `extra=about(...)`: the decision, the pod, the profile. Values are escaped, so
+they cannot end a line or control a terminal.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from typing import Any, Final, TextIO
 from kdsl.base.visible import visible
 
 ROOT: Final = "kdsl"
-"""The logger above all of ours."""
+"""The root of all kdsl loggers."""
 MOST: Final = 8_192
-"""Characters of one value; what is longer is cut, and says so."""
+"""The most characters of a value; longer ones are cut and marked as cut."""
 _FIELDS: Final = "kdsl_fields"
 
 
 class LogFormat(StrEnum):
-    """How lines are written: kube-scheduler's words."""
+    """The form of log lines, in kube-scheduler's words."""
 
     TEXT = "text"
     JSON = "json"
 
 
 def about(**fields: object) -> dict[str, Any]:
-    """Return the `extra` of a log call: fields in their order, without empty ones."""
+    """Return the `extra` of a log call: the fields in order, without empty ones."""
     return {_FIELDS: {name: value for name, value in fields.items() if value is not None and value != ""}}
 
 
 def configure(form: LogFormat, level: int = logging.INFO, stream: TextIO | None = None) -> logging.Handler:
-    """Have all of kdsl's loggers, and those of the server's library, write so to `stream`."""
+    """Make all loggers of kdsl and of the HTTP server write in this form to `stream`."""
     handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
     handler.setFormatter(JsonLines() if form is LogFormat.JSON else TextLines())
     for name, least in ((ROOT, level), ("uvicorn", max(level, logging.WARNING))):
@@ -59,7 +59,7 @@ class JsonLines(logging.Formatter):
         }
         for name, value in _fields(self, record).items():
             line.setdefault(name, _json(value))
-        # All but ASCII is escaped: C1 controls and what changes the direction of text are not.
+        # Escape all but ASCII: json leaves C1 controls and bidirectional marks unescaped otherwise.
         return json.dumps(line, ensure_ascii=True)
 
 

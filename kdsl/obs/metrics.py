@@ -1,7 +1,7 @@
-"""What is counted of a running scheduler. Every part of it is told about one thing by one method.
+"""Metrics of a running scheduler, with one method for each observation.
 
-`SchedulerMetrics` belongs to the scheduling thread and is a sink of decisions; `ClientMetrics` belongs to the
-thread that talks to the API server (`client_metrics.py`). Both write to one `Registry`.
+`SchedulerMetrics` is for the scheduling thread and a sink of decisions; `ClientMetrics` is for the thread of
+API requests (`client_metrics.py`). Both write to one `Registry`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kdsl.obs.registry import Registry
 from kdsl.obs.state import SchedulerState
 
 MAX_UNDER_WAY: Final = 50_000
-"""Pods whose decision was counted and whose end was not told: beyond it the oldest is forgotten."""
+"""The most pods between their counted decision and their end; the oldest are dropped."""
 MOST_ATTEMPTS: Final = 15
 """Pods with more attempts share a label, as in kube-scheduler."""
 
@@ -25,7 +25,7 @@ _UNDECIDED: Final = frozenset((Outcome.GATED, Outcome.SKIPPED))
 
 
 class SchedulerMetrics:
-    """Counts what the scheduling thread decides, and what becomes of it. Only that thread calls it."""
+    """Counts decisions and their results. For the scheduling thread."""
 
     def __init__(self, registry: Registry) -> None:
         numbers, histogram = registry.numbers, registry.histogram
@@ -58,7 +58,7 @@ class SchedulerMetrics:
     def adopt(self, tables: Iterable[HookTable], digest: str) -> None:
         """Count for these profiles, of a rule set with this digest, from now on."""
         tables = tuple(tables)
-        # Dashboards know a profile by the name of its scheduler, as kube-scheduler has it.
+        # Dashboards identify a profile by the name of its scheduler, as in kube-scheduler.
         self._schedulers = {table.profile: table.scheduler for table in tables}
         self._evaluations.adopt(tables)
         self._rules.replace({(digest,): 1})
@@ -67,7 +67,7 @@ class SchedulerMetrics:
         return self._schedulers.get(profile, profile)
 
     def record(self, decision: Decision) -> None:
-        """Count a decision (a sink of the engine): first when it is made, again when its binding is over."""
+        """Count a decision (a sink of the engine): once when it is made, again when its binding has ended."""
         outcome, profile = decision.outcome, decision.profile
         if decision.pod in self._under_way:
             del self._under_way[decision.pod]
@@ -97,7 +97,7 @@ class SchedulerMetrics:
         self._under_way[pod] = None
 
     def decided(self, decision: Decision, seconds: float) -> None:
-        """Take in how long a decision took, from the pop to the assumption."""
+        """Add the time of a decision, from the pop to the assumption."""
         if decision.outcome in _UNDECIDED:
             return
         self._algorithm.observe(seconds)
@@ -108,8 +108,8 @@ class SchedulerMetrics:
     def bound(
         self, profile: str, attempts: int, since_popped: float, since_queued: float, binding: float
     ) -> None:
-        """Take in a binding that the API server confirmed: seconds since the pod was popped, since it first
-        came to the queue, and since its node was chosen.
+        """Count a confirmed binding: seconds since the pod was popped, since it first entered the queue, and
+        since its node was chosen.
         """
         self._durations.observe(since_popped, (self._scheduler(profile), "scheduled"))
         self._tries.observe(attempts)
@@ -118,30 +118,30 @@ class SchedulerMetrics:
         self._to_bound.observe(binding)
 
     def failed(self, profile: str, since_popped: float) -> None:
-        """Take in a binding that failed: seconds since the pod was popped."""
+        """Count a failed binding: seconds since the pod was popped."""
         self._durations.observe(since_popped, (self._scheduler(profile), "error"))
 
     def phase(self, point: str, profile: str, status: str, seconds: float) -> None:
-        """Take in the time of an extension point, in kube-scheduler's words: `Bind`, `Success`."""
+        """Add the time of an extension point, in kube-scheduler's words: `Bind`, `Success`."""
         self._points.observe(seconds, (point, self._scheduler(profile), status))
 
     def permitted(self, result: str, seconds: float) -> None:
-        """Take in how long a pod waited on Permit and what came of it."""
+        """Add the time that a pod waited on Permit, by result."""
         self._permits.observe(seconds, (result,))
 
     def handled(self, event: str, seconds: float) -> None:
-        """Take in the time that a change of the cluster took; `event` is a name of `cycle.event_labels`."""
+        """Add the time of handling a change of the cluster; `event` is a name of `cycle.event_labels`."""
         self._handling.observe(seconds, (event,))
 
     def sampled(self, profile: str, rule: str, point: str, seconds: float, status: str = "Success") -> None:
-        """Take in the time of one rule, asked by itself (`rule_times.py`)."""
+        """Add the time of one rule, evaluated separately (`rule_times.py`)."""
         self._sampled.add((point, profile, rule), seconds)
         self._samples.add((point, profile, rule))
         self._executions.observe(seconds, (point, rule, status))
 
 
 class StateMetrics:
-    """Shows the sizes that the scheduling thread told of last."""
+    """Shows the last sizes that the scheduling thread reported."""
 
     def __init__(self, registry: Registry) -> None:
         numbers = registry.numbers
@@ -176,5 +176,5 @@ class StateMetrics:
         self._stale.set(0)
 
     def is_stale(self) -> None:
-        """Say that the scheduling thread did not answer: what is shown is older."""
+        """Note that the scheduling thread did not answer: the shown state is older."""
         self._stale.set(1)

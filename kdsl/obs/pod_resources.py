@@ -1,7 +1,7 @@
-"""`/metrics/resources`: what every pod asks for and may use, as text a chunk at a time.
+"""`/metrics/resources`: requests and limits of every pod, as text in chunks.
 
-It is read by capacity dashboards. There is a line for each pod and resource, so that nothing is kept of it:
-lines are written as they are sent.
+Capacity dashboards read it. There is a line for each pod and resource; lines are generated while they are
+sent, so none is stored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kdsl.base.resources import CPU, EPHEMERAL_STORAGE, MEMORY
 from kdsl.cluster.objects.pod import PodInfo
 
 CHUNK: Final = 500
-"""Pods of one chunk."""
+"""The number of pods in a chunk."""
 _BYTES: Final = (MEMORY, EPHEMERAL_STORAGE, "storage")
 _FAMILIES: Final = (
     ("kube_pod_resource_request", "What pods ask for of a resource, by pod. Unit is that of the resource."),
@@ -22,7 +22,7 @@ _FAMILIES: Final = (
 
 
 def resource_lines(pods: Callable[[], Iterable[PodInfo]]) -> Iterator[str]:
-    """Yield the exposition in chunks of text; of `pods`, finished ones are left out."""
+    """Yield the exposition in chunks of text; finished `pods` are left out."""
     amounts: tuple[Callable[[PodInfo], Mapping[str, int]], ...] = (_requests, _limits)
     for (name, about), amounts_of in zip(_FAMILIES, amounts, strict=True):
         yield f"# HELP {name} [STABLE] {about}\n# TYPE {name} gauge\n"
@@ -51,8 +51,8 @@ def _requests(pod: PodInfo) -> Mapping[str, int]:
 
 
 def _limits(pod: PodInfo) -> Mapping[str, int]:
-    """Return the sum over containers, the largest of an init container where that is more, and the overhead
-    of what is limited, as kube-scheduler counts limits.
+    """Return the limits of a pod: the sum over containers, the largest init container if that is more, and
+    the overhead of limited resources, as in kube-scheduler.
     """
     found: dict[str, int] = {}
     sidecars: dict[str, int] = {}

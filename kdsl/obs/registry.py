@@ -1,4 +1,4 @@
-"""All instruments of a process, and what a scrape makes of them."""
+"""All instruments of a process, and their exposition at a scrape."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kdsl.obs.instruments import Histogram, Numbers
 
 
 class Registry(Collector):
-    """Instruments by the name of their family. `before_scrape` functions bring numbers up to date."""
+    """Instruments by the name of their family. `before_scrape` functions update their numbers."""
 
     def __init__(self, families: Iterable[Family], *, is_process_shown: bool = False) -> None:
         self._instruments: dict[str, Numbers | Histogram] = {
@@ -30,21 +30,21 @@ class Registry(Collector):
             PlatformCollector(registry=self._exposed)
 
     def numbers(self, name: str) -> Numbers:
-        """Return the counter or gauge of a family; KeyError where there is none."""
+        """Return the counter or gauge of a family; raise KeyError if it is not one."""
         found = self._instruments[name]
         if not isinstance(found, Numbers):
             raise KeyError(name)
         return found
 
     def histogram(self, name: str) -> Histogram:
-        """Return the histogram of a family; KeyError where there is none."""
+        """Return the histogram of a family; raise KeyError if it is not one."""
         found = self._instruments[name]
         if not isinstance(found, Histogram):
             raise KeyError(name)
         return found
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what Prometheus asks for, from copies: writers go on."""
+        """Yield Prometheus metrics from copies: writers continue meanwhile."""
         for update in self.before_scrape:
             update()
         for instrument in self._instruments.values():

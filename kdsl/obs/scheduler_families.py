@@ -1,6 +1,6 @@
-"""The metrics that have kube-scheduler's names, with its types, labels and buckets: dashboards go on working.
+"""The metrics with kube-scheduler's names, types, labels and buckets, for which dashboards exist.
 
-The names and figures are those of kube-scheduler 1.36; the texts are our own.
+Names and figures are those of kube-scheduler 1.36; the help texts are our own.
 """
 
 from __future__ import annotations
@@ -22,50 +22,50 @@ _STABLE, _BETA, _ALPHA = Stability.STABLE, Stability.BETA, Stability.ALPHA
 SCHEDULER: Final = named(
     [
         Family("scheduler_schedule_attempts_total", _COUNTER, _STABLE,
-               "Attempts to schedule pods by what came of them; error is a fault of scheduler or API.",
+               "Attempts to schedule pods, by result; error is a fault of scheduler or API.",
                ("profile", "result")),
         Family("scheduler_queue_incoming_pods_total", _COUNTER, _STABLE,
-               "Pods that entered a part of the scheduling queue, by the part and the event that moved them.",
+               "Pods that entered a part of the scheduling queue, by part and by event.",
                ("event", "queue")),
         Family("scheduler_preemption_attempts_total", _COUNTER, _STABLE,
-               "Searches for pods to remove in favour of one that fits nowhere."),
+               "Searches for victims of preemption."),
         Family("scheduler_pending_pods", _GAUGE, _STABLE,
-               "Pods without a node by the part of the queue they are in.", ("queue",)),
+               "Pending pods, by part of the queue.", ("queue",)),
         Family("scheduler_scheduling_attempt_duration_seconds", _HISTOGRAM, _STABLE,
                "Time of an attempt, the binding included.", ("profile", "result"), _ATTEMPT),
         Family("scheduler_framework_extension_point_duration_seconds", _HISTOGRAM, _STABLE,
                "Time of one extension point for one pod.", ("extension_point", "profile", "status"), _POINT),
         Family("scheduler_pod_scheduling_attempts", _HISTOGRAM, _STABLE,
-               "Attempts that pods took until they were bound.", (), exponential(1, 2, 5)),
+               "Attempts of bound pods.", (), exponential(1, 2, 5)),
         Family("scheduler_preemption_victims", _HISTOGRAM, _STABLE,
-               "Pods chosen to be removed in one preemption.", (), exponential(1, 2, 7)),
+               "Victims of one preemption.", (), exponential(1, 2, 7)),
         Family("scheduler_pod_scheduling_sli_duration_seconds", _HISTOGRAM, _BETA,
                "Time from the queue to the binding, all attempts and waits included.", ("attempts",), _LONG),
         Family("scheduler_permit_wait_duration_seconds", _HISTOGRAM, _BETA,
-               "Time that pods waited to be permitted.", ("result",), _ATTEMPT),
+               "Time that pods waited on Permit, by result.", ("result",), _ATTEMPT),
         Family("scheduler_unschedulable_pods", _GAUGE, _BETA,
-               "Pods that wait, once for each plugin that rejected them.", ("plugin", "profile")),
+               "Pending pods, counted once for each plugin that rejected them.", ("plugin", "profile")),
         Family("scheduler_goroutines", _GAUGE, _BETA,
-               "Pieces of work under way beside the scheduling thread, by kind.", ("operation",)),
+               "Concurrent tasks beside the scheduling thread, by kind.", ("operation",)),
         Family("scheduler_plugin_evaluation_total", _COUNTER, _BETA,
-               "Questions to rules and plugins: one a node in Filter and Score, else one a pod.",
+               "Evaluations of rules and plugins: one per node in Filter and Score, else one per pod.",
                ("extension_point", "plugin", "profile")),
         Family("scheduler_scheduling_algorithm_duration_seconds", _HISTOGRAM, _ALPHA,
                "Time of a decision, without the binding.", (), _ATTEMPT),
         Family("scheduler_event_handling_duration_seconds", _HISTOGRAM, _ALPHA,
-               "Time to take in a change of the cluster.", ("event",), _POINT),
+               "Time to apply a change of the cluster.", ("event",), _POINT),
         Family("scheduler_inflight_events", _GAUGE, _ALPHA,
-               "Pods that are being tried, whose events the queue keeps.", ("event",)),
+               "Events that the queue keeps while a pod is being tried.", ("event",)),
         Family("scheduler_cache_size", _GAUGE, _ALPHA,
-               "Nodes, pods on nodes, and pods counted on a node before their binding is seen.", ("type",)),
+               "Nodes, pods on nodes, and assumed pods.", ("type",)),
         Family("scheduler_pod_scheduled_after_flush_total", _COUNTER, _ALPHA,
-               "Pods bound after five minutes without an event: each tells of an event that is missing."),
+               "Pods bound after a flush (five minutes without an event): each shows a missing event."),
         Family("scheduler_preemption_goroutines_execution_total", _COUNTER, _ALPHA,
-               "Preemptions carried out, by what came of them.", ("result",)),
+               "Preemptions carried out, by result.", ("result",)),
         Family("scheduler_preemption_goroutines_duration_seconds", _HISTOGRAM, _ALPHA,
-               "Time to remove the victims of one preemption.", ("result",), _LONG),
+               "Time to delete the victims of one preemption.", ("result",), _LONG),
         Family("scheduler_plugin_execution_duration_seconds", _HISTOGRAM, _ALPHA,
-               "Time of one rule or plugin for one pod, of sampled pods.",
+               "Time of one rule or plugin for one sampled pod.",
                ("extension_point", "plugin", "status"), _FINE),
     ]
 )  # fmt: skip
@@ -83,29 +83,27 @@ CLIENT: Final = named(
         Family("rest_client_response_size_bytes", _HISTOGRAM, _ALPHA,
                "Bytes of answers.", ("host", "verb"), _BYTES),
         Family("rest_client_request_retries_total", _COUNTER, _ALPHA,
-               "Requests sent again, by the status that caused it.", ("code", "host", "verb")),
+               "Repeated requests, by the status that caused it.", ("code", "host", "verb")),
         Family("leader_election_master_status", _GAUGE, _ALPHA,
-               "1 where this instance holds the lease, else 0.", ("name",)),
+               "1 if this instance holds the lease, else 0.", ("name",)),
         Family("leader_election_slowpath_total", _COUNTER, _ALPHA,
-               "Renewals of the lease that had to read it first.", ("name",)),
+               "Renewals of the lease that read it first.", ("name",)),
     ]
 )  # fmt: skip
 
 SLIS: Final = named(
     [
-        Family("kubernetes_healthcheck", _GAUGE, _STABLE, "1 where a check passed last, else 0.",
+        Family("kubernetes_healthcheck", _GAUGE, _STABLE, "1 if the last run of a check passed, else 0.",
                ("name", "type")),
         Family("kubernetes_healthchecks_total", _COUNTER, _STABLE, "Answers of checks.",
                ("name", "status", "type")),
     ]
 )  # fmt: skip
 
-_NO_EXEC: Final = "the library that reads credentials tells nothing about exec plugins"
-_NO_TRANSPORT: Final = "there is one connection pool a process, and no cache of transports"
-_NO_BATCH: Final = (
-    "decisions are shared by the look of a pod inside the rules: there is no batch of node hints"
-)
-_NO_WORKQUEUE: Final = "no controller runs here: certificates and client CAs are reread without a work queue"
+_NO_EXEC: Final = "the library that reads credentials reports nothing about exec plugins"
+_NO_TRANSPORT: Final = "a process has one connection pool, and no cache of transports"
+_NO_BATCH: Final = "rules share answers among pods of one signature: there is no batch of node hints"
+_NO_WORKQUEUE: Final = "kdsl has no controllers: certificates and client CAs are reread without a work queue"
 
 LEFT_OUT: Final = {
     "rest_client_exec_plugin_certificate_rotation_age": _NO_EXEC,
@@ -118,7 +116,7 @@ LEFT_OUT: Final = {
     "scheduler_get_node_hint_duration_seconds": _NO_BATCH,
     "scheduler_store_schedule_results_duration_seconds": _NO_BATCH,
     "scheduler_queueing_hint_execution_duration_seconds":
-        "what wakes pods is found from what their rules read, for all of a kind at once: no hint is run",
+        "the reads of rules decide which events wake pods, for all pods of a kind at once: no hint runs",
     **dict.fromkeys(
         (
             "workqueue_adds_total", "workqueue_depth", "workqueue_longest_running_processor_seconds",
@@ -128,4 +126,4 @@ LEFT_OUT: Final = {
         _NO_WORKQUEUE,
     ),
 }  # fmt: skip
-"""Families of kube-scheduler that have nothing to count here, with the reason."""
+"""Families of kube-scheduler that are missing because there is nothing to count, with the reason."""

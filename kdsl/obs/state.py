@@ -1,4 +1,4 @@
-"""Sizes that only the scheduling thread knows: asked for at a scrape, and read there at one moment."""
+"""Sizes that only the scheduling thread may read. A scrape has it read all of them at one moment."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SchedulerState:
 
 
 def queue_state(queue: SchedulingQueue, schedulers: Mapping[str, str]) -> QueueState:
-    """Read the queue; to be called on the thread that it belongs to. `schedulers` are those of profiles."""
+    """Read the queue, on its own thread. `schedulers` are those of profiles."""
     rejected = Counter[tuple[str, str]]()
     for (plugin, profile), pods in queue.rejected().items():
         rejected[plugin, schedulers.get(profile, profile)] += pods

@@ -1,1 +1,1 @@
-"""Decisions, summaries and diagnostics rendered for people and for machines."""
+"""Renders decisions, summaries and diagnostics for people and for machines."""

@@ -1,5 +1,5 @@
-"""The answer of an explanation in few lines, however large the cluster: what becomes of the pod, what would
-help, who stands in the way, what would wake it. `explanation.py` tells the rest.
+"""The answer of an explanation in few lines, for any cluster size: outcome, changes that would help,
+rejecting rules, and events that retry the pod. `explanation.py` renders the details.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kdsl.report.atoms import AtomPrinter, steps_text
 from kdsl.report.tables import plural, table, wrapped
 
 MOST_FITS = 3
-"""So many changes that make a pod fit are told."""
+"""The most listed changes that make a pod fit."""
 _MOST_COLUMNS = 6
 _INDENT = "    "
 _TOTAL = ("TOTAL", "")
@@ -34,7 +34,7 @@ _WHEN = {
     Code.PENDING: "pending",
     Code.ERROR: "error",
 }
-"""When a node that a rule rejects could take the pod: `never` without a change of the node or the pod."""
+"""When a rejected node could take the pod: `never` without a change of the node or the pod."""
 
 _ENDS = {
     Outcome.GATED: ("is gated", "would be gated"),
@@ -43,14 +43,14 @@ _ENDS = {
     Outcome.BINDING: ("is being bound to its node", "would be bound to its node"),
     Outcome.ERROR: ("could not be decided", "could not be decided"),
 }
-"""What becomes of a pod that gets no answer, and of one that has a node."""
+"""The outcome of a pod without a decision, and of one that has a node."""
 
 
-# ---- what becomes of the pod -----------------------------------------------------------------------------
+# ---- outcome of the pod ------------------------------------------------------------------------------
 
 
 def answer_lines(explanation: Explanation, most: int | None = MOST_FITS) -> list[str]:
-    """Return what becomes of the pod, and `most` changes (None: all) that make it fit where it does not."""
+    """Return the outcome of the pod, and up to `most` changes (None: all) that make it fit if it does not."""
     findings = explanation.findings
     if findings is not None and findings.asked is not None:
         lines = [_asked(explanation.decision.pod, findings, findings.asked)]
@@ -66,7 +66,7 @@ def answer_lines(explanation: Explanation, most: int | None = MOST_FITS) -> list
 
 
 def outcome_text(decision: Decision, findings: Findings | None, home: str = "") -> str:
-    """Say in one sentence what becomes of a pod; of one that has a node (`home`), what would if it waited."""
+    """Return the outcome of the pod in one sentence; with a node (`home`), that of a new decision."""
     pod = f"pod {decision.pod}" + (f" is on {home} and" if home else "")
     if decision.outcome is Outcome.PLACED:
         goes = "would go there again" if decision.node == home else f"would now go to {decision.node}"
@@ -93,7 +93,7 @@ def outcome_text(decision: Decision, findings: Findings | None, home: str = "") 
 
 
 def choice_text(decision: Decision) -> str:
-    """Say how a node was chosen."""
+    """Describe how the node was chosen."""
     if decision.feasible == 1:
         return "the only feasible node, so nothing was scored"
     chosen = f"total {decision.total}, {plural(decision.feasible, 'feasible node')}"
@@ -110,7 +110,7 @@ def choice_text(decision: Decision) -> str:
 
 
 def _room(decision: Decision) -> list[str]:
-    """Say where the pod can run, and once which pods are gone."""
+    """Describe where the pod can run, and after which evictions."""
     if not decision.nominated:
         return []
     victims = ", ".join(victim.pod for victim in decision.victims)
@@ -120,7 +120,7 @@ def _room(decision: Decision) -> list[str]:
 
 
 def _home(explanation: Explanation) -> list[str]:
-    """Say what becomes of the node that a pod has where another one would be chosen now."""
+    """Describe the consequence for a pod on a node, if a new decision would choose another."""
     home, decision, findings = explanation.home, explanation.decision, explanation.findings
     if not home or findings is None:
         return []
@@ -138,7 +138,7 @@ def _home(explanation: Explanation) -> list[str]:
 
 
 def _asked(pod: str, findings: Findings, node: JudgedNode) -> str:
-    """Say what becomes of the pod on the node that was asked for."""
+    """Describe the outcome of the pod on the requested node."""
     if not node.rejected:
         return f"pod {pod} fits on {node.node}: all {len(findings.rules)} rules let it pass"
     return f"pod {pod} does not fit on {node.node}: {_said(node)}"
@@ -149,13 +149,13 @@ def _said(node: JudgedNode) -> str:
 
 
 def _help(findings: Findings | None, most: int | None) -> list[str]:
-    """Say what makes the pod fit, else what makes single rules pass."""
+    """Describe changes that make the pod fit, else changes that satisfy single rules."""
     if findings is None:
         return []
     fits = [f"it fits on {fit.node} with {steps_text(fit.steps)}" for fit in findings.fits[:most]]
     is_stuck = findings.total > 0 and not findings.passing
-    told = f"given up after {SECONDS} s: not all nodes were compared, or not all changes were tried"
-    given_up = [told] if findings.unfinished else []
+    note = f"given up after {SECONDS} s: not all nodes were compared, or not all changes were tried"
+    given_up = [note] if findings.unfinished else []
     if fits or not is_stuck:
         return [*fits, *given_up]
     cures = [
@@ -164,12 +164,12 @@ def _help(findings: Findings | None, most: int | None) -> list[str]:
     return ["no small change was found that makes it fit", *cures, *given_up]
 
 
-# ---- who stands in the way -------------------------------------------------------------------------------
+# ---- rejecting rules ---------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class _Rejecting:
-    """A rule and a reason, with all nodes for which it is one: `groups` come by number of nodes."""
+    """A rule with a reason, and the nodes that it rejects: `groups` are ordered by number of nodes."""
 
     rule: str
     reason: str
@@ -181,7 +181,7 @@ class _Rejecting:
 
 
 def group_lines(findings: Findings, atoms: AtomPrinter, width: int) -> list[str]:
-    """Return for each rule and reason how many nodes it rejects, with the values of the nearest of them."""
+    """Return for each rule and reason the number of rejected nodes, with the values of the nearest one."""
     merged = sorted(_merged(findings.groups), key=lambda each: -each.nodes)
     rejected = findings.total - findings.passing
     lines = (
@@ -193,8 +193,8 @@ def group_lines(findings: Findings, atoms: AtomPrinter, width: int) -> list[str]
         lines += wrapped(_rejecting_text(each), width, _INDENT)
         nearest = _nearest(each, findings)
         if nearest is not None:
-            told = f"{_INDENT}{nearest.nearest}: {_decided(nearest.failed, atoms)}"
-            lines += wrapped(told, width, _INDENT * 2)
+            line = f"{_INDENT}{nearest.nearest}: {_decided(nearest.failed, atoms)}"
+            lines += wrapped(line, width, _INDENT * 2)
     rest = merged[SHOWN:]
     if rest:
         lines.append(f"… and {plural(len(rest), 'more reason')}: -o wide lists all")
@@ -202,7 +202,7 @@ def group_lines(findings: Findings, atoms: AtomPrinter, width: int) -> list[str]
 
 
 def _merged(groups: Iterable[Group]) -> Iterator[_Rejecting]:
-    """Put groups together that differ in the place in the rule, in when, or in how many cards say so."""
+    """Merge groups that differ only in the place in the rule, in when, or in the number of cards."""
     found: dict[tuple[str, str], _Rejecting] = {}
     for group in groups:
         cards = count_refused([(group.reason, 1)]) if group.rule == DEVICES else ()
@@ -222,14 +222,14 @@ def _rejecting_text(each: _Rejecting) -> str:
 
 
 def _nearest(each: _Rejecting, findings: Findings) -> Group | None:
-    """Return the group with the nearest node of which it is known what decided."""
+    """Return the group with the nearest node whose deciding values are known."""
     order = {node.node: at for at, node in enumerate(findings.nodes)}
     known = [group for group in each.groups if any(failed.atoms for failed in group.failed)]
     return min(known, key=lambda group: order.get(group.nearest, len(order)), default=None)
 
 
 def asked_lines(findings: Findings, node: JudgedNode, atoms: AtomPrinter, width: int) -> list[str]:
-    """Return what decided in the rules that reject the node that was asked for."""
+    """Return the deciding values in the rules that reject the requested node."""
     lines: list[str] = []
     for each in node.rejected:
         lines += wrapped(f"{each.rule}: {', '.join(each.reasons)} ({when_text(each)})", width, _INDENT)
@@ -242,35 +242,35 @@ def asked_lines(findings: Findings, node: JudgedNode, atoms: AtomPrinter, width:
 
 
 def _decided(failed: Iterable[Failed], atoms: AtomPrinter) -> str:
-    """Say what decided; of a comparison, what it would take."""
-    told = [(atom, atoms.text(atom)) for each in failed for atom in each.atoms]
-    texts = (f"needs {text}" if len(atom.parts) > 1 and not atom.holds else text for atom, text in told)
+    """Return the deciding values; for a comparison, the value that would satisfy it."""
+    decided = [(atom, atoms.text(atom)) for each in failed for atom in each.atoms]
+    texts = (f"needs {text}" if len(atom.parts) > 1 and not atom.holds else text for atom, text in decided)
     return "; ".join(dict.fromkeys(texts))
 
 
 def when_word(rejection: Group | Rejected | Status) -> str:
-    """Say when a node that is rejected could take the pod; a rule that went wrong says nothing of that."""
+    """Return when a rejected node could take the pod; empty for a rule that failed."""
     return _WHEN[Code.ERROR if rejection.is_error else rejection.code]
 
 
 def when_text(rejected: Rejected) -> str:
-    """Say when a node could take the pod, and whether it is pods not yet there that stand in the way."""
+    """Return when a node could take the pod, and whether nominated pods take its room."""
     when = when_word(rejected)
     return f"{when} (room is promised)" if rejected.promised else when
 
 
 def late_lines(decision: Decision, findings: Findings, width: int) -> list[str]:
-    """Return who rejected nodes that all rules let pass, and why."""
+    """Return the rejections of nodes that passed all rules, with reasons."""
     counts = Counter(
         f"{status.plugin}: {status.message} ({when_word(status)})"
         for _, status in late_rejections(decision, findings)
     )
-    told = [f"{plural(count, 'node')}, after the rules: {text}" for text, count in counts.most_common(SHOWN)]
-    return [line for text in told for line in wrapped(text, width, _INDENT)]
+    texts = [f"{plural(count, 'node')}, after the rules: {text}" for text, count in counts.most_common(SHOWN)]
+    return [line for text in texts for line in wrapped(text, width, _INDENT)]
 
 
 def late_rejections(decision: Decision, findings: Findings) -> Iterator[tuple[NodeVerdict, Status]]:
-    """List the nodes that all rules let pass and something else rejected afterwards."""
+    """List the nodes that passed all rules and were rejected afterwards."""
     for verdict in decision.verdicts:
         status = verdict.status
         if status is not None and any(
@@ -279,11 +279,11 @@ def late_rejections(decision: Decision, findings: Findings) -> Iterator[tuple[No
             yield verdict, status
 
 
-# ---- why this node ---------------------------------------------------------------------------------------
+# ---- chosen node -------------------------------------------------------------------------------------
 
 
 def narrowed_lines(decision: Decision, width: int) -> list[str]:
-    """Return to which nodes rules narrowed the choice before any was looked at."""
+    """Return the nodes to which PreFilter restricted the search."""
     prefilter = decision.prefilter
     if not prefilter.narrowed_by or prefilter.candidates is None:
         return []
@@ -295,7 +295,7 @@ def narrowed_lines(decision: Decision, width: int) -> list[str]:
 
 
 def score_lines(decision: Decision, home: str, width: int) -> list[str]:
-    """Return the scores of the best nodes, a node a column; nodes with equal scores are one."""
+    """Return the scores of the best nodes, one column per node; nodes with equal scores share one."""
     scored = sorted(
         (verdict for verdict in decision.verdicts if verdict.scores),
         key=lambda each: (each.node != decision.node, each.node != home, -(each.total or 0), each.node),
@@ -332,7 +332,7 @@ def _title(nodes: list[str], chosen: str) -> str:
 
 
 def mattered_lines(decision: Decision, placement: Placement | None) -> list[str]:
-    """Say which scores made the choice: without which the pod would be elsewhere."""
+    """Return the scores that decided: without one of them the pod would get another node."""
     if placement is None or not placement.without:
         return []
     lines = [

@@ -1,4 +1,4 @@
-"""Atoms and changes as text: what decided with its values, and what would help."""
+"""Atoms and changes as text: the deciding conditions with their values, and changes that would help."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from kdsl.report.amounts import quantity_text
 from kdsl.report.values import ValuePrinter
 
 _LONGEST = 60
-"""An operand that takes more characters is shown as the text of its expression."""
+"""The longest value of an operand, in characters; a longer one is replaced by its expression."""
 _LONGEST_ITEM = 100
-"""A loop item that takes more characters is called by its name."""
+"""The longest value of a loop item, in characters; a longer one is replaced by its name."""
 _SLIGHT = 1e-4
-"""Amounts that differ by a smaller share are shown to the last byte: rounded they could look equal."""
+"""The smallest relative difference of rounded amounts: closer ones could look equal, so they are exact."""
 
 
 @dataclass(frozen=True, slots=True)
 class AtomPrinter:
-    """Prints atoms; amounts as people write them, other values as CEL does."""
+    """Prints atoms; amounts in Kubernetes notation, other values as CEL literals."""
 
     values: ValuePrinter
 
     def text(self, atom: Atom) -> str:
-        """Return an atom with its values, and the loop items it is about where they do not show in it."""
+        """Return an atom with its values, and the values of its loop items that it does not show."""
         if atom.error:
             return f"{atom.source}: {atom.error}"
         return " ".join([self.substituted(atom), *self._items(atom)])
@@ -54,7 +54,7 @@ class AtomPrinter:
         return [f"({', '.join(texts)})"] if texts else []
 
     def _value(self, shown: Shown, longest: int = _LONGEST, exact: bool = False) -> str:
-        """Return the text of a value; an empty one where it is too long to be read."""
+        """Return the text of a value; empty if it is too long."""
         if isinstance(shown.value, Quantity):
             return quantity_text(shown.value, exact)
         if shown.type == BOOL or isinstance(shown.value, bool):
@@ -64,7 +64,7 @@ class AtomPrinter:
 
 
 def step_text(step: Step) -> str:
-    """Return a step: a change as `--what-if` takes it, else in words."""
+    """Return a step: a change in the syntax of `--what-if`, else a description."""
     if isinstance(step, Freed):
         return f"{quantity_of(step.resource, step.amount).written} {step.resource} freed on {step.node}"
     return step.text
@@ -76,7 +76,7 @@ def steps_text(steps: Iterable[Step]) -> str:
 
 
 def _name(shown: Shown) -> str:
-    """Return what an object is called; an empty text where that is nothing."""
+    """Return the name of an object; empty without one."""
     value = shown.value
     if isinstance(value, PodInfo):
         return f"pod {value.key}"

@@ -1,4 +1,4 @@
-"""The cards of a cluster after a run: what of them is taken, by whom, and how much of the rest is of use."""
+"""The cards of a cluster after a run: their use by pods, and the usable part of the rest."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from kdsl.report.decisions import Json
 from kdsl.report.tables import table
 
 SHADES: Final = "·▁▂▃▄▅▆▇█"
-"""How full a card is, from idle to full."""
+"""Symbols for the use of a card, from idle to full."""
 BROKEN: Final = "x"
 LEGEND: Final = f"each character is a card: {SHADES[0]} idle to {SHADES[-1]} full, {BROKEN} broken"
 SHOWN: Final = 40
-"""How many nodes the text lists; `wide` lists all."""
+"""The most listed nodes in text; `wide` lists all."""
 
 
 @dataclass(frozen=True, slots=True)
 class CardReport:
-    """The cards by node, and what the pods of the run ask for of one kind of card: how many pods each."""
+    """The cards by node, and the number of pods of the run by their request for one kind of card."""
 
     nodes: Mapping[str, Sequence[Card]]
     demands: Mapping[Request, int]
@@ -34,17 +34,17 @@ class CardReport:
 
     @property
     def allocated(self) -> float:
-        """The share of all cards that is taken, from 0 to 1."""
+        """Return the allocated share of all cards, from 0 to 1."""
         cards = self.cards
         return sum(1 - free(card) for card in cards) / len(cards) if cards else 0.0
 
     @property
     def fragmentation(self) -> float:
-        """The share of what is free that a pod of the run, drawn at random, could not use, from 0 to 1.
+        """Return the share of free capacity that a random pod of the run could not use, from 0 to 1.
 
         After "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent"
-        (USENIX ATC 2023), for cards alone: a card that has less free than the pod needs of one is of no use
-        to it, and a node that has too few other cards is of none at all.
+        (USENIX ATC 2023), for cards only: a card with less free capacity than the pod needs counts as
+        unusable, and so does a node with too few usable cards.
         """
         total = sum(map(free, self.cards))
         pods = sum(self.demands.values())
@@ -69,12 +69,12 @@ class CardReport:
 
 
 def count_demands(requests: Iterable[Request]) -> dict[Request, int]:
-    """Count requests that ask for the same."""
+    """Count pods by request."""
     return dict(Counter(requests))
 
 
 def free(card: Card) -> float:
-    """Return the share of a card that is free: of compute or memory, whichever has less; 0 without a slot."""
+    """Return the free share of a card: of compute or memory, whichever is less; 0 without a slot."""
     if not card.healthy or card.used >= card.slots:
         return 0.0
     parts = ((card.used_cores, card.cores), (card.used_memory, card.memory))
@@ -82,7 +82,7 @@ def free(card: Card) -> float:
 
 
 def summary_lines(report: CardReport) -> list[str]:
-    """Return what the cards came to, in one line."""
+    """Return a one-line summary of the cards."""
     return [
         f"{len(report.cards):,} cards, {report.allocated:.1%} allocated, "
         f"{report.fragmentation:.1%} of the rest fragmented"
@@ -90,7 +90,7 @@ def summary_lines(report: CardReport) -> list[str]:
 
 
 def cards_text(report: CardReport, wide: bool = False) -> str:
-    """Return a map of all cards, then each card with what is taken and who has it."""
+    """Return a map of all cards, then each card with its use and its pods."""
     nodes = list(report.nodes.items())
     shown = nodes if wide else nodes[:SHOWN]
     totals = [[node, "".join(map(_shade, cards)), *_amounts(cards)] for node, cards in shown]
@@ -116,7 +116,7 @@ def cards_text(report: CardReport, wide: bool = False) -> str:
 
 
 def _amounts(cards: Sequence[Card]) -> list[str]:
-    """Return what of slots, memory and compute is taken of some cards."""
+    """Return the used slots, memory and compute of some cards."""
     return [
         f"{sum(card.used for card in cards)}/{sum(card.slots for card in cards)}",
         f"{sum(card.used_memory for card in cards)}/{sum(card.memory for card in cards)}",
@@ -129,7 +129,7 @@ def _tenant(tenant: Tenant) -> str:
 
 
 def _lost(cards: Sequence[Card], request: Request) -> float:
-    """Return how many cards' worth of what is free on a node a request cannot use."""
+    """Return the free capacity of a node, in cards, that a request cannot use."""
     word = request.kind.lower()
     shares = [(free(card), _needed(card, request)) for card in cards if word in card.type.lower()]
     usable = [share for share, needed in shares if share >= needed]
@@ -152,7 +152,7 @@ def _shade(card: Card) -> str:
 
 
 def usage_document(card: Card) -> dict[str, Json]:
-    """Return what a card has, and what of it is taken."""
+    """Return the capacity and the use of a card."""
     return {
         "slots": card.slots,
         "usedSlots": card.used,

@@ -15,7 +15,7 @@ _NOTHING = "no differences"
 
 
 def changes_text(changes: Sequence[Change]) -> str:
-    """Write changes grouped by what they are about, and a line that counts them."""
+    """Return changes as text, grouped by their subject, and a line with counts."""
     lines: list[str] = []
     for subject, members in _groups(changes):
         whole = next((each for each in members if not each.what), None)
@@ -55,7 +55,7 @@ def changes_document(changes: Iterable[Change], old: str, new: str) -> dict[str,
 
 
 def changes_markdown(changes: Sequence[Change]) -> str:
-    """Write changes as Markdown: a heading that counts, and a list for each thing that changed."""
+    """Return changes as Markdown: a heading with counts, and a list for each subject."""
     if not changes:
         return f"### Rules: {_NOTHING}"
     subjects = plural(len({change.subject for change in changes}), "thing")
@@ -92,7 +92,7 @@ def _marked(change: Change) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return text as code in Markdown, in as many backticks as it takes."""
+    """Return text as code in Markdown, with enough backticks."""
     if not text:
         return "none"
     fence = "`"

@@ -1,6 +1,6 @@
-"""What each diagnostic code means: the lines of docs/diagnostics.md, which the package ships.
+"""The meaning of each diagnostic code: the lines of docs/diagnostics.md, which the package contains.
 
-`kdsl check --explain` prints them, and SARIF carries them beside the findings.
+`kdsl check --explain` prints them, and SARIF includes them with the findings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kdsl.base.errors import KdslError
 from kdsl.check.lints import pages as lint_pages
 
 PAGE = f"https://github.com/kdsl/kdsl/blob/v{__version__}/docs/diagnostics.md"
-"""Where people read the page."""
+"""The address of the published page."""
 
 _CELL = re.compile(r"(?<!\\)\|")
 _LINK = re.compile(r"\[([^]]*)\]\(([^)]*)\)")
@@ -25,7 +25,7 @@ _HEADING = "## "
 
 @dataclass(frozen=True, slots=True)
 class CodePage:
-    """One code: the section it belongs to, why such findings matter, its cause and its cure, as Markdown.
+    """One code: its section, the consequence of such findings, cause and cure, as Markdown.
 
     `lint` is the longer page of a lint, "" for other codes.
     """
@@ -39,7 +39,7 @@ class CodePage:
 
     @property
     def uri(self) -> str:
-        """The address of the section."""
+        """Return the address of the section."""
         return f"{PAGE}#{self.section.lower().replace(' ', '-')}"
 
 
@@ -53,7 +53,7 @@ def code_pages() -> Mapping[str, CodePage]:
 
 
 def page_text(page: CodePage) -> str:
-    """Write a page for people."""
+    """Return a page as text for people."""
     lines = [
         f"{page.code}: {plain(page.cause)}",
         "",
@@ -66,7 +66,7 @@ def page_text(page: CodePage) -> str:
 
 
 def page_markdown(page: CodePage) -> str:
-    """Write cause, reason and cure as Markdown whose links lead to the pages of the docs."""
+    """Return cause, consequence and cure as Markdown with links to the pages of the docs."""
     text = f"**Cause:** {page.cause}.\n\n**Why:** {page.why}\n\n**How to fix:** {page.cure}."
     return _LINK.sub(lambda link: f"[{link[1]}]({_absolute(link[2])})", text)
 
@@ -81,14 +81,14 @@ def _absolute(target: str) -> str:
 
 
 def _path() -> Path:
-    """Return the page: inside an installed package, or beside it in a checkout."""
+    """Return the path of the page: inside an installed package, or beside it in a checkout."""
     package = Path(__file__).parent.parent
     installed = package / "shipped_docs" / "diagnostics.md"
     return installed if installed.is_file() else package.parent / "docs" / "diagnostics.md"
 
 
 def _read(text: str, lints: Mapping[str, str]) -> Iterator[CodePage]:
-    """Read the tables of the page. The first paragraph of a section says why its findings matter."""
+    """Read the tables of the page. The first paragraph of a section gives the consequence of its findings."""
     section = why = ""
     for line in text.splitlines():
         if line.startswith(_HEADING):

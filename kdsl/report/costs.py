@@ -1,4 +1,4 @@
-"""What the rules of each profile may take, for `kdsl check --plan`: formulas, and what they come to."""
+"""The largest cost of the rules in each profile, for `kdsl check --plan`: formulas and their values."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _NUMBERS = (2, 4)
 _NONE = "-"
 
 Sizes = Callable[[str], int]
-"""Tells how large a thing is by the name that formulas have for it."""
+"""Returns the size for a name in formulas."""
 
 
 def costs_text(rules: RuleSet, views: Views, sizes: Sizes, source: str) -> str:
-    """Return one table per profile of what its rules take, and the sizes that the numbers come from.
+    """Return one table of costs per profile, and the sizes behind the numbers.
 
-    `source` says where those are from.
+    `source` names the origin of the sizes.
     """
     parts = []
     names: set[str] = set()

@@ -9,13 +9,13 @@ from kdsl.hooks.status import Status
 API_VERSION = "kdsl.dev/v1alpha1"
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
-"""What JSON can say."""
+"""A value of a JSON document."""
 
 
 def decision_document(decision: Decision, traceback: bool = False) -> dict[str, Json]:
-    """Return one decision as a document. It holds no timing: equal runs give equal documents.
+    """Return one decision as a document. It contains no times: equal runs give equal documents.
 
-    With `traceback` it has the lines of Python where plugins raised.
+    With `traceback` it includes Python tracebacks of plugins.
     """
     document: dict[str, Json] = {
         "pod": decision.pod,

@@ -1,4 +1,4 @@
-"""Diagnostics as text for people: with the lines they point at, or one line each."""
+"""Diagnostics as text for people: with their source lines, or one line each."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _RESET = "\x1b[0m"
 
 
 def render(diagnostics: Iterable[Diagnostic], format: str = "full", colour: bool = False) -> str:
-    """Write diagnostics sorted by file and position, and a line that counts them.
+    """Return diagnostics as text, sorted by file and position, and a line with counts.
 
-    `format` is `full` or `concise` (`path:line:column: error[K0101] title`). The text has no line break at
-    its end.
+    `format` is `full` or `concise` (`path:line:column: error[K0101] title`). The text does not end with a
+    line break.
     """
     ordered = in_order(diagnostics)
     if not ordered:
@@ -46,7 +46,7 @@ def summary(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def fix_legend(diagnostics: Iterable[Diagnostic], command: str) -> str:
-    """Say what `[fix 1]` and `[choice 1]` mean to a command with `--fix`; "" where neither stands."""
+    """Explain `[fix 1]` and `[choice 1]` for a command with `--fix`; "" if neither occurs."""
     words = {_word(fix) for diagnostic in diagnostics for fix in diagnostic.fixes}
     certain = f"[fix …] is certain: `{command} --fix` applies it, `{command} --diff` shows it"
     open_ = "[choice …] is left to you"
@@ -58,7 +58,7 @@ def _word(fix: Fix) -> str:
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Sort diagnostics by file and position; plugins come first, since other mistakes follow from theirs."""
+    """Sort diagnostics by file and position; those of plugins come first, since they cause others."""
     return sorted(diagnostics, key=lambda each: (not each.code.startswith(_PLUGINS), *_place(each)))
 
 
@@ -69,7 +69,7 @@ def _place(diagnostic: Diagnostic) -> tuple[str, int, str, str]:
 
 
 class _Paint:
-    """Puts colours around text, or does not."""
+    """Colours text, or leaves it unchanged."""
 
     def __init__(self, colour: bool) -> None:
         self._colour = colour
@@ -114,7 +114,7 @@ def _full(diagnostic: Diagnostic, paint: _Paint) -> Iterator[str]:
 
 
 def _marks(diagnostic: Diagnostic) -> dict[Source, list[Mark]]:
-    """Group what is marked by source, the primary one first."""
+    """Group marked spans by source, the primary source first."""
     sources: dict[Source, list[Mark]] = {}
     if diagnostic.span:
         sources[diagnostic.span.source] = [Mark(diagnostic.span, diagnostic.label, is_primary=True)]

@@ -1,4 +1,4 @@
-"""Cards as they were found by a pod that is explained: why each is given or refused, as text and as JSON."""
+"""Cards in the explanation of a pod: why each is given or refused, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _ORDERS = {
     "mutex": "idle ones first",
     "numa": "by NUMA node",
 }
-"""What a card policy means; any other word means what `spread` does."""
+"""The effect of each card policy; any other word has that of `spread`."""
 _WHOLE = 100
 _NO_PERCENT = (0, 101)
 
 
 def cards_lines(nodes: Sequence[CardsOfNode], atoms: AtomPrinter) -> list[str]:
-    """Return a table of the cards of some nodes, with a line on each node above it."""
+    """Return a table of the cards of some nodes, each node below a line about it."""
     rows = [row for node in nodes for row in _node_rows(node, atoms)]
     if not rows:
         return []
@@ -36,7 +36,7 @@ def cards_lines(nodes: Sequence[CardsOfNode], atoms: AtomPrinter) -> list[str]:
 
 
 def given_lines(node: CardsOfNode | None) -> list[str]:
-    """Return which cards each container gets: `main gets gpu-1 (8,000 MiB, 30 cores)`."""
+    """Return the cards of each container: `main gets gpu-1 (8,000 MiB, 30 cores)`."""
     lines: list[str] = []
     for each in () if node is None else node.containers:
         given = [f"{card.card.id} ({_given(card)})" for card in each.cards if card.grants]
@@ -45,7 +45,7 @@ def given_lines(node: CardsOfNode | None) -> list[str]:
 
 
 def refused_lines(refused: Sequence[RefusedCards]) -> list[str]:
-    """Return how many cards of all nodes are refused for what."""
+    """Return the numbers of refused cards of all nodes, by reason."""
     if not refused:
         return []
     rows = [[f"{each.cards:,}", f"{each.nodes:,}", each.reason] for each in refused]
@@ -53,7 +53,7 @@ def refused_lines(refused: Sequence[RefusedCards]) -> list[str]:
 
 
 def asks_text(container: ContainerCards) -> str:
-    """Return what a container asks for: `2 NVIDIA of 8,000 MiB and 30 cores each`."""
+    """Return the request of a container: `2 NVIDIA of 8,000 MiB and 30 cores each`."""
     request = container.request
     parts = [*_memory(request), *([f"{request.cores:,} cores"] if request.cores else [])]
     each = " each" if request.count > 1 else ""
@@ -71,7 +71,7 @@ def _memory(request: Request) -> Iterator[str]:
 
 
 def _node_line(node: CardsOfNode) -> str:
-    """Say what containers ask for, how cards were tried and chosen, and what came of it."""
+    """Return the requests, the order and policy of the tried cards, and the result."""
     asked = "; ".join(
         f"{each.container} asks for {asks_text(each)}, {_way(node, each)}" for each in node.containers
     )
@@ -141,7 +141,7 @@ def _state(verdict: CardVerdict, container: ContainerCards) -> str:
 
 
 def cards_document(node: CardsOfNode | None, atoms: AtomPrinter) -> Json:
-    """Return the cards of a node; null where nothing is known of them."""
+    """Return the cards of a node; null if they are unknown."""
     if node is None:
         return None
     return {
@@ -155,7 +155,7 @@ def cards_document(node: CardsOfNode | None, atoms: AtomPrinter) -> Json:
 
 
 def refused_document(refused: Iterable[RefusedCards]) -> list[Json]:
-    """Return how many cards are refused for what."""
+    """Return the numbers of refused cards, by reason."""
     return [{"reason": each.reason, "cards": each.cards, "nodes": each.nodes} for each in refused]
 
 

@@ -1,5 +1,5 @@
-"""One decision told in full: what rejects which node and why, what would have to change, and the scores of
-those that were left.
+"""One decision in full: the rejecting rules of each node with reasons, the changes that would help, and the
+scores of the feasible nodes.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from kdsl.report.tables import plural, table, wrapped
 from kdsl.report.values import ValuePrinter
 
 MOST_NODES = 3
-"""Of so many nodes the cards are told one by one."""
+"""The most nodes with a list of their cards."""
 
 
 def explanation_text(explanation: Explanation, width: int, traceback: bool = False) -> str:
-    """Return an explanation in few lines: the answer, what would help, and who stands in the way.
+    """Return an explanation in few lines: the answer, changes that would help, and the rejecting rules.
 
-    With `traceback` it shows where the Python of plugins raised.
+    With `traceback` it includes Python tracebacks of plugins.
     """
     decision, findings = explanation.decision, explanation.findings
     atoms = AtomPrinter(ValuePrinter(load_views()))
@@ -62,9 +62,9 @@ def explanation_text(explanation: Explanation, width: int, traceback: bool = Fal
 
 
 def wide_text(explanation: Explanation, everything: bool = False, traceback: bool = False) -> str:
-    """Return an explanation in tables; at most `SHOWN` nodes of a kind one by one, unless `everything`.
+    """Return an explanation in tables; at most `SHOWN` nodes of a kind, unless `everything`.
 
-    With `traceback` it shows where the Python of plugins raised.
+    With `traceback` it includes Python tracebacks of plugins.
     """
     decision, findings = explanation.decision, explanation.findings
     report = _Report(AtomPrinter(ValuePrinter(load_views())), None if everything else SHOWN)
@@ -99,7 +99,7 @@ def _joined(sections: Iterable[list[str]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """What is told node by node, `most` of them."""
+    """The sections with one entry per node, at most `most`."""
 
     atoms: AtomPrinter
     most: int | None
@@ -120,7 +120,7 @@ class _Report:
         return [*table(header, rows, right=range(1, len(header))), *self._more(len(scored), "feasible node")]
 
     def nodes(self, findings: Findings) -> list[str]:
-        """Return the rejected nodes, the nearest first, each with all rules that reject it."""
+        """Return the rejected nodes, the nearest first, each with all its rejecting rules."""
         nodes = findings.nodes[: self.most]
         rows = [row for node in nodes for row in self._rows(node)]
         if not rows:
@@ -130,7 +130,7 @@ class _Report:
         return [*table(header, rows), *self._more(findings.total - findings.passing, "rejected node")]
 
     def late(self, decision: Decision, findings: Findings) -> list[str]:
-        """Return the nodes that all rules let pass and something else rejected afterwards."""
+        """Return the nodes that passed all rules and were rejected afterwards."""
         rows = [
             [verdict.node, status.plugin, when_word(status), status.message]
             for verdict, status in late_rejections(decision, findings)
@@ -141,7 +141,7 @@ class _Report:
         return [*table(header, rows[: self.most]), *self._more(len(rows), "such node")]
 
     def asked(self, findings: Findings, node: JudgedNode) -> list[str]:
-        """Return what every rule says of the node that was asked for."""
+        """Return the verdicts of every rule about the requested node."""
         rejected = {each.rule: each for each in node.rejected}
         rows: list[list[str]] = []
         for rule in findings.rules:
@@ -155,7 +155,7 @@ class _Report:
         return table(["NODE", "RULE", "WHEN", "REASON", "DECIDED BY", "AT"], rows)
 
     def cards(self, nodes: Sequence[JudgedNode]) -> list[str]:
-        """Return the cards of the nearest nodes that devices reject, and of the one that was asked for."""
+        """Return the cards of the nearest nodes that devices reject, and of the requested one."""
         known = [node.cards for node in nodes if node.cards is not None]
         return cards_lines(known if self.most is None else known[:MOST_NODES], self.atoms)
 
@@ -244,7 +244,7 @@ def _groups(findings: Findings) -> list[str]:
 
 
 def _cures(findings: Findings) -> list[str]:
-    """Say what would make single rules pass."""
+    """Return changes that would satisfy single rules."""
     rows: list[Sequence[str]] = []
     before = ("", "")
     for cure in findings.cures:
@@ -263,6 +263,6 @@ def _unvisited(decision: Decision) -> list[str]:
 
 
 def _wakes(explanation: Explanation) -> list[str]:
-    """Say which events give the pod another attempt, where it waits for one."""
+    """Return the events that cause another attempt, if the pod waits for one."""
     waits = explanation.wakes and not explanation.home
     return [f"wakes on: {', '.join(explanation.wakes)}"] if waits else []

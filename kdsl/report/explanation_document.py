@@ -19,7 +19,7 @@ from kdsl.report.values import ValuePrinter
 
 
 def explanation_envelope(explanation: Explanation, traceback: bool = False) -> dict[str, Json]:
-    """Return an explanation as a versioned document; with `traceback` it says where plugins raised."""
+    """Return an explanation as a versioned document; with `traceback` it includes those of plugins."""
     printer = AtomPrinter(ValuePrinter(load_views()))
     findings, placement, before = explanation.findings, explanation.placement, explanation.before
     return {
@@ -131,7 +131,7 @@ def _fit(fit: Fit) -> dict[str, Json]:
 
 
 def _step(step: Step) -> dict[str, Json]:
-    """Return a step; `whatIf` is the change to try it with, None where only its effect is known."""
+    """Return a step; `whatIf` is the change to try it with, None if only its effect is known."""
     return {"text": step_text(step), "whatIf": step.text if isinstance(step, Change) else None}
 
 

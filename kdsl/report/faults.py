@@ -1,4 +1,4 @@
-"""What went wrong, as text: in one decision, and in a run of many."""
+"""Errors of rules and plugins as text: in one decision, and in a run of many."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from kdsl.report.tables import plural, table
 
 @dataclass(frozen=True, slots=True)
 class GoneWrong:
-    """A fault as it happened first, with the most nodes of one attempt, and the number of its `attempts`."""
+    """The first occurrence of a fault, with the most nodes of one attempt, and its number of `attempts`."""
 
     fault: Fault
     attempts: int = 1
 
     def again(self, other: Fault) -> GoneWrong:
-        """Count one attempt more."""
+        """Count another attempt."""
         larger = other if other.nodes > self.fault.nodes else self.fault
         return GoneWrong(self.fault.on(larger.first, larger.nodes), self.attempts + 1)
 
 
 class FaultTally:
-    """Counts what goes wrong in a run, decision by decision."""
+    """Counts the faults of a run, decision by decision."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], GoneWrong] = {}
@@ -37,12 +37,12 @@ class FaultTally:
             self._found[fault.key] = GoneWrong(fault) if known is None else known.again(fault)
 
     def found(self) -> tuple[GoneWrong, ...]:
-        """Return what went wrong, the most frequent first."""
+        """Return the faults, the most frequent first."""
         return tuple(sorted(self._found.values(), key=lambda each: -each.attempts))
 
 
 def who(found: Sequence[GoneWrong]) -> str:
-    """Say who went wrong: `1 rule`, `2 rules and 1 plugin`."""
+    """Return the number of failed rules and plugins: `1 rule`, `2 rules and 1 plugin`."""
     rules = {each.fault.source for each in found if each.fault.site}
     plugins = {each.fault.source for each in found if not each.fault.site} - rules
     counts = [plural(len(each), noun) for each, noun in ((rules, "rule"), (plugins, "plugin")) if each]
@@ -50,7 +50,7 @@ def who(found: Sequence[GoneWrong]) -> str:
 
 
 def fault_lines(found: Sequence[GoneWrong], traceback: bool = False) -> list[str]:
-    """Return a table of what went wrong in a run; with `traceback` where the Python of plugins raised."""
+    """Return a table of faults in a run; with `traceback` also Python tracebacks of plugins."""
     if not found:
         return []
     rows = [
@@ -68,7 +68,7 @@ def fault_lines(found: Sequence[GoneWrong], traceback: bool = False) -> list[str
 
 
 def decision_lines(faults: Iterable[Fault], message: str, traceback: bool = False) -> list[str]:
-    """Return a line for each fault of a decision, but for what its `message` says already."""
+    """Return a line for each fault of a decision that its `message` does not contain."""
     lines: list[str] = []
     for fault in faults:
         if fault.site or fault.message != message:
@@ -78,7 +78,7 @@ def decision_lines(faults: Iterable[Fault], message: str, traceback: bool = Fals
 
 
 def traceback_lines(fault: Fault) -> list[str]:
-    """Return where a plugin's Python raised, as Python shows it; nothing where it did not."""
+    """Return the Python traceback of a plugin's fault; empty without one."""
     if not fault.code:
         return []
     lines = [f"Traceback of {fault.source} (most recent call last):"]
@@ -93,5 +93,5 @@ def _line_of(file: str, number: int) -> str:
     try:
         return linecache.getline(file, number).strip()
     except ValueError:
-        # A plugin's code may name any file: this one has a null byte in its name.
+        # A plugin's code may name any file: this name contains a null byte.
         return ""

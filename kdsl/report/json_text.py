@@ -1,6 +1,4 @@
-"""Documents as JSON that is safe to look at: what a terminal would obey is written as `\\u…`, which is the
-same value.
-"""
+"""Documents as JSON that is safe to print: control characters become `\\u…`, which has the same value."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import json
 
 
 def json_text(document: object) -> str:
-    """Write a document. JSON has such characters inside of strings alone."""
+    """Return a document as JSON text. Control characters occur in its strings only."""
     text = json.dumps(document, indent=2, ensure_ascii=False)
     lines = text.split("\n")
     return "\n".join(line if line.isprintable() else "".join(map(_escaped, line)) for line in lines)

@@ -1,4 +1,4 @@
-"""Which pods move between two sets of rules, as text, as a document, and as Markdown for a pull request."""
+"""Pods that move between two sets of rules, as text, as a document, and as Markdown for a pull request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kdsl.report.decisions import Json
 from kdsl.report.tables import plural
 
 SHOWN = 20
-"""How many pods text and Markdown list for one cause; JSON lists all."""
+"""The most listed pods per cause in text and Markdown; JSON lists all."""
 
 _HEADINGS = {
     MoveKind.MOVED: "pods that move",
@@ -21,11 +21,11 @@ _HEADINGS = {
 _SIGNS = {MoveKind.MOVED: "~", MoveKind.PENDING: "-", MoveKind.PLACED: "+"}
 
 Code = Callable[[str], str]
-"""How a name is written: as it is, or as code."""
+"""Formats a name: plain, or as code."""
 
 
 def moves_text(moves: Moves) -> str:
-    """Write the pods that end elsewhere, grouped by why, other evictions, what went wrong, and a count."""
+    """Return moved pods grouped by cause, other evictions, faults, and a count."""
     lines: list[str] = []
     for heading, groups in _sections(moves, visible):
         lines.append(heading)
@@ -36,7 +36,7 @@ def moves_text(moves: Moves) -> str:
 
 
 def moves_markdown(moves: Moves) -> str:
-    """Write the same as Markdown: a heading that counts, and a list for each reason."""
+    """Return the same as Markdown: a heading with counts, and a list for each reason."""
     lines = [f"### Pods: {summary(moves)}"]
     for heading, groups in _sections(moves, quoted):
         lines += ["", f"**{heading}**"]
@@ -46,7 +46,7 @@ def moves_markdown(moves: Moves) -> str:
 
 
 def moves_document(moves: Moves) -> dict[str, Json]:
-    """Return the differences as a part of the document of changes."""
+    """Return the moves as a part of the document of changes."""
     return {
         "moves": [_move_document(each) for each in moves.moves],
         "evictions": [
@@ -85,7 +85,7 @@ _Group = tuple[str, Sequence[_Member]]
 
 
 def _sections(moves: Moves, code: Code) -> Iterator[tuple[str, list[_Group]]]:
-    """List the headings that have anything below them, each with its groups."""
+    """List the headings with content, each with its groups."""
     for kind, heading in _HEADINGS.items():
         groups: dict[str, list[_Member]] = {}
         for move in moves.moves:
@@ -108,7 +108,7 @@ def _sections(moves: Moves, code: Code) -> Iterator[tuple[str, list[_Group]]]:
 
 
 def _reason(cause: Cause, kind: MoveKind, code: Code) -> str:
-    """Say what tells the nodes apart, without what differs from pod to pod: that is what groups them."""
+    """Return the cause without the values that differ from pod to pod, as the key of a group."""
     site = f"  ({code(cause.site)})" if cause.site else ""
     match cause.kind:
         case CauseKind.REJECTS:

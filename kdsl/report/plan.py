@@ -1,6 +1,6 @@
-"""How each profile will run, for `kdsl check --plan`: when its rules are known, what they read and share.
+"""The plan of each profile, for `kdsl check --plan`: the binding times of its rules, their reads and memos.
 
-All of it follows from the read-sets that the checker found, as the back end will use them.
+All of it follows from the reads found by the checker, in the same way as in the back end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Row = tuple[str, str, str, str, str, str]
 
 
 def plan_text(rules: RuleSet) -> str:
-    """Return one table per profile with its rules in the order in which they run."""
+    """Return one table per profile with its rules in execution order."""
     return "\n\n".join(
         visible_lines((f"profile {profile.qualified}", *table(_HEADER, _rows(profile), right=(_WEIGHT,))))
         for profile in rules.profiles.values()
@@ -35,7 +35,7 @@ def _rows(profile: CheckedProfile) -> Iterator[Row]:
         yield _row("preemption", profile.preemption)
     for predicate in profile.predicates:
         yield _row("predicate", predicate)
-        # Each tightening is a program of its own, with a memo of its own.
+        # Each tightening is a separate program with its own memo.
         yield from (_row("tighten", tightening) for tightening in predicate.tightenings)
     for entry in profile.scores:
         yield _row("score", entry.score, str(entry.weight))

@@ -1,4 +1,4 @@
-"""Installed plugins and what they bring, as text and as documents."""
+"""Installed plugins and their contributions, as text and as documents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NONE = "-"
 def plugins_text(
     plugins: Sequence[InstalledPlugin], rules: Sequence[InstalledRules], active: Container[str]
 ) -> str:
-    """Return the table of plugins, and that of rule packages where there are any."""
+    """Return the table of plugins, and that of rule packages if there are any."""
     rows = [[plugin.name, _yes(plugin.name in active), _from(plugin), plugin.target] for plugin in plugins]
     lines = table(["NAME", "ACTIVE", "FROM", "ENTRY POINT"], rows)
     if rules:
@@ -31,7 +31,7 @@ def plugins_text(
 def plugins_document(
     plugins: Sequence[InstalledPlugin], rules: Sequence[InstalledRules], active: Container[str]
 ) -> dict[str, Json]:
-    """Return what is installed as a versioned document."""
+    """Return installed plugins and rule packages as a versioned document."""
     return {
         "apiVersion": API_VERSION,
         "kind": "PluginList",
@@ -52,7 +52,9 @@ def plugins_document(
 def description_text(
     plugin: InstalledPlugin, manifest: Manifest, schema: Mapping[str, Any] | str, active: bool
 ) -> str:
-    """Return what a plugin is, brings and takes; `schema` is why there is none where it is a text."""
+    """Return a plugin's properties, contributions and arguments; a `schema` that is text says why there is
+    none.
+    """
     heading = [
         f"{plugin.name}: {_from(plugin)}, {'active' if active else 'not active'}",
         f"entry point {plugin.target}, {PLUGINS}.{rule_name(plugin.name)} in rule files",
@@ -113,7 +115,7 @@ def _brought(plugin: InstalledPlugin, brought: Brought) -> dict[str, Json]:
 
 
 def _arguments(schema: Mapping[str, Any]) -> Iterator[str]:
-    """List the arguments that a schema names; what it says beyond that is in the document."""
+    """List the arguments of a schema; the document contains its other properties."""
     properties = schema.get("properties", {})
     if not properties:
         yield "takes no arguments"
@@ -142,7 +144,7 @@ def _signature(plugin: InstalledPlugin, brought: Brought) -> str:
 
 
 def _time(brought: Brought) -> str:
-    """Return when the value is known at the earliest: its arguments may come later."""
+    """Return the earliest binding time of the value: that of its arguments may be later."""
     return time_of(brought.reads).name.lower()
 
 

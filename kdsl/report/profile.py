@@ -1,4 +1,4 @@
-"""An effective profile as text and as a document: all that is inherited written out, with origins."""
+"""An effective profile as text and as a document: with everything it inherits, and the origins."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from kdsl.report.decisions import API_VERSION, Json
 _MAX_COLUMN = 72
 
 Line = tuple[str, str]
-"""A line of text, and where it was written: empty for what only holds lines together."""
+"""A line of text, and its origin: empty for brackets and the like."""
 
 
 def profile_text(profile: CheckedProfile) -> str:
-    """Write a profile the way it would be written without `extends`; origins stand behind the lines."""
+    """Return a profile as it would be written without `extends`, each line with its origin."""
     lines = list(_lines(profile))
     width = max(len(text) for text, site in lines if site and len(text) <= _MAX_COLUMN)
     return visible_lines(f"{text:<{width}}  // {site}" if site else text for text, site in lines)
@@ -144,7 +144,7 @@ def _lines(profile: CheckedProfile) -> Iterator[Line]:
 
 
 def _devices(profile: CheckedProfile) -> Iterator[Line]:
-    """Write the devices, one on a line: they come from places of their own."""
+    """Return the devices, one per line: each has its own origin."""
     sharing = profile.sharing
     if sharing is None or not sharing.devices:
         return
@@ -171,7 +171,7 @@ def _params(rule: str, params: Sequence[CheckedParam]) -> Iterator[Line]:
         first, *rest = span.text.splitlines()
         head = f"  set {rule}.{param.variable.name} = "
         yield head + first, span.site
-        # The value stands in another column than in its file: the lines below its first go with it.
+        # The value starts in another column than in its file: shift its further lines equally.
         shift = len(head) - (span.column - 1)
         for text in rest:
             bare = text.lstrip(" ")

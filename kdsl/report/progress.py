@@ -1,4 +1,4 @@
-"""Progress of long runs: a bar on stderr, and nothing where stderr is not a terminal."""
+"""Progress of long runs: a bar on stderr, if stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """Show a bar of `total` steps while the block runs; the yielded function takes one step."""
+def progress(label: str, total: int) -> Iterator[Callable[[], None]]:
+    """Show a bar of `total` steps while the block runs; call the yielded function after each step."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _silent
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(label, total=total)
         yield lambda: bar.advance(task)
 
 
 def _silent() -> None:
-    """Take a step that nobody sees."""
+    """Do nothing."""

@@ -1,5 +1,5 @@
-"""How each rule runs for many nodes, for `kdsl check --plan`: over columns, once per kind of node, or node by
-node, and which expression keeps it from better.
+"""How each rule runs over many nodes, for `kdsl check --plan`: over columns, once per node class, or node by
+node, and the expression that prevents a faster way.
 """
 
 from __future__ import annotations

@@ -15,14 +15,14 @@ from kdsl.report.summary import Summary
 from kdsl.report.tables import plural, table
 
 SHOWN = 40
-"""How many placed and how many pending pods the text form lists; `wide` lists all."""
+"""The most placed and the most pending pods in the text form; `wide` lists all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """A finished run: its decisions in the order they were made, and what they came to.
+    """A finished run: its decisions in order, and its summary.
 
-    `cards` are those of the cluster at the end, where the profile has devices and some pod asked for them.
+    `cards` are those of the cluster at the end, if the profile has devices and some pod requested cards.
     """
 
     decisions: Sequence[Decision]
@@ -31,7 +31,7 @@ class Simulation:
 
 
 def simulation_document(simulation: Simulation, traceback: bool = False) -> dict[str, Json]:
-    """Return the run as one versioned document; with `traceback` it says where plugins raised."""
+    """Return the run as one versioned document; with `traceback` it includes those of plugins."""
     return {
         "apiVersion": API_VERSION,
         "kind": "Simulation",
@@ -42,7 +42,7 @@ def simulation_document(simulation: Simulation, traceback: bool = False) -> dict
 
 
 def simulation_text(simulation: Simulation, wide: bool = False, traceback: bool = False) -> str:
-    """Return the run as text: who went where, why the rest waits, what went wrong, and the summary."""
+    """Return the run as text: placed pods, pending pods with reasons, faults, and the summary."""
     evictions = [decision for decision in simulation.decisions if decision.victims]
     last = _last_decisions(simulation.decisions)
     placed = [decision for decision in last if decision.outcome is Outcome.PLACED]
@@ -57,7 +57,7 @@ def simulation_text(simulation: Simulation, wide: bool = False, traceback: bool 
 
 
 def totals_text(simulation: Simulation, traceback: bool = False) -> str:
-    """Return what the run came to without its pods: what went wrong, the summary, and that of the cards."""
+    """Return the run without its pods: faults, the summary, and that of the cards."""
     return _joined(_totals(simulation, False, traceback))
 
 
@@ -74,7 +74,7 @@ def _joined(sections: Iterable[Sequence[str]]) -> str:
 
 
 def _last_decisions(decisions: Sequence[Decision]) -> list[Decision]:
-    """Return what became of each pod in the end; one that was evicted and stayed away is left out."""
+    """Return the last decision of each pod; evicted pods that did not return are left out."""
     last: dict[str, Decision] = {}
     for decision in decisions:
         last.pop(decision.pod, None)
@@ -85,7 +85,7 @@ def _last_decisions(decisions: Sequence[Decision]) -> list[Decision]:
 
 
 def _evictions(decisions: Sequence[Decision], wide: bool) -> list[str]:
-    """List who made room for whom."""
+    """List preemptors with their victims."""
     rows = [
         [victim.pod, decision.pod, decision.nominated]
         for decision in decisions
@@ -118,7 +118,7 @@ def _pending(pending: Sequence[Decision], wide: bool) -> list[str]:
 
 
 def _faults(found: Sequence[GoneWrong], wide: bool, traceback: bool) -> list[str]:
-    """List what went wrong, and in how many attempts, the most frequent first."""
+    """List faults with their number of attempts, the most frequent first."""
     shown = found if wide else found[:SHOWN]
     return [*fault_lines(shown, traceback), *_more(len(found) - len(shown))]
 
@@ -160,10 +160,10 @@ def summary_text(summary: Summary) -> list[str]:
 
 
 def placement_lines(decisions: Iterable[Decision]) -> Iterable[str]:
-    """Return a line `pod node evaluated feasible` per decision, `-` where the pod did not fit.
+    """Return a line `pod node evaluated feasible` per decision, with `-` for a pod that did not fit.
 
-    The form is that of the reference sequences: pods without their namespace, and no numbers for a pod that
-    did not fit, as kube-scheduler returns none with its error.
+    The form equals that of the reference sequences: pods without namespace, and no numbers for a pod that did
+    not fit, since kube-scheduler returns none with its error.
     """
     for decision in decisions:
         name = visible(decision.pod.split("/", 1)[1])

@@ -1,7 +1,7 @@
-"""Draws the lines a diagnostic points at, with markers below them, for `diagnostics.py`.
+"""Draws the source lines of a diagnostic, with markers below them, for `diagnostics.py`.
 
 Columns on the screen are not characters: tabs are widened, East Asian wide characters take two columns,
-combining marks none, and what a terminal would obey instead of show is replaced.
+combining marks none, and control characters are replaced.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Mark:
 
     @property
     def last(self) -> Position:
-        """Where the last character stands; for an empty span, where it starts."""
+        """Return the position of the last character; for an empty span, its start."""
         return self.span.source.position(max(self.span.start, self.span.end - 1))
 
 
@@ -42,8 +42,8 @@ class Mark:
 class Row:
     """One row of a drawing. `number` is the line of the source, or None for a row of markers.
 
-    `is_primary` tells which kind of marker the row holds, None for no marker. A row without text and number
-    stands for lines left out.
+    `is_primary` is the kind of marker in the row, None for no marker. A row without text and number stands
+    for omitted lines.
     """
 
     number: int | None
@@ -52,7 +52,7 @@ class Row:
 
 
 def draw(source: Source, marks: Sequence[Mark]) -> Iterator[Row]:
-    """Draw every line that a mark starts or ends on, in order; gaps are one row without text and number."""
+    """Draw every line on which a mark starts or ends, in order; gaps are one row without text and number."""
     by_line: dict[int, list[tuple[int, int | None, Mark]]] = {}
     for mark in marks:
         first, last = mark.first, mark.last
@@ -69,7 +69,7 @@ def draw(source: Source, marks: Sequence[Mark]) -> Iterator[Row]:
 
 
 def _draw_line(line: str, number: int, ranges: Sequence[tuple[int, int | None, Mark]]) -> Iterator[Row]:
-    """Draw one line. A range is a first column (0: where the text begins) and a last one (None: the end)."""
+    """Draw one line. A range has a first column (0: the start of the text) and a last one (None: the end)."""
     line = line.rstrip("\r")
     cells = [_cell(character) for character in line]
     indent = len(line) - len(line.lstrip())
@@ -87,7 +87,7 @@ def _draw_line(line: str, number: int, ranges: Sequence[tuple[int, int | None, M
 
 
 def _cell(character: str) -> tuple[str, int]:
-    """Return how a character is shown and how many columns that takes."""
+    """Return the displayed form of a character and its number of columns."""
     if character == "\t":
         return TAB, len(TAB)
     if unicodedata.combining(character):
@@ -98,7 +98,7 @@ def _cell(character: str) -> tuple[str, int]:
 
 
 def _window(cells: Sequence[tuple[str, int]], focus: int) -> tuple[int, int]:
-    """Choose the part of a long line to show, around the character `focus`."""
+    """Return the visible part of a long line, around the character `focus`."""
     if sum(width for _, width in cells) <= MAX_COLUMNS:
         return 0, len(cells)
     low = 0 if focus <= MAX_COLUMNS - _CONTEXT else focus - _CONTEXT

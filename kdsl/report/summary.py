@@ -1,4 +1,4 @@
-"""What a run of many decisions came to: counts, reasons, utilisation and speed. It only listens."""
+"""The totals of a run: counts, reasons, utilisation and speed."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ class Utilisation:
     after: int
 
     def share(self, amount: int) -> float:
-        """Return `amount` as a share of what is allocatable, from 0 to 1."""
+        """Return `amount` as a share of the allocatable amount, from 0 to 1."""
         return amount / self.allocatable if self.allocatable else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The figures of one run. `reasons` counts pending pods under what keeps them, see `reasons_of`.
+    """The figures of one run. `reasons` counts pending pods by their reasons, see `reasons_of`.
 
-    `evicted` counts how often a pod was removed to make room for another; `faults` are what went wrong, the
-    most frequent first.
+    `evicted` counts evictions of preemption; `faults` are ordered by frequency, highest first.
     """
 
     placed: int
@@ -75,14 +74,14 @@ class Summary:
 
 @dataclass(slots=True)
 class SummaryBuilder:
-    """Collects decisions with the time each took (ns), and the cluster's usage before and after.
+    """Collects decisions with their times (ns), and the cluster's usage before and after.
 
-    Of a pod that was decided more than once the last decision counts.
+    Only the last decision of a pod counts.
     """
 
     before: Mapping[str, int]
     evicted: int = 0
-    pending: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the reasons by pod
+    pending: dict[str, tuple[str, ...]] = field(default_factory=dict)  # reasons by pod
     faults: FaultTally = field(default_factory=FaultTally)
     placed: set[str] = field(default_factory=set)
     latencies: list[int] = field(default_factory=list)
@@ -100,7 +99,7 @@ class SummaryBuilder:
             self.pending[decision.pod] = reasons_of(decision)
 
     def build(self, after: Snapshot) -> Summary:
-        """Return the figures, with the utilisation that `after` shows."""
+        """Return the figures, with the utilisation of `after`."""
         latencies = np.array(self.latencies or [0], dtype=np.float64) / 1e6
         total = float(latencies.sum()) / 1e3
         p50, p99 = (float(value) for value in np.percentile(latencies, (50, 99)))
@@ -125,10 +124,10 @@ class SummaryBuilder:
 
 
 def reasons_of(decision: Decision) -> tuple[str, ...]:
-    """Return what keeps a pod pending: each reason that half of the nodes gave, else the most frequent one.
+    """Return the reasons of a pending pod: the most frequent, then any other of at least half of the nodes.
 
-    The message stands for all where an error ended the attempt, or nothing was decided node by node. Errors
-    of one line of a rule are one reason, whatever they say of each node.
+    The message stands for all reasons if an error ended the attempt, or no node was checked. Errors of the
+    same line of a rule are one reason, regardless of their details.
     """
     if decision.outcome is Outcome.ERROR:
         return (f"error: {decision.message}",)
@@ -145,16 +144,16 @@ def reasons_of(decision: Decision) -> tuple[str, ...]:
 
 
 def requested_totals(snapshot: Snapshot) -> dict[str, int]:
-    """Return what the pods on all nodes ask for, by resource, in canonical units."""
+    """Return the requests of the pods on all nodes, by resource, in canonical units."""
     return {name: int(snapshot.requested(name).sum()) for name in snapshot.resource_names}
 
 
 def allocatable_totals(snapshot: Snapshot) -> dict[str, int]:
-    """Return what all nodes offer, by resource, in canonical units."""
+    """Return the allocatable amounts of all nodes, by resource, in canonical units."""
     return {name: int(snapshot.allocatable(name).sum()) for name in snapshot.resource_names}
 
 
 def peak_memory_bytes() -> int:
-    """Return the largest resident set this process has had, in bytes."""
+    """Return the largest resident set of this process, in bytes."""
     peak = process_resources.getrusage(process_resources.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

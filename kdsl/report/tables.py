@@ -1,4 +1,4 @@
-"""Plain tables in the manner of kubectl: capitals on top, two spaces between columns, nothing drawn."""
+"""Plain tables in the style of kubectl: a header in capitals, two spaces between columns, no borders."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: frozenset[int]) ->
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     """Return a text as lines of `width` columns, broken between words; those after the first are indented.
 
-    A word that is wider stands alone. What a terminal would obey is shown as an escape.
+    A wider word gets its own line. Control characters are shown as escapes.
     """
     text = visible(text)
     lines: list[str] = []

@@ -1,7 +1,7 @@
-"""Values of expressions for people and for programs: as CEL writes them, and as typed JSON.
+"""Values of expressions for people and for programs: as CEL literals, and as typed JSON.
 
 `kdsl eval` prints them. The JSON is protobuf's for `cel.expr.Value`, the form of the official conformance
-suite; what is not plain CEL is an `objectValue` whose `@type` names its type.
+suite; values beyond plain CEL are an `objectValue` whose `@type` names their type.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from kdsl.eval.values import Value, from_key, kind_of
 from kdsl.eval.views import attribute_of, wrapper_of
 
 _CALLS = frozenset({"timestamp", "duration", "quantity", "semver", "ip", "cidr", "url"})
-"""Types whose values print as the call that makes them from their text."""
+"""Types whose values print as a constructor call with their text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValuePrinter:
-    """Prints values; static types tell which view an object of the cluster stands for."""
+    """Prints values; the static type selects the view of a cluster object."""
 
     views: Views
 
     def text(self, value: Value, type_: Type = DYN) -> str:
-        """Return the value as a CEL expression; a view as its name and fields."""
+        """Return the value as a CEL expression; a view by its name and fields."""
         kind = kind_of(value)
         match kind:
             case "list":
@@ -86,8 +86,8 @@ class ValuePrinter:
         return _object_json(str(type_), {"value": fields})
 
     def _fields(self, value: Value, type_: Type) -> Iterator[tuple[str, Value, Type]]:
-        """Yield name, value and type of the fields of a view, without the paths to them, or of a part of one;
-        opaque views have none.
+        """Yield name, value and type of the fields of a view (without the paths to them) or of a nested part;
+        none for opaque views.
         """
         view = self.views.types.get(type_.name)
         members = self.views.members(type_) if view is None else view.fields

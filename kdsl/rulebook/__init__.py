@@ -1,1 +1,1 @@
-"""Rule files to checked rules: which files are meant, and what came of them, kept between runs."""
+"""Rule files to checked rules, with a cache of results between runs."""

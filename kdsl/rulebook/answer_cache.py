@@ -1,8 +1,8 @@
-"""The answer to a check of some rule texts, kept on disk: the verdict apart from the checked rules.
+"""The result of a check of rule texts, cached on disk: the verdict separately from the checked rules.
 
-The name of a kept answer is a digest of all that it depends on: the texts and their places, the libraries,
-the installed plugins and the code of kdsl. Answers that plugins of others take part in are not kept, since
-nothing says when those change.
+The name of a cached answer is a digest of everything it depends on: the texts and their places, the
+libraries, the installed plugins and the code of kdsl. Answers that depend on third-party plugins are not
+cached, since their changes cannot be detected.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from kdsl.rulebook.checking import CheckedRules
 
 MAX_ANSWERS: Final = 8
-"""The most answers that are kept; a new one takes the place of those that were written longest ago."""
+"""The most cached answers; a new one replaces the oldest."""
 
 _OWN: Final = "kdsl"
 _VERDICT = "verdict-"
 _RULES = "rules-"
-# Reading a verdict must not import the checker: that is most of what `kdsl check` would take.
+# Reading a verdict must not import the checker, whose import would dominate the time of `kdsl check`.
 _VERDICTS: Final = RecordCodec(
     (
         __name__,
@@ -62,9 +62,9 @@ _CODE = (".py", ".lark", ".yaml")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a check of rule files comes to: `files` and `profiles` are how many there are.
+    """The verdict on rule files: `files` and `profiles` are their numbers.
 
-    `profiles` is None where the rules cannot be used.
+    `profiles` is None if the rules are unusable.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -74,25 +74,25 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """The place of an answer, which may not be there yet; without a cache it is kept nowhere."""
+    """The place of an answer, which may not exist yet; without a cache it is never stored."""
 
     disk: DiskCache | None = None
     name: str = ""
 
     def verdict(self) -> Verdict | None:
-        """Return the verdict alone, which takes next to no time."""
+        """Return the verdict only, which is fast."""
         verdict = self._read(_VERDICT, _VERDICTS)
         return verdict if isinstance(verdict, Verdict) else None
 
     def rules(self) -> CheckedRules | None:
-        """Return all that came of the check."""
+        """Return the complete answer."""
         from kdsl.rulebook.checking import CheckedRules
 
         checked = self._read(_RULES, _CHECKED)
         return checked if isinstance(checked, CheckedRules) else None
 
     def write(self, checked: CheckedRules) -> None:
-        """Keep an answer, unless it holds something that the codec does not know: that costs only time."""
+        """Store an answer, unless the codec lacks one of its types: then it is checked again next time."""
         if self.disk is None:
             return
         try:
@@ -105,7 +105,7 @@ class KeptAnswer:
             self.disk.prune(prefix, MAX_ANSWERS)
 
     def _read(self, prefix: str, codec: RecordCodec) -> object:
-        """Return what is kept under a name, None where that cannot be read."""
+        """Return the stored record, None if it cannot be read."""
         content = None if self.disk is None else self.disk.read(prefix + self.name)
         if content is None:
             return None
@@ -121,7 +121,7 @@ def kept_answer(
     plugins: Collection[str] = DEFAULT_PLUGINS.keys(),
     undeclared: Collection[str] = (),
 ) -> KeptAnswer:
-    """Return the place of the answer about these texts with these active plugins."""
+    """Return the place of the answer for these texts with these active plugins."""
     if disk is None or texts.problems:
         return KeptAnswer()
     installed = installed_plugins()
@@ -129,7 +129,7 @@ def kept_answer(
     if any(each.name in active and each.distribution != _OWN for each in installed):
         return KeptAnswer()
     shelves = (texts.own, *texts.libraries())
-    # Where a file stands tells whose it is.
+    # The path of a file decides whether it belongs to a library.
     parts = [sys.version, _code(), str(Path.cwd()), *sorted(active), "undeclared", *sorted(undeclared)]
     parts += [part for plugin in installed for part in _identity(plugin, plugin.name in active)]
     parts += [str(rules) for rules in installed_rules()]
@@ -151,7 +151,7 @@ def _identity(plugin: InstalledPlugin, is_active: bool) -> Iterator[str]:
 
 @cache
 def _code() -> str:
-    """Return what identifies the code of kdsl, by the times and sizes that tell stale bytecode too."""
+    """Return a digest of kdsl's code, from modification times and sizes, as for bytecode."""
     return digest_of(__version__, *_stamps(Path(__file__).parent.parent))
 
 

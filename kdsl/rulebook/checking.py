@@ -1,4 +1,4 @@
-"""Rule files to checked rules: loaded with what they import, checked with what active plugins bring."""
+"""Load rule files with their imports, and check them with the declarations of active plugins."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from kdsl.rulebook.texts import DEFAULT_PLUGINS, PLACED_PLUGINS, RuleTexts, read
 
 @dataclass(frozen=True, slots=True)
 class CheckedRules:
-    """What became of some rule files.
+    """The result for some rule files.
 
-    `rules` is None where they cannot be used; `files` counts those that were read.
+    `rules` is None if they are unusable; `files` is the number of files read.
     """
 
     rules: RuleSet | None
@@ -40,7 +40,7 @@ class CheckedRules:
 
     @property
     def verdict(self) -> Verdict:
-        """What it comes to."""
+        """Return the verdict on these rules."""
         return Verdict(self.diagnostics, self.files, None if self.rules is None else len(self.rules.profiles))
 
 
@@ -51,10 +51,10 @@ def check_rules(
     drafts: Drafts = NO_DRAFTS,
     keep: DiskCache | None = None,
 ) -> CheckedRules:
-    """Load and check the rule files of `paths`, which may use what the active `plugins` bring.
+    """Load and check the rule files of `paths`, which may use declarations of the active `plugins`.
 
-    Packages that they import and do not hold come from the libraries. Plugins called `undeclared` may bring
-    functions that do not say what they read. The answer is kept in the cache `keep`, and taken from there.
+    Imported packages that are missing there come from the libraries. Plugins in `undeclared` may provide
+    functions without declared reads. The answer is stored in the cache `keep`, and read from there.
     """
     return check_texts(read_texts(paths, drafts), plugins, undeclared, keep)
 
@@ -65,7 +65,7 @@ def check_texts(
     undeclared: Collection[str] = (),
     keep: DiskCache | None = None,
 ) -> CheckedRules:
-    """Check rule files that were read: see `check_rules`."""
+    """Check rule files already read: see `check_rules`."""
     answer = kept_answer(keep, texts, plugins, undeclared)
     checked = answer.rules()
     if checked is None:
@@ -89,7 +89,7 @@ def _check(texts: RuleTexts, plugins: Collection[str], undeclared: Collection[st
     rules, problems = _check_once(loaded.program, externals)
     problems = without_absent(problems, externals)
     found = (*diagnostics, *misfits, *with_imports(problems, loaded.program, texts.libraries))
-    # Rules that use what is not installed can still be compared with what a configuration asks of them.
+    # Rules that use missing plugins can still be compared with a configuration.
     stops = any(each.is_error and each.code != PluginCode.NOT_INSTALLED for each in misfits)
     return CheckedRules(None if stops else rules, found, files, loaded.program)
 
@@ -101,7 +101,7 @@ _checked: OrderedDict[_Texts, tuple[Externals, _Checked]] = OrderedDict()
 
 
 def _check_once(program: Program, externals: Externals) -> _Checked:
-    """Check a program, or return what came of the same texts with the same plugins in this process."""
+    """Check a program, or return this process's earlier result for the same texts and plugins."""
     sources = (file.span.source for file in program.files)
     files = tuple((source.path, source.text, source.places) for source in sources)
     texts = (program.shelved, files)
@@ -109,7 +109,7 @@ def _check_once(program: Program, externals: Externals) -> _Checked:
     if known is None or known[0] != externals:
         checked = check_program(program, externals=externals)
         rules = checked.rules
-        # What absent plugins bring is known by its type alone.
+        # Functions of absent plugins have types but no values.
         more = () if rules is None or externals.absent else _check_values(rules)
         answer = (None if has_errors(more) else rules, (*checked.diagnostics, *more))
         known = _checked[texts] = (externals, answer)
@@ -120,7 +120,7 @@ def _check_once(program: Program, externals: Externals) -> _Checked:
 
 
 def _check_values(rules: RuleSet) -> tuple[Diagnostic, ...]:
-    """Report what only values tell: the checker computes none."""
+    """Report errors that depend on values: the checker computes no values."""
     constants, overlaps = check_constants(rules), check_overlaps(rules)
-    # What has no value because of one of them is no mistake of its own.
+    # An expression with an error in a constant has no value, which is no further error.
     return (*constants, *overlaps, *(() if constants else check_backoffs(rules)))

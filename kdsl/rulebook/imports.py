@@ -1,4 +1,4 @@
-"""Suggests the import that makes an unknown name known, from the packages at hand and the libraries."""
+"""Suggests the import for an unknown name, from the loaded packages and the libraries."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def with_imports(
     program: Program,
     libraries: Callable[[], Iterable[Iterable[Source | Diagnostic]]],
 ) -> tuple[Diagnostic, ...]:
-    """Add to diagnostics of unknown names such as `kubernetes.default` the import that makes them known.
+    """Add the missing import to diagnostics of unknown names such as `kubernetes.default`.
 
-    `libraries` is only called where there is such a diagnostic.
+    `libraries` is only called if there is such a diagnostic.
     """
     files = {file.span.source: file for file in program.files}
     packages: Mapping[str, Package] | None = None
@@ -49,7 +49,7 @@ def _packages(program: Program, libraries: Iterable[Iterable[Source | Diagnostic
 
 
 def _dotted_name(diagnostic: Diagnostic) -> str | None:
-    """Return the dotted name that begins where the diagnostic points, if it is about an unknown name."""
+    """Return the dotted name at the place of the diagnostic, if it is about an unknown name."""
     if diagnostic.code not in _UNKNOWN or diagnostic.span is None:
         return None
     match = _DOTTED.match(diagnostic.span.source.text, diagnostic.span.start)
@@ -57,7 +57,7 @@ def _dotted_name(diagnostic: Diagnostic) -> str | None:
 
 
 def _fixes(name: str, start: int, file: File, packages: Mapping[str, Package]) -> tuple[Fix, ...]:
-    """Return the imports under which the name is that of a declaration; the newest package comes first."""
+    """Return the imports that make the name a declaration's; the newest package comes first."""
     if file.package is None:
         return ()
     imported = {each.package.text for each in file.imports} | {file.package.text}
@@ -80,6 +80,6 @@ def _fixes(name: str, start: int, file: File, packages: Mapping[str, Package]) -
 
 
 def _splits(name: str) -> Iterable[tuple[str, str]]:
-    """Return the ways to read a dotted name as that of a declaration in a package, or of its member."""
+    """Return the ways to split a dotted name into package and declaration, or its member."""
     words = name.split(".")
     return [(".".join(words[:at]), words[at]) for at in range(1, len(words))]

@@ -1,4 +1,4 @@
-"""Which rule files are meant: those of some paths, and the libraries that they may import from."""
+"""Reads rule files: those of given paths, and the libraries that they may import from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Plugins = Mapping[str, Mapping[str, Any]]
 """Plugins with their arguments."""
 
 PLACED_PLUGINS: Plugins = {"VolumeBinding": {}, "DynamicResources": {}}
-"""Plugins that shipped profiles place: always active, they take part in the profiles that place them."""
+"""Plugins that shipped profiles place: always active in those profiles."""
 
 DEFAULT_PLUGINS: Plugins = {"default-binder": {}, **PLACED_PLUGINS}
 """The plugins that are active unless the settings say otherwise."""
@@ -43,9 +43,9 @@ def libraries() -> tuple[Path, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RuleTexts:
-    """Rule files as they were read, and what could not be read.
+    """The contents of rule files, and the errors of unreadable ones.
 
-    `libraries` reads the files of each library when it is first asked; see `read_library`.
+    `libraries` reads the files of each library on first use; see `read_library`.
     """
 
     own: Sequence[Source]
@@ -54,7 +54,7 @@ class RuleTexts:
 
 
 def read_texts(paths: Sequence[Path | str], drafts: Drafts = NO_DRAFTS) -> RuleTexts:
-    """Read the rule files that the paths mean."""
+    """Read the rule files of the paths."""
     own, problems = read_sources(paths, drafts)
     return RuleTexts(
         own, tuple(problems), cache(lambda: [read_library(path, drafts) for path in libraries()])

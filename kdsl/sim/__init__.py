@@ -1,1 +1,1 @@
-"""Workloads scheduled on recorded or generated clusters, without a cluster."""
+"""Workloads scheduled on recorded or generated clusters, in memory."""

@@ -1,4 +1,4 @@
-"""Runs one workload under two sets of rules, and compares what becomes of each pod."""
+"""Runs one workload under two sets of rules, and compares the node of each pod."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kdsl.sim.workload import Workload
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two sets of rules, and how to run it."""
+    """One of the two sets of rules, and its settings."""
 
     rules: RuleSet
     settings: Settings
@@ -23,16 +23,16 @@ class Side:
 def compare(
     old: Side, new: Side, workload: Workload, on_decision: Callable[[], None] = lambda: None
 ) -> Moves:
-    """Return which pods end elsewhere under the new rules, and why.
+    """Return the pods that get another node under the new rules, and why.
 
-    Both sides run twice where any does: only then it is known of which pods the nodes must be told in full.
+    If there are any, both sides run again: only then are the nodes known whose verdicts must be recorded.
     """
     homes = {pod.key: pod.node_name for pod in workload.placed}
     runs = [simulate(each.rules, workload, each.settings, on_decision).decisions for each in (old, new)]
     nodes: Mapping[str, tuple[str, str]] = moved_pods(ends_of(runs[0]), ends_of(runs[1]), homes)
     if nodes:
         runs = [
-            simulate(each.rules, workload, each.settings, on_decision, told=nodes).decisions
+            simulate(each.rules, workload, each.settings, on_decision, verdict_nodes=nodes).decisions
             for each in (old, new)
         ]
     return moves_of(runs[0], runs[1], homes)

@@ -1,4 +1,6 @@
-"""Warnings about what a run needs and its input lacks: the answer is right, and seldom what was meant."""
+"""Warnings about incomplete input: the answer is right for this input, which is probably not the intended
+one.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,9 @@ _EXPORT = "docs/simulate.md has the command that exports all kinds which rules r
 
 
 def gaps(workload: Workload, unread: Sequence[tuple[str, int]] = ()) -> Iterator[Diagnostic]:
-    """Warn of nodes, waiting pods and kinds of objects that the workload lacks.
+    """Warn about missing nodes, waiting pods and kinds of objects.
 
-    `unread` are the kinds that were passed over, with how many there were of each.
+    `unread` are the skipped kinds, with their numbers of objects.
     """
     others = ", ".join(f"{count:,} {kind}" for kind, count in unread)
     help_ = (f"the input also holds what is not read: {others}",) if others else ()
@@ -39,7 +41,7 @@ def gaps(workload: Workload, unread: Sequence[tuple[str, int]] = ()) -> Iterator
 
 
 def missing_budgets(workload: Workload, decisions: Iterable[Decision]) -> Iterator[Diagnostic]:
-    """Warn where pods were evicted from a cluster without a single PodDisruptionBudget."""
+    """Warn if pods were evicted from a cluster without a single PodDisruptionBudget."""
     victims = [victim for decision in decisions for victim in decision.victims]
     if victims:
         yield from _without(
@@ -48,7 +50,7 @@ def missing_budgets(workload: Workload, decisions: Iterable[Decision]) -> Iterat
 
 
 def _missing_kinds(workload: Workload) -> Iterator[Diagnostic]:
-    """Warn of the kinds that objects of the input refer to, and of which there is not a single one."""
+    """Warn about kinds that objects of the input refer to, and that have no object."""
     pods = [pod for pod in (*workload.placed, *workload.pending) if not pod.is_finished]
     claims = [each for each in workload.catalog if isinstance(each, PersistentVolumeClaim)]
     volumes = [each for each in workload.catalog if isinstance(each, PersistentVolume)]

@@ -1,10 +1,9 @@
 """The openb trace of GPU clusters (two CSV files) as nodes and pods, for the simulator and benchmarks.
 
 Nodes have a column for cards, `gpu`, and one for their `model`; cards become the extended resource
-`nvidia.com/gpu-milli`, a thousand for each, and the model a label. A pod asks for `num_gpu` times `gpu_milli`
-of it, and its `gpu_spec`, such as `T4|P100`, becomes required node affinity to that label. The trace says
-nothing of how many pods a node takes, so the limit is one that never binds. Pods come in the order of their
-creation.
+`nvidia.com/gpu-milli`, a thousand for each, and the model a label. A pod requests `num_gpu` times `gpu_milli`
+of it, and its `gpu_spec`, such as `T4|P100`, becomes required node affinity to that label. The trace has no
+limit of pods per node, so the generated limit never binds. Pods are in the order of their creation.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ GPU_MILLI: Final = "nvidia.com/gpu-milli"
 MODEL_LABEL: Final = "openb.kdsl.dev/gpu-model"
 QOS_LABEL: Final = "openb.kdsl.dev/qos"
 MAX_PODS: Final = 1000
-"""How many pods a node takes: more than any node of the trace can hold by its resources."""
+"""The limit of pods per node: more than the resources of any node in the trace allow."""
 
 NAMESPACE: Final = "openb"
 CONTAINER: Final = "main"
@@ -51,7 +50,7 @@ T = TypeVar("T", NodeFacts, PodInfo)
 
 
 class OpenbTrace(NamedTuple):
-    """Nodes in file order, pods in the order of their creation, and what is wrong with other rows."""
+    """Nodes in file order, pods in the order of their creation, and diagnostics of malformed rows."""
 
     nodes: tuple[NodeFacts, ...]
     pods: tuple[PodInfo, ...]
@@ -59,7 +58,7 @@ class OpenbTrace(NamedTuple):
 
 
 def read_openb(nodes_csv: str | Path, pods_csv: str | Path) -> OpenbTrace:
-    """Read the node list and a pod list of the trace, packed with gzip or not.
+    """Read the node list and a pod list of the trace, plain or gzipped.
 
     A malformed row is a diagnostic.
     """
@@ -71,7 +70,7 @@ def read_openb(nodes_csv: str | Path, pods_csv: str | Path) -> OpenbTrace:
 
 
 class _Row:
-    """One row: reads its fields and reports those that cannot be read, each at its line and column."""
+    """One row: reads its fields and reports unreadable ones with line and column."""
 
     def __init__(self, fields: Mapping[str, str], where: str, found: list[Diagnostic]) -> None:
         self._fields = fields
@@ -83,7 +82,7 @@ class _Row:
         return self._fields.get(column, "")
 
     def number(self, column: str, largest: int = _LARGEST) -> int:
-        """Return a whole number of 0 to `largest`; 0 for a column that the file does not have."""
+        """Return an integer from 0 to `largest`; 0 for a column that the file does not have."""
         text = self._fields.get(column, "0")
         if text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= largest:
             return int(text)
@@ -138,7 +137,7 @@ def _rows(
 
 
 def _fields(lines: Iterator[list[str]], name: str, found: list[Diagnostic]) -> Iterator[list[str]]:
-    """Yield the rows that have fields; stop where the text is not CSV."""
+    """Yield the rows that have fields; stop at text that is no CSV."""
     try:
         for fields in lines:
             if fields:
@@ -201,7 +200,7 @@ def _labels(key: str, value: str) -> FrozenMap[str, str]:
 
 @lru_cache(maxsize=256)
 def _affinity(models: tuple[str, ...]) -> NodeSelector | None:
-    """Return the affinity to nodes with a card of one of `models`; None where any will do."""
+    """Return the affinity to nodes with a card of one of `models`; None if every model is allowed."""
     if not models:
         return None
     requirement = NodeSelectorRequirement(MODEL_LABEL, Operator.IN, list(models))

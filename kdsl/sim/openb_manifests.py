@@ -1,4 +1,4 @@
-"""The nodes and pods of an openb trace as Kubernetes objects: what a recorded run holds of them."""
+"""The nodes and pods of an openb trace as Kubernetes objects, for recorded runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SECOND = 10**9
 
 
 def openb_manifests(nodes: Iterable[NodeFacts], pods: Iterable[PodInfo]) -> dict[ObjectId, Manifest]:
-    """Return the manifests that read as these nodes and pods, which `read_openb` made."""
+    """Return manifests for nodes and pods of `read_openb`; reading the manifests gives the same objects."""
     found: dict[ObjectId, Manifest] = {(Node.KIND, node.name): _node(node) for node in nodes}
     found |= {(Pod.KIND, pod.key): _pod(pod) for pod in pods}
     return found
@@ -66,5 +66,5 @@ def _pod(pod: PodInfo) -> Manifest:
 
 
 def _amounts(amounts: Resources) -> dict[str, str]:
-    # What is not asked for is scored as if something were: the rows of the trace ask for nothing explicitly.
+    # Scores use defaults for missing requests: the rows of the trace explicitly request 0.
     return {CPU: "0", MEMORY: "0", **{name: str(amount) for name, amount in amounts.items()}}

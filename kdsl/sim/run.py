@@ -1,4 +1,4 @@
-"""Runs a workload through the engine: the same cycle as live scheduling, with nothing behind the binder."""
+"""Runs a workload through the engine: the cycle of live scheduling, with a binder in memory."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from kdsl.trace.manifests import KeptManifests
 from kdsl.trace.recorder import Recorder
 
 Stopwatch = Callable[[], int]
-"""Tells nanoseconds from any start: measures decisions, never takes part in them."""
+"""Returns nanoseconds since any start: for measurements only, no decision depends on it."""
 
 
 PLAIN_INSPECTION = Inspection()
-NOTHING_TOLD: Mapping[str, Collection[str]] = MappingProxyType({})
+NO_NODES: Mapping[str, Collection[str]] = MappingProxyType({})
 
 
 class SimulatedBinder:
-    """Takes every binding: the pod counts as placed the moment it is bound."""
+    """Accepts every binding: the pod counts as placed at once."""
 
     def __init__(self, cluster: ClusterCache) -> None:
         self._cluster = cluster
@@ -54,11 +54,10 @@ class SimulatedBinder:
 
 
 class SimulatedEvictor:
-    """Takes victims off the simulated cluster at once.
+    """Removes victims from the simulated cluster at once.
 
-    A victim comes back as a new pod, as the workload that owns it would make one; `returned` are those that
-    nobody has queued yet. One that has come back before stays away: rules under which pods evict each other
-    without end must not keep a run from ending.
+    A victim returns as a new pod, as its workload would create one; `returned` are those not queued yet. A
+    victim returns only once: under rules that make pods evict each other forever, a run must still end.
     """
 
     def __init__(self, cluster: ClusterCache) -> None:
@@ -73,7 +72,7 @@ class SimulatedEvictor:
             self._returned.append(victim.with_fields(node_name="", nominated_node_name="", start_time=0))
 
     def take_returned(self) -> list[PodInfo]:
-        """Return the pods that came back since the last call, in the order of their eviction."""
+        """Return the pods that returned since the last call, in the order of their eviction."""
         returned, self._returned = self._returned, []
         return returned
 
@@ -87,17 +86,17 @@ def simulate(
     record: Callable[[str], object] | None = None,
     attempts: int = 1,
     shows_idle_cards: bool = False,
-    told: Mapping[str, Collection[str]] = NOTHING_TOLD,
+    verdict_nodes: Mapping[str, Collection[str]] = NO_NODES,
 ) -> Simulation:
     """Give every pending pod an attempt in queue order and return the decisions with their summary.
 
-    A pod for which others were evicted has another attempt, and so have those that come back; with more
-    `attempts` also one whose rejection something that happened since may have cured.
+    A preemptor gets another attempt, and so does a returned victim. With more `attempts` a rejected pod gets
+    another one if an event since may have cured the rejection.
 
-    `on_decision` is called after each. The decisions depend on nothing but the arguments before it. `record`
-    gets the lines of a trace, for which the workload must have its manifests. With `shows_idle_cards` cards
-    are looked at even where no pod asks for any. `told` are nodes by pod: the decisions about these pods hold
-    the verdicts about these nodes.
+    `on_decision` is called after each. The decisions depend only on the arguments before it. `record` gets
+    the lines of a trace, for which the workload must have its manifests. With `shows_idle_cards` cards are
+    reported even if no pod requests any. `verdict_nodes` are nodes by pod: the decisions about these pods
+    contain the verdicts about these nodes.
     """
     decisions: list[Decision] = []
     pods = {pod.key: pod for pod in workload.pending}
@@ -105,11 +104,11 @@ def simulate(
         summary = SummaryBuilder(requested_totals(cluster.snapshot()))
         started = stopwatch()
         for decision in engine.decisions(
-            workload.pending, attempts, lambda turn: Detail.FULL if turn.key in told else None
+            workload.pending, attempts, lambda turn: Detail.FULL if turn.key in verdict_nodes else None
         ):
             summary.observe(decision, stopwatch() - started)
-            if decision.verdicts and decision.pod in told:
-                nodes = told[decision.pod]
+            if decision.verdicts and decision.pod in verdict_nodes:
+                nodes = verdict_nodes[decision.pod]
                 kept = tuple(verdict for verdict in decision.verdicts if verdict.node in nodes)
                 decision = decision.with_fields(verdicts=kept)
             decisions.append(decision)
@@ -127,9 +126,9 @@ def simulate(
 def _cards(
     rules: RuleSet, workload: Workload, settings: Settings, snapshot: Snapshot, shows_idle: bool
 ) -> CardReport | None:
-    """Return the cards as the devices of the first profile see them that a pod of the workload asks for.
+    """Return the cards found by the devices of the first profile whose cards a pod of the workload requests.
 
-    Where none asks for any it is that of the first profile with devices, if idle cards are to be shown.
+    If no pod requests any, use the first profile with devices, if idle cards are to be shown.
     """
     wanting = [pod for pod in (*workload.placed, *workload.pending) if pod.device_containers]
     schedulers = {pod.scheduler_name for pod in wanting}
@@ -158,7 +157,7 @@ def explain(
     pod: PodInfo,
     inspection: Inspection = PLAIN_INSPECTION,
 ) -> Explanation:
-    """Explain the decision for `pod`, on the cluster as it finds it when its turn comes."""
+    """Explain the decision for `pod`, on the cluster state at its turn."""
     if inspection.home:
         settings = replace(settings, percentage=100)
     with _engine(rules, workload, settings) as (engine, cluster, _), settled_heap():
@@ -186,7 +185,7 @@ def _engine(
         recorder = Recorder(record, workload.manifests, engine_options(rules, settings))
         recorder.start(workload.cluster_ids())
         cluster.observe(recorder.notice)
-    # Who was evicted comes back, and may ask for another scheduler.
+    # A victim returns, and may select another scheduler.
     asked = {pod.scheduler_name for pod in (*workload.pending, *workload.placed)}
     settings = narrowed(rules, settings, asked)
     volumes = MemoryVolumes(cluster)

@@ -1,4 +1,4 @@
-"""Other inputs, made from those that were read: `--what-if`."""
+"""Changed inputs of `--what-if`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kdsl.sim.workload import Workload
 
 
 def read_changes(texts: Sequence[str], workload: Workload) -> tuple[Change, ...]:
-    """Read changes to a workload; raises InvalidInputError with all that is wrong with them."""
+    """Read changes to a workload; raise InvalidInputError with all errors."""
     return parse_changes(texts, [node.name for node in workload.nodes], [pod.key for pod in workload.placed])
 
 
 def changed(workload: Workload, pod: PodInfo, changes: Iterable[Change]) -> tuple[Workload, PodInfo]:
-    """Return the workload, and `pod` of it, as they would be had the input said so from the start."""
+    """Return the workload, and `pod` of it, with changes applied as if the input contained them."""
     other = pod
     nodes, gone = list(workload.nodes), set()
     for change in changes:

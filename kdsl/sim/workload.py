@@ -1,4 +1,4 @@
-"""What a simulation runs on: nodes, the pods that run on them, and the pods that wait."""
+"""The input of a simulation: nodes, the pods on them, and the pending pods."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from kdsl.trace.manifests import ObjectId, object_id
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Nodes, the `placed` pods, those that have finished among them, and the `catalog` make the cluster.
+    """A workload: its cluster are the nodes, the `placed` pods (finished ones included) and the `catalog`.
 
-    `pending` are the pods that want a node, in order of arrival. `manifests` are all of these objects as they
-    were written, by kind and `key_of`; none where nobody asked for them. `waiting` are further pods that get
-    no attempt; what nodes they were promised counts.
+    `pending` are the pods to schedule, in order of arrival. `manifests` are all of these objects as written,
+    by kind and `key_of`; empty unless requested. `waiting` are further pods without an attempt; their
+    nominations count.
     """
 
     nodes: Sequence[NodeFacts]
@@ -51,15 +51,15 @@ class Workload:
         return cache
 
     def cluster_ids(self) -> Iterator[ObjectId]:
-        """Yield what the objects of the cluster are known by, in the order in which `cluster` adds them."""
+        """Yield the identities of the cluster's objects, in the order in which `cluster` adds them."""
         yield from ((Node.KIND, node.name) for node in self.nodes)
         yield from ((Pod.KIND, pod.key) for pod in self.placed)
         yield from map(object_id, self.catalog)
 
     def find(self, name: str) -> PodInfo:
-        """Return the pending pod called `name`, with or without its namespace; else the one on a node.
+        """Return the pending pod called `name`, with or without its namespace; else the placed one.
 
-        Raises InvalidInputError where that is not one pod.
+        Raises InvalidInputError if there is none, or more than one.
         """
         waits = [pod for pod in self.pending if name in (pod.key, pod.name)]
         runs = [pod for pod in self.placed if name in (pod.key, pod.name) and not pod.is_finished]
@@ -69,13 +69,13 @@ class Workload:
         raise InvalidInputError([self._not_found(name, found)])
 
     def without_its_node(self, pod: PodInfo) -> tuple[Workload, PodInfo]:
-        """Return the workload in which a placed `pod` is off its node and the only one to be decided."""
+        """Return the workload in which a placed `pod` has no node and is the only pending one."""
         other = pod.with_fields(node_name="", nominated_node_name="", start_time=0)
         placed = [each for each in self.placed if each is not pod]
         return replace(self, placed=placed, pending=[other], waiting=self.pending), other
 
     def check_node(self, name: str) -> None:
-        """Raise InvalidInputError where no node is called `name`."""
+        """Raise InvalidInputError if no node is called `name`."""
         names = [node.name for node in self.nodes]
         if name not in names:
             title = f"no node in the input is called `{name}`"
@@ -102,8 +102,8 @@ class Workload:
 def read_kubernetes(
     cluster: Sequence[str], pods: Sequence[str], *, keeps_manifests: bool = False
 ) -> tuple[Workload, tuple[Diagnostic, ...]]:
-    """Read Kubernetes objects; a pod is placed or pending by its own account, whichever path it came from."""
-    # Not annotated as such, but None where the process was started without one.
+    """Read Kubernetes objects; a pod's own fields make it placed or pending, regardless of its path."""
+    # Its annotation lacks None, which it is if the process was started without standard input.
     stdin: BinaryIO | None = getattr(sys.stdin, "buffer", None)
     read = read_objects([*cluster, *pods], stdin, keeps_sources=keeps_manifests)
     infos = [PodInfo.of(pod) for pod in read.pods]
@@ -123,7 +123,7 @@ def read_kubernetes(
 def read_openb_trace(
     cluster: Sequence[str], pods: Sequence[str], *, keeps_manifests: bool = False
 ) -> tuple[Workload, tuple[Diagnostic, ...]]:
-    """Read one node and one pod table of the openb trace; raises KdslError for any other number of them."""
+    """Read one node and one pod table of the openb trace; raise KdslError for any other number of them."""
     if len(cluster) != 1 or len(pods) != 1:
         raise KdslError("--format openb takes one --cluster table and one --pods table")
     trace = read_openb(cluster[0], pods[0])
@@ -135,5 +135,5 @@ def read_openb_trace(
 def _with_gaps(
     found: tuple[Diagnostic, ...], workload: Workload, unread: Sequence[tuple[str, int]] = ()
 ) -> tuple[Diagnostic, ...]:
-    """Add what the input lacks, unless mistakes were found: then a gap is most likely what they left."""
+    """Add warnings about incomplete input, unless there were errors, which are then the likely cause."""
     return found if has_errors(found) else (*found, *gaps(workload, unread))

@@ -1,1 +1,1 @@
-"""Recorded decisions: what a run decided, and all that it takes to decide it again."""
+"""Recorded decisions, with everything needed to repeat them."""

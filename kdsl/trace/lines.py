@@ -1,6 +1,6 @@
 """The lines of a trace: JSON documents, described by the `Trace` of `kdsl/report/schemas`.
 
-The first line is the cluster at the start, each other one a decision with what changed before it.
+The first line is the cluster at the start, each other line a decision with the changes before it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kdsl.report.decisions import API_VERSION
 
 
 class Placed(Struct, frozen=True, rename="camel", omit_defaults=True, tag_field="change", tag="place"):
-    """The pod `namespace/name` is on a node from now on, with annotations that are not those it came with."""
+    """The pod `namespace/name` is on a node from now on, with annotations if they have changed."""
 
     pod: str
     node: str
@@ -23,14 +23,14 @@ class Placed(Struct, frozen=True, rename="camel", omit_defaults=True, tag_field=
 
 
 class Removed(Struct, frozen=True, rename="camel", tag_field="change", tag="remove"):
-    """An object is gone; `key` is its `namespace/name`, or its name where it is in no namespace."""
+    """An object was removed; `key` is its `namespace/name`, or its name if it has no namespace."""
 
     object_kind: str
     key: str
 
 
 class Put(Struct, frozen=True, rename="camel", tag_field="change", tag="put"):
-    """There is an object that is neither node nor pod, or it has become another."""
+    """An object that is neither node nor pod was added or changed."""
 
     object: Manifest
 
@@ -39,7 +39,7 @@ Change: TypeAlias = Placed | Removed | Put
 
 
 class EngineLine(Struct, frozen=True, rename="camel"):
-    """What of the engine the decision depends on. `promised` are the nominated pods, as manifests."""
+    """The engine state that a decision depends on. `promised` are the nominated pods, as manifests."""
 
     start_index: int
     attempts: int
@@ -50,7 +50,7 @@ class EngineLine(Struct, frozen=True, rename="camel"):
 
 
 class Start(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceStart"):
-    """The cluster: nodes, the pods on them and what else there is, in the order in which they came."""
+    """The cluster: nodes, the pods on them and all other objects, in their order of arrival."""
 
     api_version: str
     rules: str
@@ -58,7 +58,7 @@ class Start(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceSta
 
 
 class Cycle(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceCycle"):
-    """One decision. `changes` are those since the cycle before, `pod` is as it was when it was tried."""
+    """One decision. `changes` are those since the previous one, `pod` is its state at the attempt."""
 
     api_version: str
     cycle: int
@@ -69,7 +69,7 @@ class Cycle(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceCyc
 
 
 class Settled(Struct, frozen=True, rename="camel", tag_field="kind", tag="TraceSettled"):
-    """What became of a pod that a Permit plugin had held."""
+    """The result for a pod that a Permit plugin had held."""
 
     api_version: str
     changes: list[Change]
@@ -87,7 +87,7 @@ def write_line(line: Line) -> str:
 
 
 def read_line(data: bytes) -> Line:
-    """Read a line; raise ValueError where it is none."""
+    """Read a line; raise ValueError for a malformed one."""
     line = _DECODER.decode(data)
     if line.api_version != API_VERSION:
         raise ValueError(f"its apiVersion is `{line.api_version}`, not `{API_VERSION}`")

@@ -1,4 +1,4 @@
-"""Objects as they are written: kept from the input, so that a trace holds what its reader will read."""
+"""Manifests of objects, kept from the input, so that a trace contains the original objects."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kdsl.cluster.read.reader import Manifest
 from kdsl.cluster.snapshot.catalog import key_of
 
 ObjectId: TypeAlias = tuple[str, str]
-"""The kind of an object, and its `namespace/name`, or its name where it is in no namespace."""
+"""The kind of an object, and its `namespace/name`, or its name if it has no namespace."""
 
 _NAMESPACED = frozenset(kind.KIND for kind in NAMESPACED)
 _API_VERSIONS = {kind: version for version, kind in KINDS}
 
 
 def object_id(thing: KubeObject) -> ObjectId:
-    """Return what an object is known by."""
+    """Return the identity of an object."""
     meta = thing.metadata
     if isinstance(thing, Node):
         return Node.KIND, meta.name
@@ -33,14 +33,14 @@ def object_id(thing: KubeObject) -> ObjectId:
 
 
 def manifest_id(manifest: Manifest) -> ObjectId:
-    """Return what the object of a manifest is known by, once its defaults are filled in."""
+    """Return the identity of a manifest's object, after defaulting."""
     kind, meta = str(manifest.get("kind")), manifest.get("metadata") or {}
     name = str(meta.get("name"))
     return kind, f"{meta.get('namespace') or 'default'}/{name}" if kind in _NAMESPACED else name
 
 
 def catalog_manifest(thing: CatalogObject) -> Manifest:
-    """Write an object that the scheduler made or changed."""
+    """Return the manifest of an object that the scheduler made or changed."""
     fields: Manifest = msgspec.to_builtins(thing)
     return {"apiVersion": _API_VERSIONS[thing.KIND], "kind": thing.KIND, **fields}
 
@@ -51,14 +51,14 @@ def pod_manifest(
     nominated: str | None = None,
     annotations: dict[str, str] | None = None,
 ) -> Manifest:
-    """Write a pod as it is now: on a node, or pending (""), promised a node or none (""), and with other
-    annotations. None leaves what is written.
+    """Return the manifest of a pod in its present state: with a node or pending (""), nominated or not (""),
+    and with changed annotations. None leaves a field unchanged.
     """
     manifest = dict(source)
     manifest["spec"] = _with(source.get("spec"), nodeName=node)
     status = {} if nominated is None else {"nominatedNodeName": nominated}
     if (source.get("spec") or {}).get("nodeName") and not node:
-        # A pod that comes back after its eviction has not started.
+        # An evicted pod that returns has not started.
         status["startTime"] = ""
     if status:
         manifest["status"] = _with(source.get("status"), **status)
@@ -69,7 +69,7 @@ def pod_manifest(
 
 @dataclass(frozen=True, slots=True)
 class KeptManifests:
-    """What plugins are shown: the objects as they were written, pods where they are by now."""
+    """The manifests that plugins read: objects as written, pods with their present node."""
 
     objects: Mapping[ObjectId, Manifest]
 
@@ -82,12 +82,12 @@ class KeptManifests:
 
 
 def changed_annotations(source: Manifest, pod: PodInfo) -> dict[str, str] | None:
-    """Return the annotations of a pod where they are not those that it was written with."""
+    """Return the annotations of a pod if they differ from the written ones, else None."""
     written = (source.get("metadata") or {}).get("annotations") or {}
     return None if written == pod.annotations else dict(pod.annotations)
 
 
 def _with(part: Any, **fields: Any) -> Manifest:
-    """Return a part of a manifest with some fields set, or taken out where they are empty."""
+    """Return a part of a manifest with some fields set, or removed if empty."""
     merged = {**(part or {}), **fields}
     return {key: value for key, value in merged.items() if value not in ("", None)}

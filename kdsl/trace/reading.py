@@ -1,4 +1,4 @@
-"""Reads a trace up to one cycle: the cluster, the pod and the engine as they were, and what was decided."""
+"""Reads a trace up to one cycle: the cluster, pod and engine state before it, and its decision."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kdsl.trace.manifests import ObjectId, manifest_id, pod_manifest
 
 
 class TraceError(Exception):
-    """A trace that cannot be read, or does not hold what is asked for; the text says why."""
+    """A trace that is unreadable or lacks the requested cycle; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCycle:
-    """What one decision was made from. `objects` are the cluster, in the order in which they came."""
+    """The inputs of one decision. `objects` are the cluster, in their order of arrival."""
 
     number: int
     objects: tuple[Manifest, ...]
@@ -29,7 +29,7 @@ class RecordedCycle:
 
 
 def read_cycle(file: InputFile, number: int) -> RecordedCycle:
-    """Return the cycle of this number, from 0 on; raise TraceError where there is none."""
+    """Return the cycle of this number, from 0 on; raise TraceError if there is none."""
     cluster = _Cluster()
     last = -1
     for at, line in _lines(file):
@@ -60,7 +60,7 @@ def _lines(file: InputFile) -> Iterator[tuple[int, Start | Cycle | Settled]]:
 
 
 class _Cluster:
-    """The objects of a trace, with its changes applied as they come."""
+    """The objects of a trace, with its changes applied in order."""
 
     def __init__(self) -> None:
         self.objects: dict[ObjectId, Manifest] = {}
@@ -74,7 +74,7 @@ class _Cluster:
                 self._pods[key[1]] = manifest
 
     def meet(self, *pods: Manifest) -> None:
-        """Remember pods that later changes may place."""
+        """Store pods that later changes may place."""
         for manifest in pods:
             self._pods[manifest_id(manifest)[1]] = manifest
 
@@ -89,7 +89,7 @@ class _Cluster:
                     if change.pod not in self._pods:
                         raise TraceError(f"pod `{change.pod}` is placed before it was tried")
                     source = self._pods[change.pod]
-                    # A pod that changes where it is becomes the last one of its node.
+                    # A pod that moves becomes the last one of its node.
                     self.objects.pop((Pod.KIND, change.pod), None)
                     self.objects[Pod.KIND, change.pod] = pod_manifest(
                         source, change.node, annotations=change.annotations

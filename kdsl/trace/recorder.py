@@ -1,4 +1,4 @@
-"""Writes a trace while an engine runs: it listens to the engine and to its cluster, and changes neither."""
+"""Writes a trace while an engine runs: it observes the engine and its cluster, and changes neither."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kdsl.trace.manifests import ObjectId, catalog_manifest, changed_annotations
 
 
 class Recorder:
-    """A `Tracer` of one engine and an observer of its cluster: hands each line to `write`, in order."""
+    """A `Tracer` of one engine and an observer of its cluster: passes each line to `write`, in order."""
 
     def __init__(
         self, write: Callable[[str], object], manifests: Mapping[ObjectId, Manifest], options: EngineOptions
@@ -33,12 +33,12 @@ class Recorder:
         self._cycles = 0
 
     def start(self, objects: Iterable[ObjectId]) -> None:
-        """Write the cluster, which holds these objects."""
+        """Write the cluster, which contains these objects."""
         found = [self._manifests[each] for each in objects]
         self._emit(Start(API_VERSION, self._options.rules, found))
 
     def notice(self, event: ClusterEvent) -> None:
-        """Take in a change of the cluster, which keeps its nodes while it is recorded."""
+        """Record a change of the cluster, whose nodes must not change meanwhile."""
         pod = event.pod
         if pod is not None:
             if event.actions == Action.DELETE:
@@ -52,7 +52,7 @@ class Recorder:
             self._changes.append(Removed(event.before.KIND, key_of(event.before)))
 
     def begin(self, pod: PodInfo, state: AttemptState) -> None:
-        """Keep what the attempt that begins depends on."""
+        """Store the inputs of the attempt that begins."""
         options = self._options
         engine = EngineLine(
             start_index=state.start,
@@ -67,7 +67,7 @@ class Recorder:
         self._changes = []
 
     def record(self, decision: Decision) -> None:
-        """Write a decision, with what was kept when its attempt began."""
+        """Write a decision, with the inputs stored when its attempt began."""
         document = decision_document(decision)
         if self._begun is None:
             self._emit(Settled(API_VERSION, self._changes, document))

@@ -1,4 +1,4 @@
-"""The file that a trace is written to."""
+"""The output file of a trace."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kdsl.base.errors import KdslError
 
 @contextmanager
 def open_trace(path: Path | None) -> Iterator[Callable[[str], object] | None]:
-    """Yield what writes a line to the file, packed with gzip where its name says so; None for no file.
+    """Yield a function that writes a line to the file, gzipped if its name ends in .gz; None for no file.
 
-    Equal lines make equal files. Raises KdslError where the file cannot be written.
+    Equal lines make equal files. Raises KdslError if the file cannot be written.
     """
     if path is None:
         yield None

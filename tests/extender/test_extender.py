@@ -15,6 +15,7 @@ from kdsl.live.options import ServingOptions
 from kdsl.sandbox.faults import Answer, Delay, LoseAnswer, Match
 
 from tests.extender.site import Site, site
+from tests.live.scenarios.world import PATIENCE
 
 Json = dict[str, Any]
 Scenario = Callable[[Site], Coroutine[Any, Any, None]]
@@ -368,6 +369,23 @@ def test_a_pod_that_goes_while_it_is_bound_is_told_of() -> None:
         await asyncio.sleep(0.2)
         await here.world.delete("a")
         assert (await bound).json == {"Error": "pod default/a is gone"}
+
+    play(scenario)
+
+
+def test_who_ends_answers_what_is_under_way_and_takes_nothing_more_on() -> None:
+    async def scenario(here: Site) -> None:
+        pod = await known(here)
+        here.world.sandbox.faults.once(BINDING, Delay(0.5))
+        bound = asyncio.create_task(here.bind(pod, "n2"))
+        await here.world.until(here.world.bindings)
+        here.instance.process.stop()
+        async with asyncio.timeout(PATIENCE):
+            while (reply := await here.call("filter", {"Pod": pod, "NodeNames": ["n2"]})).status == 200:
+                await asyncio.sleep(0.01)
+        assert (reply.status, reply.json) == (503, {"Error": "the extender ends"})
+        assert (await bound).json == {} and here.world.at("a") == "n2"
+        await here.instance.task
 
     play(scenario)
 

@@ -62,6 +62,26 @@ def test_a_shadow_reads_and_writes_nothing(
     assert "Role" not in roles
 
 
+def test_an_extender_binds_and_reports_nothing(
+    capsys: pytest.CaptureFixture[str], small: tuple[str, str]
+) -> None:
+    _, roles = printed(capsys, *small, "--extender", "--webhook-configuration", "mine", "--no-delegation")
+    assert [(each["apiGroups"], each["resources"], each["verbs"]) for each in roles["ClusterRole"]] == [
+        ([""], ["nodes", "pods"], ["list", "watch"]),
+        ([""], ["pods"], ["get"]),
+        ([""], ["nodes"], ["get"]),
+        ([""], ["pods/binding"], ["create"]),
+        (["admissionregistration.k8s.io"], ["mutatingwebhookconfigurations"], ["get", "patch"]),
+    ]
+    assert roles["ClusterRole"][-1]["resourceNames"] == ["mine"] and "Role" not in roles
+
+
+@pytest.mark.parametrize("options", [("--extender", "--shadow"), ("--webhook-configuration", "a")])
+def test_what_an_extender_does_not_do(capsys: pytest.CaptureFixture[str], options: tuple[str, ...]) -> None:
+    assert run(["rbac", *options]) == 2
+    assert "--extender excludes --shadow" in " ".join(capsys.readouterr().err.split())
+
+
 def test_the_shipped_rules_need_what_their_parts_say(capsys: pytest.CaptureFixture[str]) -> None:
     text, roles = printed(
         capsys, "--lease", "mine", "--name", "r", "--namespace", "n", "--service-account", "s"

@@ -16,10 +16,10 @@ from tests.obs.exposition import value
 
 class Events:
     def __init__(self) -> None:
-        self.told: list[tuple[str, str, bool]] = []
+        self.recorded: list[tuple[str, str, bool]] = []
 
-    def tell(self, reason: str, note: str, *, is_warning: bool) -> None:
-        self.told.append((reason, note, is_warning))
+    def record(self, reason: str, note: str, *, is_warning: bool) -> None:
+        self.recorded.append((reason, note, is_warning))
 
 
 def test_both_ends(caplog: pytest.LogCaptureFixture) -> None:
@@ -30,7 +30,7 @@ def test_both_ends(caplog: pytest.LogCaptureFixture) -> None:
         reports.refused((Diagnostic("K0201", "unknown name `x`", where="a.kdsl"),) * (MOST + 5))
         reports.applied("set", ())
     assert taken == ["set"]
-    assert events.told == [
+    assert events.recorded == [
         ("RulesRefused", f"unknown name `x` (and {MOST + 4} more)", True),
         ("RulesReloaded", "changed rules are in use", False),
     ]

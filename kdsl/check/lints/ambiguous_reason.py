@@ -49,7 +49,7 @@ def _in_profile(profile: CheckedProfile) -> Iterator[Diagnostic]:
                     f"`{code}` here",
                     Severity.WARNING,
                     secondary=(Label(where, f"`{earlier}` here"),),
-                    help=("say in each what is wrong",),
+                    help=("give each predicate its own reason",),
                 )
 
 

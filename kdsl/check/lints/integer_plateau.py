@@ -59,7 +59,7 @@ def _in_expression(expr: TypedExpr, lets: dict[int, TypedExpr]) -> Iterator[Diag
                 if (_is_quotient(one) and _scales(other)) or (_is_quotient(other) and _scales(one)):
                     yield Diagnostic(
                         LINT.code,
-                        "this division cuts off what is multiplied afterwards",
+                        "this division cuts off the fraction before the multiplication",
                         part.span,
                         "the quotient is a whole number",
                         Severity.WARNING,

@@ -46,7 +46,7 @@ def find(subject: Subject) -> Iterator[Diagnostic]:
                 held = [part for asked in before for part in asked.parts]
                 reasons = certain.reasons([condition], held)
                 if reasons:
-                    title = "this condition follows from what was required before"
+                    title = "this condition follows from earlier requirements"
                     yield _warning(title, condition, [each.condition.span for each in reasons])
             for part in parts:
                 around[-1].add(part)

@@ -115,7 +115,7 @@ def _warning(what: str, place: Span, reasons: list[_Asked]) -> Diagnostic:
         LINT.code,
         f"{what} rejects no node",
         place,
-        "what it requires holds of all nodes that come to it",
+        "its conditions hold for all nodes that passed earlier predicates",
         Severity.WARNING,
         secondary=tuple(
             dict.fromkeys(

@@ -52,7 +52,7 @@ def _in_reasons(reasons: list[CheckedTemplate], named: dict[int, TypedExpr]) -> 
                     hole.span,
                     what,
                     Severity.WARNING,
-                    help=("say what is wrong; `kdsl explain` shows where",),
+                    help=("state the problem; `kdsl explain` shows the nodes",),
                 )
 
 

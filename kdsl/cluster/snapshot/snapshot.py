@@ -76,6 +76,10 @@ class Snapshot(ABC):
         """Return the row of node `name`, None where there is no such node."""
 
     @abstractmethod
+    def rows_of(self, names: Iterable[str]) -> list[int | None]:
+        """Return the row of each node of `names`, None where there is no such node."""
+
+    @abstractmethod
     def allocatable(self, resource: str) -> Int64Column:
         """Return what each node has of `resource`."""
 
@@ -202,6 +206,9 @@ class LiveSnapshot(Snapshot):
 
     def row_of(self, name: str) -> int | None:
         return self._rows.get(name)
+
+    def rows_of(self, names: Iterable[str]) -> list[int | None]:
+        return list(map(self._rows.get, names))
 
     def allocatable(self, resource: str) -> Int64Column:
         return self._allocatable.column(resource)
@@ -367,6 +374,9 @@ class _Overlay(Snapshot):
 
     def row_of(self, name: str) -> int | None:
         return self._base.row_of(name)
+
+    def rows_of(self, names: Iterable[str]) -> list[int | None]:
+        return self._base.rows_of(names)
 
     def allocatable(self, resource: str) -> Int64Column:
         if not self._has_new_facts:

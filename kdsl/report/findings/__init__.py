@@ -1,7 +1,7 @@
-"""Diagnostics in the form somebody asks for: for people, for editors, for continuous integration.
+"""Diagnostics in a chosen form: for people, for editors, for continuous integration.
 
-`kdsl check` and its like print through `render_findings`. Each form for machines has a module here; those for
-people are in `kdsl.report.diagnostics`.
+`kdsl check` and `kdsl lint` print through `render_findings`. Each form for machines has a module here; those
+for people are in `kdsl.report.diagnostics`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ FORMATS = (*TEXT_FORMATS, *MACHINE_FORMATS)
 
 
 def render_findings(diagnostics: Iterable[Diagnostic], format: str, colour: bool = False) -> str:
-    """Write diagnostics in one of `FORMATS`, sorted by place, without a line break at the end.
+    """Return diagnostics in one of `FORMATS`, sorted by place, without a line break at the end.
 
-    Where there are none, `full`, `concise` and `github` are empty texts and the others whole documents.
+    Without findings, `full`, `concise` and `github` are empty texts and the others whole documents.
     """
     ordered = in_order(diagnostics)
     if format in MACHINE_FORMATS:

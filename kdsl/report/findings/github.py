@@ -15,7 +15,7 @@ from kdsl.report.findings.message import message_lines
 
 
 def github_text(diagnostics: Sequence[Diagnostic]) -> str:
-    """Write one `::error` or `::warning` command a finding."""
+    """Return one `::error` or `::warning` command per finding."""
     return "\n".join(_command(diagnostic) for diagnostic in diagnostics)
 
 
@@ -31,7 +31,7 @@ def _place(span: Span | None) -> dict[str, str | int]:
         return {}
     start, end = span.source.position(span.start), span.source.position(span.end)
     place: dict[str, str | int] = {"file": span.source.path, "line": start.line, "endLine": end.line}
-    # GitHub refuses columns of a finding that spans lines.
+    # GitHub refuses columns for a finding of several lines.
     if start.line == end.line:
         place |= {"col": start.column, "endColumn": end.column}
     return place

@@ -11,7 +11,7 @@ from kdsl.report.json_text import json_text
 
 
 def findings_text(diagnostics: Sequence[Diagnostic]) -> str:
-    """Write the document of `findings_document`."""
+    """Return the document of `findings_document` as text."""
     return json_text(findings_document(diagnostics))
 
 

@@ -1,7 +1,7 @@
 """Findings as a JUnit report, which most systems for continuous integration show as failed tests.
 
-There is no one standard; this is the part on which Jenkins, GitLab and Azure agree. A finding is a test case
-of its file: errors fail, warnings pass and say so on their output.
+There is no single standard; this is the part on which Jenkins, GitLab and Azure agree. A finding is a test
+case of its file: errors fail, warnings pass with an output.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SUITE = "kdsl check"
 
 
 def junit_text(diagnostics: Sequence[Diagnostic]) -> str:
-    """Write a report with a test case for each finding, or one that passes where there are none."""
+    """Return a report with a test case for each finding, or one passing case without findings."""
     failures = sum(diagnostic.is_error for diagnostic in diagnostics)
     counts = {"tests": str(len(diagnostics) or 1), "failures": str(failures), "errors": "0", "time": "0"}
     root = ElementTree.Element("testsuites", {"name": _SUITE, **counts})
@@ -38,7 +38,7 @@ def _case(suite: ElementTree.Element, diagnostic: Diagnostic) -> None:
     if span:
         attributes |= {"file": visible(file), "line": str(span.line)}
     case = ElementTree.SubElement(suite, "testcase", attributes)
-    # XML has no way to write most control characters: they are shown as escapes.
+    # XML cannot contain most control characters: they become escapes.
     text = visible_lines([*([str(span)] if span else []), *message_lines(diagnostic)])
     if diagnostic.is_error:
         kind = {"message": title, "type": str(diagnostic.code)}

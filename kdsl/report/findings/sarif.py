@@ -1,7 +1,7 @@
 """Findings as SARIF 2.1.0, which code scanning and many editors read.
 
-Source: OASIS standard SARIF 2.1.0 (https://docs.oasis-open.org/sarif/sarif/v2.1.0/); the section of each
-object is named where it is made.
+Source: OASIS standard SARIF 2.1.0 (https://docs.oasis-open.org/sarif/sarif/v2.1.0/); the function of each
+object names its section.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ROOT = "%SRCROOT%"
 
 
 def sarif_text(diagnostics: Sequence[Diagnostic]) -> str:
-    """Write one log with one run (sections 3.13 and 3.14)."""
+    """Return one log with one run (sections 3.13 and 3.14)."""
     codes = sorted({str(diagnostic.code) for diagnostic in diagnostics})
     run: dict[str, Json] = {
         "tool": {
@@ -39,7 +39,7 @@ def sarif_text(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def _rule(code: str) -> dict[str, Json]:
-    """Return a reportingDescriptor (section 3.49), with what the docs say of the code."""
+    """Return a reportingDescriptor (section 3.49), with the page of the code."""
     page = code_pages().get(code)
     if page is None:
         return {"id": code, "shortDescription": {"text": "kdsl"}}
@@ -81,14 +81,14 @@ def _physical(span: Span) -> dict[str, Json]:
 
 
 def _artifact(path: str) -> dict[str, Json]:
-    """Return an artifactLocation (section 3.4): absolute, or relative to where kdsl ran."""
+    """Return an artifactLocation (section 3.4): absolute, or relative to the working directory."""
     if Path(path).is_absolute():
         return {"uri": Path(path).as_uri()}
     return {"uri": quote_from_bytes(os.fsencode(Path(path).as_posix())), "uriBaseId": _ROOT}
 
 
 def _region(span: Span) -> dict[str, Json]:
-    """Return a region (section 3.30); its end is exclusive, as that of a span."""
+    """Return a region (section 3.30); its end is exclusive, like a span's."""
     start, end = span.source.position(span.start), span.source.position(span.end)
     return {
         "startLine": start.line,
@@ -99,7 +99,7 @@ def _region(span: Span) -> dict[str, Json]:
 
 
 def _fix(fix: Fix) -> dict[str, Json]:
-    """Return a fix (section 3.55) with a change for each file that it edits."""
+    """Return a fix (section 3.55) with a change for each edited file."""
     edits: dict[str, list[Edit]] = {}
     for edit in fix.edits:
         edits.setdefault(edit.span.source.path, []).append(edit)
@@ -113,6 +113,6 @@ def _fix(fix: Fix) -> dict[str, Json]:
         }
         for path, group in edits.items()
     ]
-    # The standard has no place for it but a property bag (section 3.8).
+    # The standard has only a property bag for this (section 3.8).
     properties: dict[str, Json] = {"applicability": str(fix.applicability)}
     return {"description": {"text": fix.title}, "artifactChanges": changes, "properties": properties}

@@ -1,4 +1,4 @@
-"""The published schema of the documents that kdsl prints. `kdsl schema` and the tests read it."""
+"""The published schema of kdsl's output documents. `kdsl schema` and the tests read it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def output_schema(kind: str) -> dict[str, Any]:
 
 
 def _used(definitions: dict[str, Any], kind: str) -> list[str]:
-    """Return the definitions that a kind needs, in the order of the file."""
+    """Return the definitions that a kind uses, in the order of the file."""
     wanted, pending = {kind}, [kind]
     while pending:
         text = json.dumps(definitions[pending.pop()])

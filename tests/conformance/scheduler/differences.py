@@ -66,15 +66,15 @@ def _delete_uid(write: Write) -> Write | None:
 
 
 REWORDINGS = (
+    Rewording("patch-uid", "a new pod of the same name does not get the status of the old one", _patch_uid),
     Rewording(
-        "patch-uid", "a pod made anew under the name is not told what was meant for the old one", _patch_uid
+        "delete-uid", "a new pod of the same name is not deleted; the old one counts as gone", _delete_uid
     ),
-    Rewording("delete-uid", "another pod under the name counts as gone, and is not deleted", _delete_uid),
 )
 
 NOT_BUILT = dict.fromkeys(
     ("dra-allocation", "dra-bind-fails", "dra-status-conflict", "dra-template-missing-claim"),
-    "devices of ResourceClaims are not allocated: pods that ask for them stay pending, and are told so",
+    "devices of ResourceClaims are not allocated: pods that request them stay pending, with this reason",
 )
 """Scenarios that fail, and why."""
 
@@ -86,46 +86,43 @@ LISTED = (
         "no-vain-attempt",
         ("unschedulable-twice", "preemption-two-victims", "nomination-cleared-by-higher", "metrics-run"),
         r"^- events .*(\"FailedScheduling\"|\"series\")|^- .*not eligible due to a terminating pod",
-        "a pod is tried again where the rule that rejected it can say yes now, with all pods that are there: "
-        "attempts that would end alike are not made, and need no event or patch",
+        "a pod is tried again only if the rule that rejected it can pass now, with all present pods: there are no attempts with equal results, and no events or patches for them",
     ),
     Listed(
         "own-patch-is-no-news",
         ("extender-filter-prioritize-nodes", "extender-filter-prioritize-names"),
         r"^- events .*\"FailedScheduling\"|^- extender /x/filter about b",
-        "what the scheduler itself wrote into the condition does not wake the pod: extenders are not asked "
-        "again about the same",
+        "the scheduler's own write of the condition does not wake the pod: extenders get no repeated request",
     ),
     Listed(
         "follows",
         ("leader-lost",),
         r"^\+ process: ended with None",
-        "a leader that cannot renew its lease binds nothing any more, and goes on as a follower: an API server "
-        "that was away does not restart all schedulers",
+        "a leader that cannot renew its lease stops binding and continues as a follower: an outage of the API server does not restart all schedulers",
     ),
     Listed(
         "drained",
         ("sigterm",),
         r"^\+ events of sigterm/a: .*\"Scheduled\"",
-        "what is under way is ended before the lease is given back: the event of the bound pod is not lost",
+        "work under way ends before the lease is released: the event of the bound pod is not lost",
     ),
     Listed(
         "bound-by-other",
         ("bind-conflict",),
         r"^- .*already assigned to node",
-        "the pod is read again: it is bound, so nothing failed, and no condition says so for ever",
+        "the pod is read again: it is bound, so nothing failed, and no condition reports a failure for ever",
     ),
     Listed(
         "gone-before-bound",
         ("pod-deleted-before-binding",),
         r"^- .*not found",
-        "the pod is gone: nobody reads its condition, and no event says that something is wrong",
+        "the pod is gone: its condition has no reader, and no event reports an error",
     ),
     Listed(
         "replaced-before-bound",
         ("pod-replaced-before-binding-variant",),
         r"^- kinds",
-        "the pod is another one: what failed for the old one is not written over the new one",
+        "a new pod of the same name does not get the failure of the old one",
     ),
     Listed(
         "lost-answer",
@@ -139,7 +136,7 @@ LISTED = (
         ("bind-no-answer", "extender-errors", "extender-timeout", "extender-unreachable"),
         r"EOF|the server closed the connection|invalid character|context deadline exceeded|no answer within"
         r"|connection refused",
-        "errors of Go's libraries (lost connections, malformed JSON, timeouts) are told in our words",
+        "errors of Go's libraries (lost connections, malformed JSON, timeouts) have texts of our own",
     ),
     Listed(
         "same-version-series",
@@ -153,19 +150,19 @@ LISTED = (
         "not-watched",
         (*_STARTS, *_CUTS),
         r"^- GET /apis/resource\.k8s\.io/",
-        "only what the active rules and plugins read is watched; no rule reads ResourceClaims",
+        "only the resources that active rules and plugins read are watched; no rule reads ResourceClaims",
     ),
     Listed(
         "no-request-header-authentication",
         ("startup",),
         r"^- GET /api/v1/namespaces/kube-system/configmaps",
-        "endpoints are guarded by TokenReview and SubjectAccessReview alone",
+        "endpoints use only TokenReview and SubjectAccessReview",
     ),
     Listed(
         "watch-list-first",
         ("startup-list-watch",),
         r"^\+ GET .*sendInitialEvents=true",
-        "there is no switch for WatchList: it is tried, and lists follow where it is refused",
+        "there is no switch for WatchList: it is tried first, and lists follow after a refusal",
     ),
     Listed(
         "json",
@@ -177,7 +174,7 @@ LISTED = (
         "readyz",
         ("watch-429", "apiserver-down-20s"),
         r"^\+ GET /readyz",
-        "while the server does not serve, it is asked whether it is ready: then all back-offs start over",
+        "while the server is unreachable, `/readyz` is requested; once it answers, all back-offs are reset",
     ),
     Listed(
         "claims",
