@@ -92,10 +92,10 @@ def command(
         if is_given and not plan:
             raise click.UsageError(f"{option} goes with --plan")
     if fix or diff:
-        fixed = settle_fixes(lambda drafts: _judge(paths, config, None, drafts).diagnostics, diff)
+        fixed = settle_fixes(lambda drafts: _check(paths, config, None, drafts).diagnostics, diff)
         if diff:
             sys.exit(1 if fixed.changes else 0)
-    verdict = _judge(paths, config, disk_cache(os.environ))
+    verdict = _check(paths, config, disk_cache(os.environ))
     findings = verdict.diagnostics
     if strict:
         findings = tuple(_as_error(finding) for finding in findings)
@@ -130,7 +130,7 @@ def _page(code: str) -> str:
     return page_text(page)
 
 
-def _judge(
+def _check(
     paths: tuple[Path, ...], config: Path | None, keep: DiskCache | None, drafts: Drafts = NO_DRAFTS
 ) -> Verdict:
     """Check the rules, and the configuration if there is one; a broken configuration names no rules.

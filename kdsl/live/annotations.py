@@ -53,8 +53,8 @@ class Annotations:
 
         Raises NotReadError without an answer of the server.
         """
-        seen = await self._seen(node)
-        return None if seen is None else seen.annotations
+        found = await self._read(node)
+        return None if found is None else found.annotations
 
     async def has_pod(self, pod: str) -> bool:
         """Return whether pod `namespace/name` exists; raise NotReadError without an answer."""
@@ -78,20 +78,20 @@ class Annotations:
                 await asyncio.sleep(pause)
                 pause *= 2
             try:
-                seen = await self._seen(node)
+                found = await self._read(node)
             except NotReadError as error:
                 return _error(str(error))
-            if seen is None:
+            if found is None:
                 return _error(f"node {node} is gone")
-            now = seen.annotations.get(key, "")
+            now = found.annotations.get(key, "")
             if now == value and (may_be_mine or value == was):
                 return None
             if now != was:
-                return _error(f"annotation {key} of node {node} was changed by somebody else")
-            problem = _problem({**seen.annotations, key: value})
+                return _error(f"annotation {key} of node {node} was changed by another writer")
+            problem = _problem({**found.annotations, key: value})
             if problem:
                 return _error(f"annotations of node {node} {problem}")
-            result = await self._api.annotate_node(node, {key: value}, seen.version)
+            result = await self._api.annotate_node(node, {key: value}, found.version)
             if isinstance(result, Done):
                 return None
             if not may_pass(result):
@@ -101,7 +101,7 @@ class Annotations:
         assert failure is not None
         return _error(message_of(failure))
 
-    async def _seen(self, node: str) -> SeenNode | None:
+    async def _read(self, node: str) -> SeenNode | None:
         result = await repeated(lambda: self._api.read_node(node))
         if isinstance(result, Done):
             return result.value

@@ -96,7 +96,7 @@ class LiveScheduler:
         self._writers = _Writers(sender, options, observer, self._room_is_made)
         self._bridge = Bridge()
         writers = self._writers
-        self._permits = LivePermits(lambda: inbox.post(_look))
+        self._permits = LivePermits(lambda: inbox.post(_wake))
         self._nodes = PortNodeAnnotations(self._bridge, self.known, writers.annotations)
         self.context = PluginContext(
             PortBinder(self._bridge, writers.requests),
@@ -162,7 +162,7 @@ class LiveScheduler:
         Release the lease after this.
         """
         self.thread.stop(drain)
-        self._inbox.post(_look)
+        self._inbox.post(_wake)
         has_ended = await asyncio.to_thread(self.thread.join, drain + 1)
         for task in self._tasks:
             task.cancel()
@@ -231,5 +231,5 @@ def _outlets(known: KnownObjects, options: LiveOptions, writers: _Writers) -> Ou
     return Outlets(known, reporter, writers.status, writers.recorder, writers.evictions)
 
 
-def _look() -> None:
+def _wake() -> None:
     """Do nothing: any message wakes the loop, which then checks everything."""

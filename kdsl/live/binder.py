@@ -93,8 +93,8 @@ class LiveBinder:
         self._tasks: dict[int, _Task] = {}
         self._waiting: deque[_Task] = deque()
         self._lock = threading.Lock()
-        self._doorbell = Doorbell(self._look)
-        self._crew = Crew("binding", in_flight, self._look)
+        self._doorbell = Doorbell(self._start_waiting)
+        self._crew = Crew("binding", in_flight, self._start_waiting)
         self._threads = _DaemonThreads()
 
     def start(self) -> None:
@@ -141,7 +141,7 @@ class LiveBinder:
 
     # ---- on the event loop -------------------------------------------------------------------------------
 
-    def _look(self) -> None:
+    def _start_waiting(self) -> None:
         while self._waiting and self._crew.has_room:
             self._crew.start(self._run(self._waiting.popleft()))
 

@@ -59,7 +59,7 @@ class Bridge:
         loop = self._loop
         if loop is None or loop.is_closed() or not self.may_wait:
             work.close()
-            raise BridgeError("nobody sends requests from here")
+            raise BridgeError("requests cannot be sent: the event loop does not run")
         running = asyncio.run_coroutine_threadsafe(work, loop)
         self._waited.add(running)
         try:
@@ -88,7 +88,7 @@ async def _logged(work: Coroutine[Any, Any, object]) -> None:
     try:
         problem = await work
     except Exception:  # noqa: BLE001 - no caller waits for it
-        _LOG.exception("a request that nobody waited for ended with an error")
+        _LOG.exception("a request without a waiting caller raised an error")
         return
     if problem is not None:
-        _LOG.warning("a request that nobody waited for went wrong: %s", problem)
+        _LOG.warning("a request without a waiting caller failed: %s", problem)

@@ -86,8 +86,8 @@ class Evictions:
         self._clock, self._ended, self._observer = clock, ended, observer
         self._lock = threading.Lock()
         self._waiting: deque[Preemption] = deque()
-        self._doorbell = Doorbell(self._look)
-        self._crew = Crew("evictions", AT_ONCE, self._look)
+        self._doorbell = Doorbell(self._start_waiting)
+        self._crew = Crew("evictions", AT_ONCE, self._start_waiting)
 
     def start(self) -> None:
         """Start, on the running event loop."""
@@ -118,7 +118,7 @@ class Evictions:
         self._waiting.clear()
         await self._crew.close()
 
-    def _look(self) -> None:
+    def _start_waiting(self) -> None:
         while self._crew.has_room and self._waiting:
             preemption = self._waiting.popleft()
             self._observer.queue(Write.DELETE, len(self._waiting))

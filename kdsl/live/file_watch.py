@@ -24,14 +24,14 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Poll:
     """The state of the files at one poll: the files, their stamps, and the errors of refused files."""
 
     files: tuple[FoundFile, ...]
     stamps: tuple[tuple[str, str, int, int, int, int], ...]
     refused: tuple[str, ...]
 
-    def is_like(self, other: _Look) -> bool:
+    def is_like(self, other: _Poll) -> bool:
         """Return whether both states are equal: files by path, identity, size and time of change."""
         return (self.stamps, self.refused) == (other.stamps, other.refused)
 
@@ -42,25 +42,25 @@ class FileWatch:
     def __init__(self, paths: Callable[[], Iterable[Path]], wants: Callable[[str], bool]) -> None:
         """`paths` is called at every poll: a changed configuration may name other files."""
         self._paths, self._wants = paths, wants
-        self._last = self._look()
+        self._last = self._poll()
         self._digest = _digest(self._last)
 
     def has_changed(self) -> bool:
         """Return whether the contents have changed since the last call."""
-        look = self._look()
-        if look.is_like(self._last):
+        poll = self._poll()
+        if poll.is_like(self._last):
             return False
-        self._last = look
-        digest = _digest(look)
+        self._last = poll
+        digest = _digest(poll)
         if digest == self._digest:
             return False
         self._digest = digest
         return True
 
-    def _look(self) -> _Look:
+    def _poll(self) -> _Poll:
         problems: list[OSError] = []
         files = tuple(islice(self._files(problems), MAX_FILES))
-        return _Look(files, tuple(map(_stamp, files)), tuple(map(_refused, problems)))
+        return _Poll(files, tuple(map(_stamp, files)), tuple(map(_refused, problems)))
 
     def _files(self, problems: list[OSError]) -> Iterator[FoundFile]:
         for path in self._paths():
@@ -71,9 +71,9 @@ class FileWatch:
                 yield named_file(path)
 
 
-def _digest(look: _Look) -> bytes:
-    digest = hashlib.sha256("\0".join(look.refused).encode("utf-8", "surrogateescape"))
-    for file in look.files:
+def _digest(poll: _Poll) -> bytes:
+    digest = hashlib.sha256("\0".join(poll.refused).encode("utf-8", "surrogateescape"))
+    for file in poll.files:
         digest.update(b"\0" + str(file.path).encode("utf-8", "surrogateescape") + b"\0")
         try:
             digest.update(hashlib.sha256(file.read(MAX_BYTES)).digest())

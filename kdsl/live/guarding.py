@@ -53,9 +53,9 @@ class Guard:
             return PlainTextResponse("413 request too large\n", 413)
         if path in self._open:
             return None
-        return await self._judge(scope, wanted(method, path))
+        return await self._check_rights(scope, wanted(method, path))
 
-    async def _judge(self, scope: Scope, thing: Wanted) -> Response | None:
+    async def _check_rights(self, scope: Scope, thing: Wanted) -> Response | None:
         kind, _, token = _header(scope, b"authorization").partition(" ")
         has_token = kind.lower() == "bearer" and bool(token.strip())
         if self._rights is None:

@@ -74,7 +74,7 @@ def needs(rules: RuleSet, tables: Sequence[HookTable], *, keeps_raw: bool = Fals
             if all(pattern.resource is not Resource.ANY for pattern in patterns):
                 names = (_KINDS[each.resource] for each in patterns if each.resource in _KINDS)
                 add(names, f"{'rule' if name in own else 'plugin'} `{name}`")
-            elif name in _judges(table):
+            elif name in _plugins_before_binding(table):
                 add(_ANYTHING, _EVERYTHING.format(name))
         for score in table.scores:
             if score.plugin not in own and score.plugin not in table.wakes:
@@ -119,7 +119,7 @@ def _resources_behind(words: Iterable[str]) -> Iterator[str]:
         yield from (resource_of(kind).name for kind in kinds_behind(known))
 
 
-def _judges(table: HookTable) -> set[str]:
+def _plugins_before_binding(table: HookTable) -> set[str]:
     """Return the plugins that run before a pod is bound."""
     points = (
         *(table.pre_enqueues, table.pre_filters, table.filters, table.feasible_filters, table.post_filters),

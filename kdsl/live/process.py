@@ -142,7 +142,7 @@ class SchedulerProcess:
         _LOG.info("%s %s", self.options.identity, text)
         self._own_events.record_lead(f"{self.options.identity} {text}")
         if is_leader:
-            self.inbox.post(_look)
+            self.inbox.post(_wake)
 
     # ---- running -----------------------------------------------------------------------------------------
 
@@ -301,7 +301,7 @@ class _OnLoop:
         self._on_loop(self._refuse, diagnostics)
 
 
-def _look() -> None:
+def _wake() -> None:
     """Do nothing: any message wakes the loop, which then checks everything."""
 
 

@@ -67,8 +67,9 @@ def rights(needs: Needs, rules: RuleSet, tables: Sequence[HookTable], runs: Runs
     if runs.asks_who_calls:
         cluster += [
             Grant(("authentication.k8s.io",), ("tokenreviews",), ("create",),
-                  ("who asks for metrics and explanations",)),
-            Grant(("authorization.k8s.io",), ("subjectaccessreviews",), ("create",), ("whether they may",)),
+                  ("authentication of callers of the endpoints",)),
+            Grant(("authorization.k8s.io",), ("subjectaccessreviews",), ("create",),
+                  ("authorization of callers of the endpoints",)),
         ]  # fmt: skip
     own: tuple[Grant, ...] = ()
     if runs.lease and not (runs.is_shadow or runs.advises):

@@ -53,8 +53,8 @@ class Recorder:
         self._last = 0
         self._book = SeriesBook()
         self._late: deque[Series] = deque()
-        self._doorbell = Doorbell(self._look)
-        self._crew = Crew("event recorder", IN_FLIGHT, self._look)
+        self._doorbell = Doorbell(self._start_waiting)
+        self._crew = Crew("event recorder", IN_FLIGHT, self._start_waiting)
         self._tending: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -93,7 +93,7 @@ class Recorder:
         self._late.clear()
         await self._crew.close()
 
-    def _look(self) -> None:
+    def _start_waiting(self) -> None:
         """Count waiting events, and send as many due ones as there is room for."""
         while self._crew.has_room:
             series = self._next()
@@ -168,4 +168,4 @@ class Recorder:
                 self._late.extend(self._book.finish(now))
                 if number == rounds - 1:
                     self._late.extend(self._book.behind())
-                self._look()
+                self._start_waiting()

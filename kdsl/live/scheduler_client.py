@@ -131,7 +131,7 @@ def _read(address: SchedulerAddress, answer: Answer, pod: str) -> Explained:
         try:
             answered = msgspec.json.decode(answer.body, type=_Answered)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            title = "what answers there explains no pods"
+            title = "the server at this address explains no pods"
             raise _problem(AccessCode.NO_ANSWER, title, address.url, "is it a scheduler of kdsl?") from None
         return Explained(
             answered.outcome,
@@ -146,7 +146,7 @@ def _read(address: SchedulerAddress, answer: Answer, pod: str) -> Explained:
         raise InvalidInputError(_problems(address, answer))
     if answer.status in (401, 403):
         help_ = "who may get a pod may have it explained: `kubectl auth can-i get pods -n NAMESPACE`"
-        title = "the scheduler does not know who asks" if answer.status == 401 else _text(answer)
+        title = "the scheduler cannot authenticate the caller" if answer.status == 401 else _text(answer)
         raise _problem(AccessCode.REFUSED, title, address.url, help_)
     if answer.status == 404:
         title = f"the scheduler knows no pod `{pod}`"

@@ -73,8 +73,8 @@ class StatusWriter:
         self._unwanted: set[str] = set()
         self._written: dict[str, _Written] = {}
         self._unsure: dict[str, None] = {}
-        self._doorbell = Doorbell(self._look)
-        self._crew = Crew("status writer", in_flight, self._look)
+        self._doorbell = Doorbell(self._start_waiting)
+        self._crew = Crew("status writer", in_flight, self._start_waiting)
 
     def start(self) -> None:
         """Start writing, on the running event loop."""
@@ -148,7 +148,7 @@ class StatusWriter:
             self._pending.clear()
         await self._crew.close()
 
-    def _look(self) -> None:
+    def _start_waiting(self) -> None:
         """Start writing for as many pods as there is room for."""
         while self._crew.has_room:
             pending = self._take()
@@ -189,7 +189,7 @@ class StatusWriter:
                 self._remember(uid, _Written(pending.pod.version, result.value))
                 self._observer.count(Write.STATUS, WriteOutcome.DONE)
             case Refused():
-                self._observer.count(Write.STATUS, self._judge(pod, result))
+                self._observer.count(Write.STATUS, self._outcome_of(pod, result))
             case Lost():
                 self._observer.count(Write.STATUS, WriteOutcome.LOST)
                 await asyncio.sleep(_AWAY)
@@ -214,7 +214,7 @@ class StatusWriter:
                     del self._unsure[next(iter(self._unsure))]
         return result
 
-    def _judge(self, pod: LivePod, refused: Refused) -> WriteOutcome:
+    def _outcome_of(self, pod: LivePod, refused: Refused) -> WriteOutcome:
         """Return the meaning of a refusal: the pod is gone, recreated or bound, or the patch failed."""
         if refused.is_gone or refused.is_recreated or _BOUND_FIELD in refused.fields:
             return WriteOutcome.SKIPPED

@@ -56,7 +56,7 @@ class Tls:
         self._trust = trust
         self._certificate = certificate
         self._clock = clock
-        self._seen = self._look()
+        self._last = self._stamps()
         self._context = self._make()
         self._looked_at = clock()
         self.error = ""
@@ -68,20 +68,20 @@ class Tls:
         if now - self._looked_at < CHECK_EVERY:
             return self._context
         self._looked_at = now
-        seen = self._look()
-        if seen != self._seen:
+        stamps = self._stamps()
+        if stamps != self._last:
             try:
                 self._context, self.error = self._make(), ""
             except InvalidInputError as error:
                 self.error = str(error)  # the rotation may be incomplete: checked again later
             else:
-                self._seen = seen
+                self._last = stamps
         return self._context
 
-    def _look(self) -> tuple[object, ...]:
+    def _stamps(self) -> tuple[object, ...]:
         shown = self._certificate()
         pems = (self._trust.authority, *((shown.chain, shown.key) if shown else ()))
-        return tuple(_seen(pem) for pem in pems)
+        return tuple(_stamp_of(pem) for pem in pems)
 
     def _make(self) -> ssl.SSLContext:
         # Not `create_default_context`: with newer Pythons it refuses the authorities of many clusters.
@@ -102,7 +102,7 @@ class Tls:
         return context
 
 
-def _seen(pem: Pem | None) -> bytes | Stamp:
+def _stamp_of(pem: Pem | None) -> bytes | Stamp:
     return stamp(pem) if isinstance(pem, Path) else pem
 
 

@@ -16,8 +16,8 @@ CHUNK: Final = 500
 """The number of pods in a chunk."""
 _BYTES: Final = (MEMORY, EPHEMERAL_STORAGE, "storage")
 _FAMILIES: Final = (
-    ("kube_pod_resource_request", "What pods ask for of a resource, by pod. Unit is that of the resource."),
-    ("kube_pod_resource_limit", "What pods may use of a resource, by pod. Unit is that of the resource."),
+    ("kube_pod_resource_request", "Resources that pods request, by pod. Unit is that of the resource."),
+    ("kube_pod_resource_limit", "Resource limits of pods, by pod. Unit is that of the resource."),
 )
 
 

@@ -27,7 +27,7 @@ def gaps(workload: Workload, unread: Sequence[tuple[str, int]] = ()) -> Iterator
     `unread` are the skipped kinds, with their numbers of objects.
     """
     others = ", ".join(f"{count:,} {kind}" for kind, count in unread)
-    help_ = (f"the input also holds what is not read: {others}",) if others else ()
+    help_ = (f"the input also contains skipped kinds: {others}",) if others else ()
     if not workload.nodes:
         yield _warning("there is no node in the input", *help_)
     if not workload.pending:

@@ -41,7 +41,7 @@ def read_cycle(file: InputFile, number: int) -> RecordedCycle:
         cluster.apply(line.changes)
         if isinstance(line, Settled):
             continue
-        cluster.meet(line.pod, *line.engine.promised)
+        cluster.store_pods(line.pod, *line.engine.promised)
         last = line.cycle
         if line.cycle == number:
             objects = tuple(cluster.objects.values())
@@ -73,7 +73,7 @@ class _Cluster:
             if key[0] == Pod.KIND:
                 self._pods[key[1]] = manifest
 
-    def meet(self, *pods: Manifest) -> None:
+    def store_pods(self, *pods: Manifest) -> None:
         """Store pods that later changes may place."""
         for manifest in pods:
             self._pods[manifest_id(manifest)[1]] = manifest

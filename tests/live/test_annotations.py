@@ -141,7 +141,7 @@ def test_five_conflicts_are_enough() -> None:
 def test_a_lock_that_somebody_else_took_stays(node: Node) -> None:
     problem, _ = set_on(node, "t,ns,a", "")
     assert problem is not None
-    assert problem.message == f"annotation {LOCK} of node n1 was changed by somebody else"
+    assert problem.message == f"annotation {LOCK} of node n1 was changed by another writer"
     assert node.annotations[LOCK] == "t,ns,b"
 
 

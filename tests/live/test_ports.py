@@ -67,7 +67,7 @@ class TestBridge:
         async def play() -> None:
             bridge = Bridge()
             bridge.connect()
-            with pytest.raises(BridgeError, match="nobody sends requests from here"):
+            with pytest.raises(BridgeError, match="requests cannot be sent: the event loop does not run"):
                 bridge.call(answer())
 
             def schedule() -> bool:
