@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
-from prometheus_client.core import Metric
 
 from kdsl.app import Scheduler, devices_in_use
 from kdsl.base.clock import Clock
@@ -46,6 +45,7 @@ from kdsl.extender.protocol import (
     json_values,
 )
 from kdsl.live.services import Host
+from kdsl.obs.gauges import Gauge
 from kdsl.plan.devices.locks import NodeLock
 from kdsl.plan.devices.plugin import CHOSEN_AT, CHOSEN_NODE
 
@@ -229,7 +229,7 @@ class HamiBehaviour:
 
         return await self._host.ask(settled)
 
-    async def metrics(self) -> list[Metric]:
+    async def metrics(self) -> list[Gauge]:
         """Return HAMi's metrics as they are now."""
         devices, cache = self._rules.devices, self._live.cache
         sighting = await self._ask(lambda: Sighting.of(devices, cache.snapshot()))

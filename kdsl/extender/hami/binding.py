@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final
+from weakref import WeakValueDictionary
 
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.bindings import BindingEnd
@@ -92,6 +93,8 @@ class Binding:
     ) -> None:
         self._live, self._writes, self._teller = host.scheduler, writes, teller
         self._options, self._sleep = options, sleep
+        # Of two bindings to one node the second one sees the lock of the first, and does not race it.
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.under_way: set[str] = set()
         """The pods that are being bound now, by `namespace/name`."""
 
@@ -142,7 +145,8 @@ class Binding:
         waited, patience = 0.0, self._options.lock_patience if _is_of_group(pod) else 0.0
         while locks:
             try:
-                status = await self._writes.on_thread(self._writes.locks.acquire, locks, node, pod.key)
+                async with self._turns.setdefault(node, asyncio.Lock()):
+                    status = await self._writes.on_thread(self._writes.locks.acquire, locks, node, pod.key)
             except BridgeError as error:
                 return str(error)
             if status is None:

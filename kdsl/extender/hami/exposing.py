@@ -4,37 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import Metric
-from prometheus_client.registry import Collector
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from kdsl.live.listening import Listener
+from kdsl.obs.gauges import Gauge, exposition
 from kdsl.obs.registry import CONTENT_TYPE
 
-Scrape = Callable[[], Awaitable[Iterable[Metric]]]
+Scrape = Callable[[], Awaitable[Iterable[Gauge]]]
 _LOG: Final = logging.getLogger(__name__)
-
-
-class _Once(Collector):
-    def __init__(self, families: Iterable[Metric]) -> None:
-        self._families = families
-
-    def collect(self) -> Iterator[Metric]:
-        yield from self._families
-
-
-def exposition(families: Iterable[Metric]) -> bytes:
-    """Return metrics in Prometheus' text format."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Once(families))
-    return generate_latest(registry)
 
 
 class MetricsPort:

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from prometheus_client.core import GaugeMetricFamily, Metric
-
 from kdsl import __version__
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.quota import QuotaNames
 from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.obs.gauges import Gauge
 from kdsl.plan.devices.plugin import DevicesPlugin
 
 _ZONE: Final = "vGPU"
@@ -100,20 +99,17 @@ class CardMetrics:
 
     def __init__(self, sighting: Sighting, *, has_legacy: bool = False) -> None:
         self._sighting, self._has_legacy = sighting, has_legacy
-        self._found: dict[str, GaugeMetricFamily] = {}
+        self._found: dict[str, Gauge] = {}
 
-    def families(self) -> list[Metric]:
+    def families(self) -> list[Gauge]:
         """Return all families; those without numbers, too."""
-        self._found = {
-            name: GaugeMetricFamily(name, about, labels=(*labels, "zone"))
-            for name, (about, labels) in ABOUT.items()
-        }
+        self._found = {name: Gauge(name, about, (*labels, "zone")) for name, (about, labels) in ABOUT.items()}
         for node, cards in self._sighting.nodes:
             for card in cards:
                 self._card(node, card)
         self._quotas()
-        build = GaugeMetricFamily(BUILD_INFO, "1, with the version that runs.", labels=_BUILD)
-        build.add_metric((__version__, "", "", "", "", ""), 1)
+        build = Gauge(BUILD_INFO, "1, with the version that runs.", _BUILD)
+        build.values.append(((__version__, "", "", "", "", ""), 1))
         legacy = [_renamed(self._found[name], *LEGACY[name]) for name in LEGACY] if self._has_legacy else []
         return [*self._found.values(), *legacy, build]
 
@@ -153,15 +149,12 @@ class CardMetrics:
                 self._add("hami_resource_quota_used", (namespace, resource, str(limit)), amount)
 
     def _add(self, name: str, labels: Iterable[str], value: float) -> None:
-        self._found[name].add_metric((*labels, _ZONE), value)
+        self._found[name].values.append(((*labels, _ZONE), value))
 
 
-def _renamed(family: GaugeMetricFamily, name: str, labels: tuple[str, ...]) -> GaugeMetricFamily:
+def _renamed(gauge: Gauge, name: str, labels: tuple[str, ...]) -> Gauge:
     """Return a family under its old name."""
-    old = GaugeMetricFamily(name, family.documentation, labels=(*labels, "zone"))
-    for sample in family.samples:
-        old.add_metric(tuple(sample.labels.values()), sample.value)
-    return old
+    return Gauge(name, gauge.about, (*labels, "zone"), gauge.values)
 
 
 def _compute(card: Card) -> tuple[int, int]:

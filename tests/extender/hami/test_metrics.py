@@ -7,8 +7,8 @@ import json
 import urllib.request
 from pathlib import Path
 
-from kdsl.extender.hami.exposing import exposition
 from kdsl.extender.hami.metrics import ABOUT, BUILD_INFO, LEGACY
+from kdsl.obs.gauges import exposition
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.extender.hami.life import Life, play

@@ -204,12 +204,16 @@ class Cluster:
 
     async def seen_by(self, extender: Extender) -> None:
         """Wait until an extender has taken in all nodes and pods as they are now, finished ones aside."""
+        async with asyncio.timeout(20):
+            # Others write as well, handshakes for one: what is there is looked at again and again.
+            while not await self._is_seen_by(extender):
+                await asyncio.sleep(0.001)
+
+    async def _is_seen_by(self, extender: Extender) -> bool:
         nodes = {each["metadata"]["name"]: each for each in (await self.get(NODES))["items"]}
         listed = (await self.get("/api/v1/pods"))["items"]
         pods = {_key(each): each for each in listed if each["status"].get("phase") not in FINISHED}
-        async with asyncio.timeout(20):
-            while not await extender.knows(nodes, pods):
-                await asyncio.sleep(0.001)
+        return await extender.knows(nodes, pods)
 
 
 @asynccontextmanager
