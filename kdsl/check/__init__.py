@@ -1,1 +1,1 @@
-"""Syntax trees to a checked `RuleSet`: names, types, binding times, read-sets and profiles."""
+"""Checks syntax trees and builds the `RuleSet`: names, types, binding times, reads and profiles."""

@@ -1,7 +1,7 @@
-"""The whole check: a loaded program to a `RuleSet`, or everything that is wrong with it at once.
+"""The whole check: converts a loaded program to a `RuleSet`, or reports all its errors at once.
 
-Names and functions come first, then the rules, used or not, then the profiles that are made of them. Used by
-`kdsl check`, by every start of the scheduler and by the tests of rules.
+It checks names and functions first, then the rules, used or not, then the profiles made of them. `kdsl
+check`, every start of the scheduler and the tests of rules use it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kdsl.check.model.rule_set import (
 )
 from kdsl.check.names.declarations import Declarations, Home
 from kdsl.check.names.externals import NO_EXTERNALS, PLUGINS, Externals, checked_predicate, checked_score
-from kdsl.check.names.file_names import Place
+from kdsl.check.names.file_names import Construct
 from kdsl.check.names.functions import Functions
 from kdsl.check.profiles.effective import CheckedRules
 from kdsl.check.profiles.inheritance import Profiles
@@ -60,11 +60,11 @@ class CheckResult:
 def check_program(
     program: Program, views: Views | None = None, externals: Externals = NO_EXTERNALS
 ) -> CheckResult:
-    """Check a program against the views of a Kubernetes minor, those of the newest where none are given.
+    """Check a program against the views of a Kubernetes minor; the default is the newest.
 
-    Its rules may use `externals`: what installed plugins bring.
+    The program's rules may use `externals`: the rules, functions and fields of installed plugins.
     """
-    run = _Run(program, views or load_views(), externals)
+    run = _Check(program, views or load_views(), externals)
     profiles = run.check()
     diagnostics = tuple(sorted(run.diagnostics, key=_in_order(program)))
     if has_errors(diagnostics):
@@ -82,8 +82,8 @@ def check_program(
     return CheckResult(rules, diagnostics)
 
 
-class _Run:
-    """One check: the tables it builds and what it found."""
+class _Check:
+    """One check: the tables that it builds, and its diagnostics."""
 
     def __init__(self, program: Program, views: Views, externals: Externals) -> None:
         self.diagnostics: list[Diagnostic] = []
@@ -98,7 +98,7 @@ class _Run:
         self.written: tuple[WrittenRule, ...] = ()
 
     def check(self) -> dict[str, CheckedProfile]:
-        """Check everything and return the profiles by qualified name."""
+        """Check all declarations and return the profiles by qualified name."""
         self._refuse_taken_package()
         self.functions.check_all()
         predicates = self._predicates() | {rule.qualified: checked_predicate(rule) for rule in self.externals}
@@ -114,7 +114,7 @@ class _Run:
     def _predicates(self) -> dict[str, CheckedPredicate]:
         return {
             located.qualified: check_predicate(
-                located, self._block(located.home, Place.PREDICATE, located.declaration.span)
+                located, self._block(located.home, Construct.PREDICATE, located.declaration.span)
             )
             for located in self.declarations.all(Predicate)
         }
@@ -122,7 +122,7 @@ class _Run:
     def _scores(self) -> dict[str, CheckedScore]:
         found = {}
         for located in self.declarations.all(Score):
-            block = self._block(located.home, Place.SCORE, located.declaration.span)
+            block = self._block(located.home, Construct.SCORE, located.declaration.span)
             score = check_score(located, block, self.functions)
             if score is not None:
                 found[score.qualified] = score
@@ -131,7 +131,9 @@ class _Run:
     def _queues(self) -> dict[str, CheckedQueue]:
         return {
             located.qualified: check_queue(
-                located, self._block(located.home, Place.QUEUE, located.declaration.span), self.functions.fns
+                located,
+                self._block(located.home, Construct.QUEUE, located.declaration.span),
+                self.functions.fns,
             )
             for located in self.declarations.all(Queue)
         }
@@ -139,7 +141,7 @@ class _Run:
     def _preemptions(self) -> dict[str, CheckedPreemption]:
         found = {}
         for located in self.declarations.all(Preemption):
-            block = self._block(located.home, Place.PREEMPTION, located.declaration.span)
+            block = self._block(located.home, Construct.PREEMPTION, located.declaration.span)
             preemption = check_preemption(located, block, self.functions.fns)
             if preemption is not None:
                 found[preemption.qualified] = preemption
@@ -154,7 +156,7 @@ class _Run:
         }
 
     def _tightening_block(self, home: Home, statement: Tighten) -> Block:
-        return self._block(home, Place.PREDICATE, statement.span)
+        return self._block(home, Construct.PREDICATE, statement.span)
 
     def _check_devices(self) -> None:
         for located in self.declarations.all(Device):
@@ -162,9 +164,9 @@ class _Run:
             if folded is None:
                 continue
             known = len(self.diagnostics)
-            block = self._block(folded.root.home, Place.DEVICE, located.declaration.span)
+            block = self._block(folded.root.home, Construct.DEVICE, located.declaration.span)
             device = check_device(located, folded, block, self.functions, self.views)
-            # A mistake in a device shows in all that extend it, and is reported once.
+            # An error in a device shows in all devices that extend it, and is reported once.
             found = self.diagnostics[known:]
             del self.diagnostics[known:]
             self.diagnostics += [each for each in found if each not in self.diagnostics]
@@ -173,25 +175,25 @@ class _Run:
 
     def _check_teams(self) -> None:
         for located in self.teams.all:
-            block = self._block(located.home, Place.TEAM, located.declaration.span)
+            block = self._block(located.home, Construct.TEAM, located.declaration.span)
             team = check_team(located, block, self.teams, self.declarations)
             if team is not None:
                 self.checked_teams.append(team)
 
-    def _block(self, home: Home, place: Place, span: Span) -> Block:
-        return Block(self.functions, self.views, self.diagnostics, home, place, span)
+    def _block(self, home: Home, construct: Construct, span: Span) -> Block:
+        return Block(self.functions, self.views, self.diagnostics, home, construct, span)
 
     def _refuse_taken_package(self) -> None:
         package = self.program.packages.get(PLUGINS)
         for file in () if package is None else package.files:
             if file.package is not None:
                 title = f"the package name `{PLUGINS}` is taken"
-                why = "`plugins.X` is what a plugin brings"
+                why = "`plugins.X` is the name of a plugin's rule"
                 self.diagnostics.append(Diagnostic(CheckCode.AMBIGUOUS, title, file.package.span, why))
 
 
 def _in_order(program: Program) -> Callable[[Diagnostic], tuple[int, int]]:
-    """Return the sort key that puts diagnostics in the order of the program's files and of their text."""
+    """Return the sort key that orders diagnostics by the program's files, then by position."""
     places = {id(file.span.source): at for at, file in enumerate(program.files)}
 
     def key(diagnostic: Diagnostic) -> tuple[int, int]:

@@ -1,1 +1,1 @@
-"""Kubernetes objects as kdsl reads them, and the columnar snapshot that scheduling runs on."""
+"""Kubernetes objects in the form that kdsl reads, and the columnar snapshot that scheduling runs on."""

@@ -16,7 +16,7 @@ from typing import Final
 from kdsl.base.clock import ManualClock
 from kdsl.check.model.devices import CheckedDevice, CheckedTest
 from kdsl.check.model.rule_set import CheckedLet, CheckedProfile, RuleSet
-from kdsl.check.model.typed import Var
+from kdsl.check.model.typed import TypedExpr, Var
 from kdsl.cluster.devices.cards import Card, Grant
 from kdsl.cluster.devices.policy import CARD_POLICY, Policy
 from kdsl.cluster.devices.quota import NO_QUOTA
@@ -33,12 +33,12 @@ from kdsl.hooks.context import NO_ANNOTATIONS
 from kdsl.plan.compile.scope import Functions, RuleScope
 from kdsl.plan.compile.template import Text, compile_template, text_in
 from kdsl.plan.devices.answers import UNREGISTERED
-from kdsl.plan.devices.demand import Demand
-from kdsl.plan.devices.ordering import card_score, node_score
+from kdsl.plan.devices.attempt import Attempt
+from kdsl.plan.devices.fullness import card_score, node_score
 from kdsl.plan.devices.placing import NodeCards, Placed, place
 from kdsl.plan.devices.plugin import DevicesPlugin, compile_devices
-from kdsl.plan.devices.requests import Request
-from kdsl.plan.devices.situation import Situation
+from kdsl.plan.devices.reads import parts
+from kdsl.plan.devices.requests import Demand, Request
 
 READS: Final = frozenset(("pod.annotations", "pod.devices", "node.usage", "node.static", "node.annotations"))
 """The reads that decide whether devices let a pod onto a node, for the search for cures."""
@@ -88,8 +88,8 @@ class ContainerCards:
     """A container's request for one kind of device, and every card of that kind in the order of trying.
 
     `reason` says why the container gets no cards, empty where it gets them; `failed` is the `require` about
-    the node as a whole that does not hold. `order` is the device's own `order by`, empty where the pod's
-    policy orders the cards.
+    the node as a whole that does not hold. `order` has the keys of `order by` before the pod's policy,
+    empty where the policy decides alone.
     """
 
     container: str
@@ -171,7 +171,7 @@ class CardExplainer:
     def __init__(self, plugin: DevicesPlugin, functions: Functions) -> None:
         self._plugin = plugin
         self._functions = functions
-        self._checked = {program.kind: program.checked for program in plugin.stock.programs.values()}
+        self._checked = {program.kind: program.checked for program in plugin.inventories.programs.values()}
         self._fits: dict[str, _Tests] = {}
         self._gates: dict[str, _Tests] = {}
 
@@ -184,7 +184,7 @@ class CardExplainer:
     @property
     def records(self) -> tuple[str, ...]:
         """Return the annotations of pods that record their cards."""
-        return tuple(program.record for program in self._plugin.stock.programs.values())
+        return tuple(program.record for program in self._plugin.inventories.programs.values())
 
     def look(
         self, pod: PodInfo, snapshot: Snapshot, node: NodeInfo, promised: Iterable[PodInfo] = ()
@@ -196,18 +196,20 @@ class CardExplainer:
         demand = self._plugin.demand(pod, snapshot)
         if not isinstance(demand, Demand):
             return None
-        stock, listener = self._plugin.stock, _CardListener(self, demand)
+        inventories, listener = self._plugin.inventories, _CardListener(self, demand)
         keys = frozenset(each.key for each in promised)
         at = (
-            NodeCards(stock.at(node).node, self._plugin.cards(node, keys, snapshot))
+            NodeCards(inventories.at(node).node, self._plugin.cards(node, keys, snapshot))
             if keys
-            else stock.at(node)
+            else inventories.at(node)
         )
         quota = demand.quota or NO_QUOTA
         reason, score = "" if at.cards else UNREGISTERED, None
         if at.cards:
             try:
-                found = place(stock.programs, demand.pod, demand.requests, demand.policy, at, quota, listener)
+                found = place(
+                    inventories.programs, demand.pod, demand.requests, demand.policy, at, quota, listener
+                )
                 if isinstance(found, Placed):
                     score = float(found.score)
                 else:
@@ -225,8 +227,8 @@ class CardExplainer:
         )
 
     def order_of(self, kind: str) -> str:
-        """Return the text of a device's own `order by`; empty where it has none."""
-        keys = self._checked[kind].order.keys
+        """Return the text of the keys of `order by` that do not depend on the policy of the pod."""
+        keys = [key for key in self._checked[kind].order.keys if not _reads_policy(key.value)]
         return ", ".join(
             " ".join(key.value.span.text.split()) + (" desc" if key.descending else "") for key in keys
         )
@@ -295,25 +297,25 @@ class _CardListener:
         self.containers: list[ContainerCards] = []
         self._explainer = explainer
         self._weights = demand.policy.weights
-        self._situation: Situation | None = None
+        self._attempt: Attempt | None = None
         self._chooser = ""
         self._refusals: dict[str, tuple[str, Failed | None]] = {}
 
-    def begins(self, situation: Situation) -> None:
-        self._situation, self._chooser, self._refusals = situation, "", {}
+    def begins(self, attempt: Attempt) -> None:
+        self._attempt, self._chooser, self._refusals = attempt, "", {}
 
     def chooses(self, chooser: str) -> None:
         self._chooser = chooser
 
     def asked(self, card: Card, frame: Frame, reason: str) -> None:
         failed = None
-        if reason and self._situation is not None:
-            tests = self._explainer.fit(self._situation.request.kind)
+        if reason and self._attempt is not None:
+            tests = self._explainer.fit(self._attempt.request.kind)
             failed = tests.why({name: frame[slot] for name, slot in tests.slots.items()})
         self._refusals[card.id] = reason, failed
 
     def ends(self, found: tuple[Grant, ...] | str) -> None:
-        s = self._situation
+        s = self._attempt
         assert s is not None
         kind = s.request.kind
         reason, grants = (found, ()) if isinstance(found, str) else ("", found)
@@ -337,3 +339,7 @@ class _CardListener:
         reason, failed = self._refusals[card.id]
         outcome = CardOutcome.REFUSED if reason else CardOutcome.LEFT
         return CardVerdict(card, fullness, outcome, reason, failed)
+
+
+def _reads_policy(key: TypedExpr) -> bool:
+    return any(isinstance(part, Var) and part.type.name == "DevicePolicy" for part in parts(key))

@@ -12,7 +12,7 @@ from kdsl.base.visible import visible
 from kdsl.hooks.context import NodeAnnotator
 from kdsl.live.known import KnownObjects
 from kdsl.plan.devices.handshakes import PERIOD, Handshakes
-from kdsl.plan.devices.stock import Stock
+from kdsl.plan.devices.inventories import Inventories
 
 _SECOND: Final = 10**9
 _LOG: Final = logging.getLogger(__name__)
@@ -33,16 +33,16 @@ class HandshakeKeeper:
     ) -> None:
         self._known, self._nodes, self._clock = known, nodes, clock
         self._leads, self._sleep = leads, sleep
-        self._stock: Stock | None = None
+        self._inventories: Inventories | None = None
         self.problems = 0
         """The number of handshakes that could not be written."""
 
-    def use(self, stock: Stock | None) -> None:
-        """Serve the devices of these rules from the next round on; None: no devices.
+    def use(self, inventories: Inventories | None) -> None:
+        """Look after the cards that the devices of these rules find, from the next round on; None: of none.
 
-        The stock is used on another thread, so it must not be shared.
+        The inventories must be nobody else's: it is used on another thread.
         """
-        self._stock = stock
+        self._inventories = inventories
 
     async def run(self) -> None:
         """Write handshakes until cancelled. For the thread of the event loop."""
@@ -52,10 +52,10 @@ class HandshakeKeeper:
 
     async def round(self) -> None:
         """Write the handshakes that are due, once."""
-        stock = self._stock
-        if stock is None or not self._leads():
+        inventories = self._inventories
+        if inventories is None or not self._leads():
             return
-        handshakes = Handshakes(stock, self._nodes, self._clock)
+        handshakes = Handshakes(inventories, self._nodes, self._clock)
         facts = [node.facts for node in self._known.nodes()]
         try:
             problems = await asyncio.to_thread(handshakes.shake, facts)

@@ -246,9 +246,9 @@ class SchedulerProcess:
     def _follow(self, sets: RuleSets) -> None:
         """Count for rule sets and watch what they read; decisions pause until that is synced.
 
-        From now on handshakes with device plugins are those of these rules' devices.
+        The handshakes with device plugins are those of the rules from now on.
         """
-        self.scheduler.handshakes.use(sets.stock)
+        self.scheduler.handshakes.use(sets.inventories)
         self.measures.adopt(sets.scheduler)
         self._synced.reset()
         self.watches.follow(sets.needs if self._service is None else merged(sets.needs, self._service.needs))

@@ -16,7 +16,7 @@ from kdsl.hooks.faults import Fault
 from kdsl.live.canary import Side, side_of
 from kdsl.live.needs import Needs, merged, needs
 from kdsl.live.options import CanaryOptions, RunOptions
-from kdsl.plan.devices.stock import Stock
+from kdsl.plan.devices.inventories import Inventories
 
 CANARY: Final = " (canary)"
 """The suffix of profile names in the canary's rules."""
@@ -26,8 +26,8 @@ CANARY: Final = " (canary)"
 class RuleSets:
     """The active rules, the resources that they read, and their files.
 
-    `digests` are those of the rule sets by side, the canary only if there is one. `stock` finds
-    the cards of nodes for handshakes.
+    `digests` are those of the rule sets by side, the canary only if there is one. `inventories` finds the
+    cards of nodes for handshakes.
     """
 
     scheduler: Scheduler
@@ -35,7 +35,7 @@ class RuleSets:
     paths: tuple[Path, ...]
     digests: Mapping[Side, str] = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
-    stock: Stock | None = None
+    inventories: Inventories | None = None
 
 
 def load(options: RunOptions, context: PluginContext) -> RuleSets:
@@ -47,7 +47,7 @@ def load(options: RunOptions, context: PluginContext) -> RuleSets:
         stable.paths,
         {Side.STABLE: stable.scheduler.rules.digest},
         stable.diagnostics,
-        _stock(stable.scheduler),
+        _inventories(stable.scheduler),
     )
     return own if options.canary is None else _beside(own, options.canary, context)
 
@@ -64,14 +64,14 @@ def _beside(stable: RuleSets, options: CanaryOptions, context: PluginContext) ->
         (*stable.paths, *loaded.paths),
         {**stable.digests, Side.CANARY: digest},
         (*stable.diagnostics, *loaded.diagnostics),
-        stable.stock or _stock(canary),
+        stable.inventories or _inventories(canary),
     )
 
 
-def _stock(made: Scheduler) -> Stock | None:
+def _inventories(made: Scheduler) -> Inventories | None:
     schedulers = {table.scheduler for table in made.tables}
     devices = devices_in_use(made.rules, made.settings, schedulers)
-    return None if devices is None else devices.stock
+    return None if devices is None else devices.inventories
 
 
 def _needs(made: Scheduler) -> Needs:

@@ -25,7 +25,7 @@ from kdsl.explain.findings import Inspection
 from kdsl.explain.turn import Turns
 from kdsl.hooks.context import NO_MANIFESTS
 from kdsl.hooks.status import Status
-from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.requests import Demand
 from kdsl.report.cards import CardReport, count_demands
 from kdsl.report.simulation import Simulation
 from kdsl.report.summary import SummaryBuilder, requested_totals
@@ -138,7 +138,7 @@ def _cards(
     if devices is None:
         return None
     infos = [snapshot.info(row) for row in snapshot.order.tolist()]
-    cards = {info.name: devices.stock.cards(info) for info in infos}
+    cards = {info.name: devices.inventories.cards(info) for info in infos}
     demands = (devices.demand(pod, snapshot) for pod in wanting)
     requests = (
         request

@@ -37,10 +37,12 @@ from kdsl.cluster.devices.quota import NO_QUOTA, Quota, limits_of
 from kdsl.cluster.devices.usage import Holding, with_holdings
 from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.admission import admit_pod
-from kdsl.plan.devices.placing import NodeCards, Placed, Requests, Unplaced, best_of, place, requests_of
-from kdsl.plan.devices.program import Allocation, DeviceProgram
+from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
+from kdsl.plan.devices.program import Allocation, DeviceProgram, requests_of
+from kdsl.plan.devices.requests import Requests
 
 from tests.conformance.tally import Tally, differences, not_compared
+from tests.devices.best import best_of
 
 Json = dict[str, Any]
 HAMI = "devices.profiles.hami"

@@ -33,12 +33,12 @@ from kdsl.cluster.api.objects import Pod
 from kdsl.cluster.devices.pods import DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.extender.hami.options import HamiOptions
-from kdsl.plan.devices.placing import best_of
 from kdsl.plan.devices.plugin import BIND_PHASE, BIND_TIME, CHOSEN_AT, CHOSEN_NODE
 from kdsl.plan.devices.review import OVER_QUOTA
 
 from tests.conformance.hami import STATED, Json, admitted_of, normalised, unpadded
 from tests.conformance.tally import differences, not_compared
+from tests.devices.best import best_of
 from tests.extender.hami.world import NODES, Cluster, Extender, cluster, patched
 
 LOCKS = ("hami.io/mutex.lock", "cambricon.com/dsmlu.lock")

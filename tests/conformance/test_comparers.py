@@ -19,13 +19,14 @@ from kdsl.cycle.decision import Decision, NodeVerdict, Outcome
 from kdsl.cycle.engine import Engine
 from kdsl.cycle.selection import Choice, select
 from kdsl.hooks.status import Code, Status
-from kdsl.plan.devices.placing import Placed, Unplaced, best_of
+from kdsl.plan.devices.placing import Placed, Unplaced
 from kdsl.plan.devices.program import DeviceProgram
 
 from tests.conformance import hami, kube, sequence
 from tests.conformance.kube import Json, run_vector
 from tests.conformance.test_hami import DATA as HAMI_VECTORS
 from tests.conformance.test_kube import DATA, VECTORS
+from tests.devices.best import best_of
 
 SAMPLE = ("resources", "ports", "volumes", "nominated", "preempt", "mixed")
 PER_FAMILY = 10

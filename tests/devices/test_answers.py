@@ -16,11 +16,11 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.snapshot.memory_annotations import MemoryAnnotations
 from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.answers import Answers
-from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.placing import NodeCards, Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
 from kdsl.plan.devices.program import DeviceProgram
-from kdsl.plan.devices.stock import Stock
+from kdsl.plan.devices.requests import Demand
 
 from tests.devices.farm import Farm, node, pod, rules
 
@@ -75,7 +75,7 @@ def devices_of(farm: Farm) -> DevicesPlugin:
 def check(farm: Farm, plugin: DevicesPlugin) -> None:
     """Compare what is kept with what every node says to one who keeps nothing."""
     snapshot = farm.cluster.snapshot()
-    fresh = Answers(Stock(plugin.stock.programs))
+    fresh = Answers(Inventories(plugin.inventories.programs))
     for wanted in KINDS.values():
         demand = plugin.demand(wanted, snapshot)
         assert isinstance(demand, Demand)
@@ -141,15 +141,15 @@ def test_annotations_that_devices_do_not_read_make_no_difference(found: RuleSet)
     farm = Farm(found, "pack", *NODES)
     plugin, snapshot = devices_of(farm), farm.cluster.snapshot()
 
-    def likeness(**annotations: str) -> Hashable:
+    def signature(**annotations: str) -> Hashable:
         written = {key.replace("_", "/"): text for key, text in annotations.items()}
         demand = plugin.demand(pod("p", annotations=written), snapshot)
         assert isinstance(demand, Demand)
-        return demand.likeness
+        return demand.signature
 
-    assert likeness() == likeness(checksum="1") == likeness(checksum="2", other="x")
+    assert signature() == signature(checksum="1") == signature(checksum="2", other="x")
     named = {"nvidia.com_use-gpuuuid": "n0-g0"}
-    assert likeness(**named) == likeness(**named, checksum="1") != likeness()
+    assert signature(**named) == signature(**named, checksum="1") != signature()
 
 
 def test_the_annotations_that_shipped_devices_read_are_known() -> None:

@@ -17,7 +17,7 @@ from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cycle.decision import Outcome
 from kdsl.hooks.context import NO_ANNOTATIONS
 from kdsl.plan.devices.plugin import compile_devices
-from kdsl.plan.devices.unread import MOST, SHOWN
+from kdsl.plan.devices.records import MOST, SHOWN
 
 from tests.cli.command_line import kdsl
 from tests.devices.farm import RECORD, Farm, annotated, node, pod, rules
@@ -218,7 +218,9 @@ profile both extends kubernetes.default {
     rows = json.dumps(
         [{"id": "n-g0", "count": 1, "devmem": 9, "devcore": 100, "type": "Biren", "health": True}]
     )
-    inventory = plugin.stock.inventory(annotated(node("n", cards=1), {"hami.io/node-biren-register": rows}))
+    inventory = plugin.inventories.inventory(
+        annotated(node("n", cards=1), {"hami.io/node-biren-register": rows})
+    )
     assert [card.kind for card in inventory.cards] == ["NVIDIA"]
     assert dict(inventory.faults) == {"Biren": "card `n-g0` is of another kind, too"}
 

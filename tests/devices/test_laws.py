@@ -13,8 +13,8 @@ from kdsl.check.model.rule_set import RuleSet
 from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.objects.pod import PodInfo
 from kdsl.hooks.context import NO_ANNOTATIONS
+from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.plugin import compile_devices
-from kdsl.plan.devices.stock import Stock
 
 from tests.devices.farm import MIG_PLACES, MIG_SIZES, RECORD, Farm, node, pod, rules
 
@@ -74,18 +74,18 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> RuleSet:
     return rules(tmp_path_factory.mktemp("farm"))
 
 
-def stock_of(farm: Farm) -> Stock:
+def stock_of(farm: Farm) -> Inventories:
     """Return the cards as a scheduler sees them that has just been started."""
     profile = farm.rules.profiles[f"farm.{farm.profile}"]
     plugin = compile_devices(farm.rules, profile, NO_ANNOTATIONS, ManualClock())
     assert plugin is not None
-    return plugin.stock
+    return plugin.inventories
 
 
-def cards_of(farm: Farm, stock: Stock) -> dict[str, tuple[Card, ...]]:
+def cards_of(farm: Farm, inventories: Inventories) -> dict[str, tuple[Card, ...]]:
     snapshot = farm.cluster.snapshot()
     infos = [snapshot.info(row) for row in snapshot.order.tolist()]
-    return {info.name: stock.cards(info) for info in infos}
+    return {info.name: inventories.cards(info) for info in infos}
 
 
 def wanted(name: str, gpus: int, memory: int, cores: int, priority: int, containers: int) -> PodInfo:

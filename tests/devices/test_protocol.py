@@ -15,9 +15,9 @@ from kdsl.cluster.objects.node import NodeFacts
 from kdsl.cycle.decision import Outcome
 from kdsl.hooks.context import NO_ANNOTATIONS
 from kdsl.plan.devices.handshakes import Handshake, Handshakes
+from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.locks import Locks, NodeLock
 from kdsl.plan.devices.plugin import compile_devices
-from kdsl.plan.devices.stock import Stock
 
 from tests.devices.farm import RULES, ApiNodes, Farm, annotated, node, pod, rules
 
@@ -211,17 +211,17 @@ def test_what_becomes_of_a_handshake(value: str, count: int, written: str | None
 
 
 @pytest.fixture
-def stock_of(found: RuleSet) -> Callable[[], Stock]:
-    def make() -> Stock:
+def stock_of(found: RuleSet) -> Callable[[], Inventories]:
+    def make() -> Inventories:
         plugin = compile_devices(found, found.profiles["farm.pack"], NO_ANNOTATIONS, ManualClock())
         assert plugin is not None
-        return plugin.stock
+        return plugin.inventories
 
     return make
 
 
 def test_cards_of_a_silent_node_are_dropped_and_come_back(
-    found: RuleSet, stock_of: Callable[[], Stock]
+    found: RuleSet, stock_of: Callable[[], Inventories]
 ) -> None:
     farm = farm_of(found, node("n"), node("bare", cards=0))
     nodes = farm.nodes
@@ -250,7 +250,7 @@ def test_cards_of_a_silent_node_are_dropped_and_come_back(
     assert farm.place(pod("b")).node == "n"
 
 
-def test_a_write_that_fails_is_told(found: RuleSet, stock_of: Callable[[], Stock]) -> None:
+def test_a_write_that_fails_is_told(found: RuleSet, stock_of: Callable[[], Inventories]) -> None:
     farm = farm_of(found)
     assert farm.nodes is not None
     farm.nodes.refusals = ["the API is away"]

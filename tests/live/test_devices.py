@@ -9,7 +9,7 @@ from typing import Any
 from kdsl.app import Scheduler, Settings, build_scheduler, devices_in_use
 from kdsl.hooks.context import PluginContext
 from kdsl.live.handshakes import HandshakeKeeper
-from kdsl.plan.devices.stock import Stock
+from kdsl.plan.devices.inventories import Inventories
 
 from tests.live.cluster_api import Fault, Json, node, pod
 from tests.live.live_world import World, live, shipped
@@ -114,17 +114,17 @@ def test_41_what_cards_have_left_is_the_same_after_a_restart() -> None:
 
 
 @cache
-def stock() -> Stock:
+def inventories() -> Inventories:
     """What finds the cards, compiled once."""
     devices = devices_in_use(shipped(), Settings(profile="devices.profiles.gpu"), [SCHEDULER])
     assert devices is not None
-    return devices.stock
+    return devices.inventories
 
 
 def keeper_of(world: World, *, leads: bool = True) -> HandshakeKeeper:
     scheduler = world.scheduler
     keeper = HandshakeKeeper(scheduler.known, scheduler._nodes, scheduler.options.wall, lambda: leads)
-    keeper.use(stock())
+    keeper.use(inventories())
     return keeper
 
 

@@ -1,1 +1,1 @@
-"""Questions to checked rules: the facts they depend on, what cures a rejection, what changed."""
+"""Analyses of checked rules: their facts, the events that cure a rejection, the changes between versions."""

@@ -1,4 +1,4 @@
-"""One difference between two versions of rules: what `changes.py` finds and `kdsl diff` prints."""
+"""One difference between two versions of rules. `changes.py` finds it, `kdsl diff` prints it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference: `what` of `subject` was `before` and is `after`.
+    """One difference: the property `what` of `subject` was `before` and is `after`.
 
-    `before` is empty for what was added, `after` for what was removed, both where the name says it all.
-    `site` is the `file:line` of the new version, or of the old one where it is gone.
+    `before` is empty for an addition, `after` for a removal; both are empty where the name is enough. `site`
+    is the `file:line` in the new version, or in the old version for a removal.
     """
 
     subject: str
@@ -29,5 +29,5 @@ class Change:
 
 
 def whole(subject: str, kind: ChangeKind, site: str) -> Change:
-    """Return the change of something that only one side has."""
+    """Return the change for a subject that only one side has."""
     return Change(subject, kind, "", site=site)

@@ -1,7 +1,7 @@
-"""What changed between two versions of rules, in the words of the language: for `kdsl diff` and reviews.
+"""The changes between two versions of rules, in terms of the language: for `kdsl diff` and reviews.
 
-Profiles are compared as they take effect, declarations as they are written; layout, comments and spellings of
-the same constant are no changes.
+Profiles are compared in their effective form, declarations in their written form. Layout, comments and the
+spelling of a constant do not count.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _KINDS: Mapping[type[Declared] | type[Param], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One side of a comparison. Only declarations in `files` count: the others belong to a library."""
+    """One side of a comparison. Only declarations in `files` count; all others belong to a library."""
 
     rules: RuleSet
     program: Program
@@ -63,7 +63,7 @@ class Version:
 
 
 def compare_versions(old: Version, new: Version) -> tuple[Change, ...]:
-    """Return what changed: profiles first, then declarations by name."""
+    """Return the changes: profiles first, then declarations by name."""
     changes: list[Change] = []
     profiles = [
         {name: each for name, each in side.rules.profiles.items() if each.span.source.path in side.files}
@@ -79,12 +79,12 @@ def compare_versions(old: Version, new: Version) -> tuple[Change, ...]:
 
 
 def compare_profiles(old: CheckedProfile, new: CheckedProfile) -> tuple[Change, ...]:
-    """Return what changed from one effective profile to another."""
+    """Return the changes from one effective profile to another."""
     return tuple(dict.fromkeys(_profile(f"profile {new.qualified}", old, new)))
 
 
 def _declarations(side: Version) -> dict[tuple[str, str], Declaration]:
-    """Return what counts by kind and qualified name; profiles are compared as they take effect."""
+    """Return the declarations that count, by kind and qualified name, without profiles."""
     return {
         (_KINDS[type(each)], f"{package.name}.{each.name.text}"): each
         for package in side.program.packages.values()
@@ -113,7 +113,7 @@ def _profile_pair(name: str, old: CheckedProfile | None, new: CheckedProfile | N
 def _profile(subject: str, old: CheckedProfile, new: CheckedProfile) -> Iterator[Change]:
     origins = new.origins
     for what, before, after, span in (
-        ("what it extends", old.extends, new.extends, new.span),
+        ("extends", old.extends, new.extends, new.span),
         ("team", old.team, new.team, new.span),
         ("scheduler", old.scheduler, new.scheduler, origins.scheduler),
         ("check", _check(old), _check(new), origins.check or new.span),
@@ -158,7 +158,7 @@ def _members(
     sites: Sequence[Mapping[str, str]],
     describe: Callable[[int, str], str],
 ) -> Iterator[Change]:
-    """List the rules that only one side has; `describe` takes the side (0 is the old one) and the rule."""
+    """Yield the rules that only one side has; `describe` takes the side (0 is the old one) and the name."""
     old, new = sides
     for name in old:
         if name not in new:
@@ -171,14 +171,14 @@ def _members(
 
 
 def _place(sides: Sequence[Mapping[str, object]], side: int, name: str) -> str:
-    """Say where a predicate stands in its profile."""
+    """Return the position of a predicate in its profile, as text."""
     names = list(sides[side])
     at = names.index(name)
     return f"behind {names[at - 1].rpartition('.')[2]}" if at else "first"
 
 
 def _order(subject: str, sides: Sequence[list[str]], site: str) -> Iterator[Change]:
-    """Report another order of the predicates that both sides have."""
+    """Yield a change of the order of the predicates that both sides have."""
     old, new = ([name for name in side if name in other] for side, other in (sides, sides[::-1]))
     if old != new:
         before, after = (", ".join(name.rpartition(".")[2] for name in side) for side in (old, new))
@@ -186,7 +186,7 @@ def _order(subject: str, sides: Sequence[list[str]], site: str) -> Iterator[Chan
 
 
 def _tightenings(subject: str, name: str, old: Sequence[Tighten], new: Sequence[Tighten]) -> Iterator[Change]:
-    """Report tightenings of a predicate that only one side has."""
+    """Yield the tightenings of a predicate that only one side has."""
     bodies = [{each.body: each for each in side} for side in (old, new)]
     what = f"tightening of {name}"
     for body, gone in bodies[0].items():
@@ -228,9 +228,9 @@ def _params(
     old: CheckedPredicate | CheckedScore | CheckedPreemption,
     new: CheckedPredicate | CheckedScore | CheckedPreemption,
 ) -> Iterator[Change]:
-    """Report parameters with other values; those that the rule gained or lost show in its declaration.
+    """Yield the parameters with other values. Added and removed parameters belong to the rule's declaration.
 
-    A predicate and a score of one name are set together, so they may report the same change.
+    A `set` sets a predicate and a score of one name together, so both may yield the same change.
     """
     before: dict[str, CheckedParam] = {param.variable.name: param for param in old.params}
     for param in new.params:

@@ -1,7 +1,7 @@
-"""The events that can cure a rejection, derived from what a rule reads: nobody writes them by hand.
+"""The events that can cure a rejection, derived from the reads of a rule: nobody writes them by hand.
 
-`facts` says which facts would have to change and in which direction, `kdsl/check/views/*.events.yaml` which
-events change them. What the file does not know may be changed by anything.
+`facts` finds the facts that would have to change, with their directions; `kdsl/check/views/*.events.yaml`
+lists the events that change each fact. Every event may change a fact that is not in that file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 from kdsl.base.events import EVERYTHING, EventPattern, Resource, merged, read_pattern
-from kdsl.check.analyses.facts import Direction, Fact, FactFinder, Owner, predicate_facts
+from kdsl.check.analyses.facts import Direction, Fact, FactFinder, FieldOwner, predicate_facts
 from kdsl.check.model.rule_set import CheckedFn, CheckedPredicate, CheckedQueue, ExternalFn
 from kdsl.check.views.data_files import read_views_file
 from kdsl.check.views.view import Views, load_views
@@ -23,18 +23,18 @@ Fns = Mapping[str, CheckedFn | ExternalFn]
 NODE_ADDED: Final = read_pattern("Node/ADD")
 _LOCAL_WORDS: Final = frozenset({"node.static", "node.usage"})
 _NOT_LOCAL: Final = frozenset({"Node.images"})
-"""What the cache fills in when it makes a snapshot, after the event."""
+"""The words of `reads` that the cache fills in after the event, while it builds a snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """What makes a fact more, and what makes it less."""
+class FactEvents:
+    """The events that raise a fact, and the events that lower it."""
 
     rises: Patterns
     falls: Patterns
 
     def towards(self, direction: Direction) -> Patterns:
-        """Return what can move the fact in a direction."""
+        """Return the events that can move the fact in a direction."""
         return (self.rises if direction & Direction.UP else ()) + (
             self.falls if direction & Direction.DOWN else ()
         )
@@ -42,17 +42,17 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class EventTable:
-    """The events file of one Kubernetes minor. `words` are (always, otherwise)."""
+    """The events file of one Kubernetes minor. A value of `words` is (always, otherwise)."""
 
-    facts: Mapping[str, Changes]
+    facts: Mapping[str, FactEvents]
     words: Mapping[str, tuple[Patterns, Patterns]]
 
     def always(self, word: str) -> Patterns:
-        """Return what a rule that reads the word may be cured by, whatever of it it reads."""
+        """Return the events that may cure every rule that reads any part of the word."""
         return self.words.get(_word(word), ((), ()))[0]
 
     def otherwise(self, word: str, direction: Direction) -> Patterns:
-        """Return what changes the word as a whole: for a field of the pod, what changes that."""
+        """Return the events that change the word as a whole, or the field of the pod that it names."""
         view, _, field = word.partition(".")
         if view == "pod" and f"Pod.{field}" in self.facts:
             return self.facts[f"Pod.{field}"].towards(direction)
@@ -62,10 +62,10 @@ class EventTable:
 
 @dataclass(frozen=True, slots=True)
 class Cures:
-    """The events that can make a rule change its mind about a pod it rejected.
+    """The events that can change a rule's answer for a pod that it rejected.
 
-    `is_local`: the answer for a node follows from that node and the pod alone, so that asking the rule about
-    the node that changed decides exactly.
+    With `is_local` the answer for a node depends on that node and the pod alone. Running the rule on the
+    changed node then decides exactly.
     """
 
     patterns: Patterns
@@ -73,7 +73,7 @@ class Cures:
 
 
 def predicate_cures(rule: CheckedPredicate, fns: Fns, views: Views | None = None) -> Cures:
-    """Derive the events for a predicate by itself: those of its tightenings are theirs."""
+    """Derive the events for a predicate, without those of its tightenings."""
     views = views or load_views()
     facts = predicate_facts(rule, views, fns)
     patterns = _patterns(facts, rule.reads, views)
@@ -85,7 +85,7 @@ def predicate_cures(rule: CheckedPredicate, fns: Fns, views: Views | None = None
 
 
 def queue_cures(rule: CheckedQueue, fns: Fns, views: Views | None = None) -> Cures:
-    """Derive the events that can let a gated pod into the queue."""
+    """Derive the events that can admit a gated pod to the queue."""
     views = views or load_views()
     finder = FactFinder(views, fns, rule.scope)
     for each in rule.lets:
@@ -116,7 +116,7 @@ def _patterns(facts: Mapping[Fact, Direction], reads: Iterable[str], views: View
 
 
 def _words_of(name: str, views: Views) -> tuple[str, ...]:
-    """Return the words that a fact reads; a fact that is a word is that word."""
+    """Return the words of `reads` behind a fact; a fact that is such a word is its own."""
     view, _, member = name.rpartition(".")
     found = views.types.get(view)
     if found is None:
@@ -125,14 +125,14 @@ def _words_of(name: str, views: Views) -> tuple[str, ...]:
     return tuple(sorted(reads))
 
 
-def _of_owner(patterns: Patterns, owner: Owner) -> Iterator[EventPattern]:
+def _of_owner(patterns: Patterns, owner: FieldOwner) -> Iterator[EventPattern]:
     for pattern in patterns:
         if pattern.resource is not Resource.TARGET_POD:
             yield pattern
             continue
-        if owner & Owner.SELF:
+        if owner & FieldOwner.SELF:
             yield pattern
-        if owner & Owner.OTHER:
+        if owner & FieldOwner.OTHER:
             yield EventPattern(Resource.ASSIGNED_POD, pattern.actions)
 
 
@@ -142,12 +142,12 @@ def _word(word: str) -> str:
 
 @cache
 def load_events(minor: str = "1.36") -> EventTable:
-    """Return the events file of a Kubernetes minor; each is read once."""
+    """Return the events file of a Kubernetes minor, cached."""
     return read_events(read_views_file(minor, "events"), load_views(minor))
 
 
 def read_events(data: Any, views: Views) -> EventTable:
-    """Convert a parsed events file; a fact that the views do not have raises ValueError naming it."""
+    """Convert a parsed events file; raises ValueError naming a fact that the views do not have."""
     for name in data["facts"]:
         view, _, member = name.rpartition(".")
         found = views.types.get(view)
@@ -160,11 +160,11 @@ def read_events(data: Any, views: Views) -> EventTable:
     return EventTable({name: _changes(spec) for name, spec in data["facts"].items()}, words)
 
 
-def _changes(spec: Any) -> Changes:
+def _changes(spec: Any) -> FactEvents:
     if isinstance(spec, dict):
-        return Changes(_read(spec["rises"]), _read(spec["falls"]))
+        return FactEvents(_read(spec["rises"]), _read(spec["falls"]))
     patterns = _read(spec)
-    return Changes(patterns, patterns)
+    return FactEvents(patterns, patterns)
 
 
 def _read(texts: Iterable[str]) -> Patterns:

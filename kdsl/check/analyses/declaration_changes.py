@@ -1,4 +1,4 @@
-"""What changed in a declaration as it is written: head, description, and statements one by one."""
+"""The changes of a written declaration: head, description, and statements one by one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _ONE_LINE = 1_000_000
 
 
 def declaration_pair(subject: str, old: Declaration | None, new: Declaration | None) -> Iterator[Change]:
-    """Compare a declaration of two versions; None where one of them has it not."""
+    """Compare a declaration of two versions; None stands for a version that does not have it."""
     if old is not None and new is not None:
         yield from _declaration(subject, old, new)
     elif new is not None:
@@ -63,7 +63,7 @@ def _declaration(subject: str, old: Declaration, new: Declaration) -> Iterator[C
 
 
 def _statements(subject: str, old: Sequence[Statement], new: Sequence[Statement]) -> Iterator[Change]:
-    """Compare the statements of two blocks, pairing those that stand in the same place."""
+    """Compare the statements of two blocks; statements at the same position form a pair."""
     heads = [_head(each) for each in old], [_head(each) for each in new]
     for tag, a, b, c, d in SequenceMatcher(None, *heads, autojunk=False).get_opcodes():
         pairs = min(b - a, d - c)
@@ -73,9 +73,9 @@ def _statements(subject: str, old: Sequence[Statement], new: Sequence[Statement]
             elif type(before) is type(after):
                 yield from _statement(subject, before, after)
             else:
-                yield from (*_gone(subject, [before]), *_come(subject, [after]))
-        yield from _gone(subject, old[a + pairs : b])
-        yield from _come(subject, new[c + pairs : d])
+                yield from (*_removed(subject, [before]), *_added(subject, [after]))
+        yield from _removed(subject, old[a + pairs : b])
+        yield from _added(subject, new[c + pairs : d])
 
 
 def _statement(subject: str, old: Statement, new: Statement) -> Iterator[Change]:
@@ -97,12 +97,12 @@ def _statement(subject: str, old: Statement, new: Statement) -> Iterator[Change]
     yield from _statements(subject, _inner(old), _inner(new))
 
 
-def _gone(subject: str, statements: Iterable[Statement]) -> Iterator[Change]:
+def _removed(subject: str, statements: Iterable[Statement]) -> Iterator[Change]:
     for each in statements:
         yield Change(subject, ChangeKind.REMOVED, _word(each), _text(each), site=each.span.site)
 
 
-def _come(subject: str, statements: Iterable[Statement]) -> Iterator[Change]:
+def _added(subject: str, statements: Iterable[Statement]) -> Iterator[Change]:
     for each in statements:
         yield Change(subject, ChangeKind.ADDED, _word(each), after=_text(each), site=each.span.site)
 
@@ -133,9 +133,9 @@ def _inner(statement: Statement) -> Sequence[Statement]:
 
 
 def _head(statement: Statement) -> tuple[object, ...]:
-    """Return what a statement says without its block and description; it can be hashed."""
+    """Return a statement without its block and description, as a hashable tuple."""
     said = (each.name for each in fields(statement) if each.compare and each.name not in ("body", "doc"))
-    # A `fn` has an expression as its body, which is no block.
+    # The body of a `fn` is an expression, not a block.
     block = statement.body if isinstance(statement, Fn) else None
     return type(statement), block, *(getattr(statement, name) for name in said)
 
@@ -145,7 +145,7 @@ def _reason(statement: Require) -> str:
 
 
 def _line(statement: Statement) -> str:
-    """Write a statement on one line; of one with a block only its head."""
+    """Return a statement on one line; for a statement with a block, its head only."""
     if isinstance(statement, Require):
         code = f"{statement.code} " if statement.code else ""
         return f"require {format_expr(statement.condition)} else {code}{_reason(statement)}"
@@ -153,7 +153,7 @@ def _line(statement: Statement) -> str:
 
 
 def _text(statement: Statement) -> str:
-    """Write a statement on one line with what stands in its block."""
+    """Return a statement on one line, with its block."""
     inner = joined(_inner(statement))
     return f"{_line(statement)} {{ {inner} }}" if inner else _line(statement)
 
@@ -163,5 +163,5 @@ def _word(statement: Statement) -> str:
 
 
 def joined(statements: Iterable[Statement]) -> str:
-    """Write statements on one line, with what stands in their blocks."""
+    """Return statements on one line, with their blocks."""
     return "; ".join(_text(each) for each in statements)

@@ -1,9 +1,8 @@
-"""Which facts would have to change, and in which direction, for an expression to change in one.
+"""The facts that would have to change, with their directions, for an expression to change in one direction.
 
 A bool rises when it becomes true, a list when it gains an item. `amount <= node.allocatable[r] -
-node.requested[r]` becomes true only where `allocatable` rises, or `requested` or `amount` falls. What an
-operator does to the direction is known for those listed here; through all others, either direction may
-matter.
+node.requested[r]` becomes true only where `allocatable` rises, or `requested` or `amount` falls. The
+operators listed here pass a direction on or reverse it; with every other operator, both directions matter.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from kdsl.check.views.view import Method, Views
 
 
 class Direction(IntFlag):
-    """How a value changes."""
+    """The direction in which a value changes."""
 
     NONE = 0
     UP = 1
@@ -53,12 +52,12 @@ class Direction(IntFlag):
 
     @property
     def reversed(self) -> Direction:
-        """What the value must do for its opposite to go this way."""
+        """The direction of the operand that moves its negation in this direction."""
         return self if self in (Direction.NONE, Direction.EITHER) else Direction.EITHER ^ self
 
 
-class Owner(IntFlag):
-    """Whose field it is, for fields of pods: that of the pod that waits, of another, or that is not known."""
+class FieldOwner(IntFlag):
+    """The pod that a field belongs to: the waiting pod, another pod, or an unknown one."""
 
     SELF = 1
     OTHER = 2
@@ -67,13 +66,13 @@ class Owner(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A field or method of a view, as `View.name`, or a word of `reads` where no field says more."""
+    """A field or method of a view, as `View.name`, or a word of `reads` where no field is more exact."""
 
     name: str
-    owner: Owner = Owner.OTHER
+    owner: FieldOwner = FieldOwner.OTHER
 
 
-Facts = Mapping[Fact, Direction]
+FactDirections = Mapping[Fact, Direction]
 
 _SAME: Final = frozenset(
     {
@@ -92,8 +91,10 @@ _LESS: Final = frozenset({"_<_", "_<=_", "isLessThan"})
 _GREATER: Final = frozenset({"_>_", "_>=_", "isGreaterThan"})
 
 
-def predicate_facts(rule: CheckedPredicate, views: Views, fns: Mapping[str, CheckedFn | ExternalFn]) -> Facts:
-    """Return the facts that can make a predicate pass what it rejects; tightenings are rules of their own."""
+def predicate_facts(
+    rule: CheckedPredicate, views: Views, fns: Mapping[str, CheckedFn | ExternalFn]
+) -> FactDirections:
+    """Return the facts that can make a predicate accept a node that it rejects, without its tightenings."""
     finder = FactFinder(views, fns, rule.scope)
     for condition in rule.applies:
         finder.seek(condition, Direction.DOWN)
@@ -104,7 +105,7 @@ def predicate_facts(rule: CheckedPredicate, views: Views, fns: Mapping[str, Chec
 
 
 class FactFinder:
-    """Gathers the facts behind expressions of one rule; `found` is what they came to so far."""
+    """Collects the facts behind expressions of one rule in `found`, each with its directions."""
 
     def __init__(
         self, views: Views, fns: Mapping[str, CheckedFn | ExternalFn], scope: Mapping[str, Var]
@@ -119,7 +120,7 @@ class FactFinder:
         self._done: set[tuple[int | str, Direction]] = set()
 
     def statements(self, body: Iterable[CheckedStatement]) -> None:
-        """Seek what makes every `require` of a body hold."""
+        """Add the facts that can make every `require` of a body hold."""
         for statement in body:
             match statement:
                 case CheckedLet(variable=variable, value=value):
@@ -134,7 +135,7 @@ class FactFinder:
                     self.statements(inner)
 
     def let(self, variable: Var, value: TypedExpr) -> None:
-        """Know what a name stands for; its facts count where it is used."""
+        """Record the value of a name; its facts count where the name is used."""
         self._lets[variable.slot] = value
 
     def seek(self, expr: TypedExpr, goal: Direction) -> None:
@@ -167,7 +168,7 @@ class FactFinder:
         for part in parts:
             self.seek(part, Direction.EITHER)
 
-    def _add(self, name: str, goal: Direction, owner: Owner) -> None:
+    def _add(self, name: str, goal: Direction, owner: FieldOwner) -> None:
         fact = Fact(name, owner)
         self.found[fact] = self.found.get(fact, Direction.NONE) | goal
 
@@ -188,19 +189,19 @@ class FactFinder:
             self._add(f"{field.view}.{field.name}", goal, self._owner(expr.operand))
         self._any((expr.operand,))
 
-    def _owner(self, expr: TypedExpr) -> Owner:
-        """Tell which pod an expression stands for, where it stands for one."""
+    def _owner(self, expr: TypedExpr) -> FieldOwner:
+        """Return the owner of the pod that an expression evaluates to."""
         if isinstance(expr, Var):
             if expr.slot == self._pod:
-                return Owner.SELF
+                return FieldOwner.SELF
             if expr.slot in self._lets:
                 return self._owner(self._lets[expr.slot])
             if expr.slot in self._items or expr.slot in self._scope:
-                return Owner.OTHER
-        return Owner.UNKNOWN
+                return FieldOwner.OTHER
+        return FieldOwner.UNKNOWN
 
     def _function(self, name: str) -> None:
-        """Add what the body of a function reads; which argument it reads it from is not followed."""
+        """Add the reads of a function's body; they are not traced to single arguments."""
         fn = self._fns.get(name)
         if fn is None or (name, Direction.EITHER) in self._done:
             return
@@ -215,14 +216,14 @@ class FactFinder:
 
     def _words(self, words: Iterable[str]) -> None:
         for word in words:
-            self._add(word, Direction.EITHER, Owner.UNKNOWN)
+            self._add(word, Direction.EITHER, FieldOwner.UNKNOWN)
 
     def _call(self, expr: CallOf, goal: Direction) -> None:
         method = self._method(expr.function)
         if method is not None:
             if method.reads:
                 owners = [self._owner(arg) for arg in expr.args if self._views.is_a(arg.type.name, "Pod")]
-                owner = reduce(or_, owners) if owners else Owner.UNKNOWN
+                owner = reduce(or_, owners) if owners else FieldOwner.UNKNOWN
                 self._add(f"{method.view}.{method.name}", goal, owner)
             self._any(expr.args)
             return
@@ -238,7 +239,7 @@ class FactFinder:
         return None if found is None else found.methods.get(name)
 
     def _directions(self, expr: CallOf, goal: Direction) -> Iterator[tuple[TypedExpr, Direction]]:
-        """Pair each argument with the direction that can move the call."""
+        """Pair each argument with the direction that can move the call's result towards `goal`."""
         args, function = expr.args, expr.function
         either = Direction.EITHER
         if function in _SAME:
@@ -280,8 +281,10 @@ class FactFinder:
         self.seek(expr.body, body)
 
     def _bind_items(self, variables: tuple[Var, ...], iterable: TypedExpr) -> None:
-        """Know what loop variables stand for. An item of a list that changes is one that goes and one that
-        comes, which the direction of the list covers; the value of a map changes in place.
+        """Record the values that loop variables range over.
+
+        A changed item of a list counts as one removed and one added item: the direction of the list covers
+        both. The value of a map changes in place.
         """
         for variable in variables:
             self._items[variable.slot] = iterable, Direction.NONE

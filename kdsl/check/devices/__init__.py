@@ -1,1 +1,1 @@
-"""Devices: what a kind of accelerator is, checked."""
+"""The checker of `device` blocks: kinds of accelerators."""

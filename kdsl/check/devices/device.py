@@ -23,7 +23,7 @@ from kdsl.check.model.devices import (
 )
 from kdsl.check.model.rule_set import CheckedParam, CheckedSortKey, CheckedTemplate
 from kdsl.check.model.typed import TypedExpr
-from kdsl.check.model.types import BOOL, DOUBLE, ERROR, INT, STRING, BindingTime
+from kdsl.check.model.types import BOOL, DOUBLE, ERROR, INT, STRING, BindingTime, list_of
 from kdsl.check.names.declarations import Located
 from kdsl.check.names.functions import Functions
 from kdsl.check.rules.block import Block, incomplete, once
@@ -69,6 +69,8 @@ _NEEDED: Final = {
     Request: "no container would ask for a card",
     Charge: "cards would be given away for nothing",
 }
+_KEYS: Final = (INT, DOUBLE, STRING, BOOL)
+_SORTED: Final = (*_KEYS, *map(list_of, _KEYS), ERROR)
 _TOO_FEW: Final = CheckedTemplate(("AllocatedCardsInsufficientRequest",))
 """What is said, as in HAMi, where cards fit but not enough of them and the chooser gives no reason."""
 
@@ -211,8 +213,8 @@ class _Run:
 
     def _sort_key(self, expr: Expr, descending: bool) -> CheckedSortKey:
         value = self._block.expression(expr)
-        if value.type not in (INT, STRING, BOOL, ERROR):
-            title = "a sort key of cards must be `int`, `string` or `bool`"
+        if value.type not in _SORTED:
+            title = "a sort key of cards must be `int`, `double`, `string`, `bool` or a list of one of them"
             diagnostic = Diagnostic(CheckCode.UNFIT_SORT_KEY, title, value.span, f"this is `{value.type}`")
             self._block.diagnostics.append(diagnostic)
         return CheckedSortKey(value, descending)

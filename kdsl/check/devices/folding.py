@@ -37,7 +37,7 @@ class Folded:
 def fold(
     located: Located[Device], declarations: Declarations, diagnostics: list[Diagnostic]
 ) -> Folded | None:
-    """Follow `extends` to the device that has statements; None where that was reported."""
+    """Follow `extends` to the device with statements; None if a diagnostic was reported."""
     replaced: dict[str, Replacement] = {}
     order: tuple[OrderBy, Home] | None = None
     value: tuple[Value, Home] | None = None
@@ -75,7 +75,7 @@ def _cycle(located: Located[Device]) -> Diagnostic:
 
 
 def _misplaced(located: Located[Device]) -> Iterator[Diagnostic]:
-    """Report what a device may not hold that extends another, and `set` where there is nothing to replace."""
+    """Report statements that a device with `extends` may not have, and `set` in one without."""
     device = located.declaration
     for statement in device.body:
         if device.extends is None and isinstance(statement, ReplaceParam):

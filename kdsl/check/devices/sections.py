@@ -55,7 +55,7 @@ class Sections:
 
     @contextmanager
     def within(self, section: str, span: Span) -> Iterator[dict[str, Var]]:
-        """Enter the scope of a section; what is proven in it holds there only."""
+        """Enter the scope of a section; facts proven in it hold there only."""
         block = self.block
         scope = block.inference.scope.child()
         names = {
@@ -131,7 +131,7 @@ class Sections:
     # ---- statements --------------------------------------------------------------------------------------
 
     def admit(self, statement: Admit | None, span: Span) -> CheckedAdmit:
-        """Check what admission does with a container; what an `applies when` says holds after it."""
+        """Check the admission of a container; the condition of `applies when` holds below it."""
         steps: list[AdmitStep] = []
         with self.within("admit", span) as scope:
             for each in statement.body if statement else ():
@@ -209,7 +209,7 @@ class Sections:
         return CheckedTest(condition, reason, statement.span)
 
     def chooser(self, statement: Choose, default: CheckedTemplate) -> CheckedChooser | None:
-        """Check a `choose` line; None where there is no chooser of its name."""
+        """Check a `choose` line; None for an unknown chooser."""
         name = statement.name
         if name.text not in CHOOSERS:
             help_ = did_you_mean(name.text, CHOOSERS) or listing("there are", list(CHOOSERS))

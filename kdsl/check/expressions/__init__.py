@@ -1,1 +1,1 @@
-"""One expression to a typed tree: overloads, members, macros, guards, dynamic types, depth."""
+"""Converts one expression to a typed tree: overloads, members, macros, guards, dynamic types, depth."""

@@ -33,7 +33,7 @@ class Path:
 
 
 def dotted(expr: Expr) -> Path | None:
-    """Return the expression as a dotted name, or None where it is anything else."""
+    """Return the expression as a dotted name, or None for any other form."""
     match expr:
         case Ident(name=name, rooted=rooted):
             return Path(name, name, rooted)
@@ -110,7 +110,7 @@ def _optional_field(inf: Inference, operand: TypedExpr, expr: Select) -> TypedEx
 
 
 def _view_field(inf: Inference, operand: TypedExpr, expr: Select) -> TypedExpr:
-    """Type a field of a view, by its name or by its path: both are the same expression."""
+    """Type a field of a view by its name or its path; both give the same expression."""
     member = inf.views.member(operand.type, expr.field)
     match member:
         case None:
@@ -125,13 +125,13 @@ def _view_field(inf: Inference, operand: TypedExpr, expr: Select) -> TypedExpr:
 
 
 def _whole(inf: Inference, operand: TypedExpr) -> TypedExpr:
-    """Return the view that a part is of, which is the same value: paths cost nothing when rules run."""
+    """Return the view that a part belongs to. The value is the same, so paths cost nothing at run time."""
     part = inf.views.paths.get(operand.type.name)
     return replace(operand, type=Type(part.view)) if isinstance(part, Part) else operand
 
 
 def _is_there(inf: Inference, operand: TypedExpr, member: Field | Part, span: Span) -> TypedExpr:
-    """Type the presence of a field; a part is there where a field below it is."""
+    """Type the presence of a field; a part is present where a field below it is."""
     operand = _whole(inf, operand)
     fields = inf.views.fields_below(member).values() if isinstance(member, Part) else (member,)
     present: list[TypedExpr] = [
@@ -148,7 +148,7 @@ def _is_there(inf: Inference, operand: TypedExpr, member: Field | Part, span: Sp
 
 
 def _optional_view_field(inf: Inference, operand: TypedExpr, expr: Select) -> TypedExpr:
-    """Spell `view.?field` out: `optional.of(view.field)`, under `has` where the field may be absent."""
+    """Rewrite `view.?field` as `optional.of(view.field)`, under `has` where the field may be absent."""
     value = _view_field(inf, operand, expr)
     if value.type == ERROR:
         return value
@@ -162,7 +162,7 @@ def _optional_view_field(inf: Inference, operand: TypedExpr, expr: Select) -> Ty
 
 
 def _through_optional(inf: Inference, operand: TypedExpr, inner: Type, expr: Select) -> TypedExpr:
-    """Spell `optional(View).field` out as `operand.optMap(x, x.field)`, and `.?field` as `optFlatMap`."""
+    """Rewrite `optional(View).field` as `operand.optMap(x, x.field)`, and `.?field` as `optFlatMap`."""
     variable = inf.scope.frame.variable("", inner, operand.time, operand.reads, operand.span)
     body = (_optional_view_field if expr.optional else _view_field)(inf, variable, expr)
     if body.type == ERROR:
@@ -199,13 +199,13 @@ def _key(
 
 
 def _reading(inf: Inference, operand: TypedExpr, field: Field, span: Span) -> Parts:
-    """Return what a field of `operand` takes over: the operand's reads and its own."""
+    """Return time, reads and span of a field access: the operand's reads joined with the field's."""
     reads = operand.reads | field.reads
     return {"time": max(operand.time, time_of(field.reads)), "reads": reads, "span": span}
 
 
 def _has_keys(type_: Type) -> bool:
-    """Tell whether a key may be selected on the type: a map by strings, an optional of one, or dynamic."""
+    """Return whether the type has string keys to select: a string map, an optional of one, or `dyn`."""
     if type_.name == "optional":
         return _has_keys(type_.args[0])
     return type_ in (DYN, NOTHING) or (type_.name == "map" and type_.args[0] in (STRING, DYN, NOTHING))
@@ -216,7 +216,7 @@ def _value_type(type_: Type) -> Type:
 
 
 def unknown_field(inf: Inference, operand: TypedExpr, expr: Select) -> Diagnostic:
-    """Say that a view, or a part of one, has no such field, and which it has."""
+    """Return the error for a field that a view, or a part of one, does not have; it lists the fields."""
     type_, span = operand.type, _field_span(expr)
     owner = f"`{operand.span.text}`" if "\n" not in operand.span.text else f"a `{type_}`"
     view, part = inf.views.types.get(type_.name), inf.views.paths.get(type_.name)
@@ -262,7 +262,7 @@ def _no_fields(operand: TypedExpr, expr: Select) -> Diagnostic:
 
 
 def dotted_key(value: KeyOf) -> Diagnostic:
-    """Say how a key with dots is written, where `m.a.b/c` was meant as the value of the key `a.b/c`."""
+    """Return the error for `m.a.b/c` in place of the key `a.b/c`, with the right spelling."""
     source, start = value.span.source, value.operand.span.end
     key = _KEY.match(source.text, start)
     assert key is not None
@@ -274,7 +274,7 @@ def dotted_key(value: KeyOf) -> Diagnostic:
 
 
 def is_rest_of_key(left: Expr, right: Expr) -> bool:
-    """Tell whether an operand goes on, without a space, where a dotted name ends: as in `m.a.b/c`."""
+    """Return whether `right` continues the dotted name `left` without a space, as in `m.a.b/c`."""
     return dotted(left) is not None and dotted(right) is not None and right.span.start == left.span.end + 1
 
 
@@ -283,11 +283,11 @@ def _always_there(member: Field | Part, expr: Select) -> Diagnostic:
     help_ = "compare it with its empty value instead"
     if isinstance(member, Part):
         label, help_ = "this part is always there", "ask for a field below it"
-    title = f"`has` tells nothing about `{expr.span.text}`"
+    title = f"`has` is always true for `{expr.span.text}`"
     return Diagnostic(CheckCode.NEEDLESS_HAS, title, expr.span, label, help=(help_,))
 
 
 def _field_span(expr: Select) -> Span:
-    """Return the span of the field's name, which ends the expression."""
+    """Return the span of the field's name, at the end of the expression."""
     length = len(expr.field) + (2 if expr.escaped else 0)
     return Span(expr.span.source, expr.span.end - length, expr.span.end)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kdsl.check.expressions.infer import Inference
 
 _OWNERS = {"pod": "Pod", "node": "Node"}
-"""Whose facts a word of `reads` names, by what stands before its dot."""
+"""The owner of the facts that a word of `reads` names: the part before its dot."""
 _COMPARING = frozenset({"_==_", "_!=_", "@in", "indexOf", "lastIndexOf"})
 
 
@@ -49,7 +49,7 @@ def _is_function(inf: Inference, name: str, rooted: bool) -> bool:
 
 
 def _function_takes(inf: Inference, name: str, type_: Type) -> bool:
-    """Tell whether `name(x)` would be right where `x.name()` is written for an `x` of the type."""
+    """Return whether `name(x)` is valid for an `x` of the type, where `x.name()` is written."""
     fn = inf.names.fn(name, rooted=False)
     if fn is not None:
         return len(fn.args) > 0 and inf.unifier.accepts(fn.args[0], type_)
@@ -99,7 +99,7 @@ def _member(inf: Inference, expr: Call, target: TypedExpr) -> TypedExpr:
 def _resolve(
     inf: Inference, function: Function, args: Sequence[TypedExpr], span: Span, name_span: Span, member: bool
 ) -> TypedExpr:
-    """Choose the overload that takes the arguments; where several do, the choice is left to run time."""
+    """Choose the overload that takes the arguments; run time decides among several."""
     types = [arg.type for arg in args]
     if ERROR in types:
         return inf.error(span)
@@ -110,7 +110,7 @@ def _resolve(
         if overload.member == member and (result := inf.unifier.match(overload, types)) is not None
     ]
     if inf.strict and function.name in _COMPARING:
-        # `in` compares the keys of a map, everything else compares whole values.
+        # `in` compares the keys of a map, all other functions compare whole values.
         compared = [
             type_.args[0] if (function.name, type_.name) == ("@in", "map") else type_ for type_ in types
         ]
@@ -139,7 +139,7 @@ def _resolve(
 
 
 def _flattened(items: TypedExpr, depth: TypedExpr) -> Type:
-    """Return the type of `items.flatten(depth)`: of lists in a list the depth must be known."""
+    """Return the type of `items.flatten(depth)`; for nested lists the depth must be a constant."""
     (item,) = items.type.args
     if item.name != "list":
         return items.type
@@ -158,7 +158,7 @@ def _call_fn(inf: Inference, fn: FnSignature, name: str, args: Sequence[TypedExp
     if not _takes(inf, name, fn.args, args, span):
         return inf.error(span)
     own = _reads_of(inf, fn.reads, args)
-    # A function reads nothing but its arguments: what it reads of a placed pod is not the pod's own.
+    # A function reads its arguments only, so its reads of a placed pod are not reads of the pod itself.
     time = max((fn.time if own == fn.reads else time_of(own), *(arg.time for arg in args)))
     reads = own.union(*(arg.reads for arg in args))
     return CallFn(type=fn.result, fn=fn.qualified, args=tuple(args), time=time, reads=reads, span=span)
@@ -222,7 +222,7 @@ def _call_method(
 
 
 def _reads_of(inf: Inference, words: frozenset[str], args: Sequence[TypedExpr]) -> frozenset[str]:
-    """Return what a function that reads `words` reads of these arguments: placed pods are not the pod."""
+    """Return the reads of a call of a function that reads `words`: placed pods are not the pod."""
     reads: set[str] = set()
     for word in words:
         base = _OWNERS.get(word.partition(".")[0], "")
@@ -233,7 +233,7 @@ def _reads_of(inf: Inference, words: frozenset[str], args: Sequence[TypedExpr]) 
 
 
 def _takes(inf: Inference, name: str, formals: Sequence[Type], args: Sequence[TypedExpr], span: Span) -> bool:
-    """Check the arguments of a function that has one signature; what does not fit is reported."""
+    """Check the arguments of a function with one signature; report an argument that does not fit."""
     if any(arg.type == ERROR for arg in args):
         return False
     if len(formals) != len(args):

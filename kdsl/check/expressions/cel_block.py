@@ -1,8 +1,8 @@
-"""`cel.block` and what belongs to it: how CEL's optimisers write common parts of an expression once.
+"""`cel.block` and its companions: the notation of CEL's optimisers for common subexpressions.
 
     cel.block([a, f(cel.index(0))], g(cel.index(1)))    is    cel.bind(x, a, cel.bind(y, f(x), g(y)))
 
-and `cel.iterVar(d, n)`, `cel.accuVar(d, n)` name the variables of macros. It is a notation of tools: loose
+`cel.iterVar(d, n)` and `cel.accuVar(d, n)` name the variables of macros. Tools write this notation: loose
 expressions may use it, rule files have `let`.
 """
 
@@ -15,7 +15,7 @@ _VARIABLES = {"index": 1, "iterVar": 2, "accuVar": 2}
 
 
 def desugar(expr: Call) -> Expr | None:
-    """Return what a call of this notation stands for, or None where it is something else."""
+    """Return the expression that a call of this notation stands for, or None for any other call."""
     if expr.target is None or expr.target != Ident(_CEL, span=expr.target.span):
         return None
     if expr.function in _VARIABLES:
@@ -36,7 +36,7 @@ def macro_variable(expr: Expr) -> Expr:
 
 
 def _variable(expr: Call) -> Ident | None:
-    """Return the name of a variable; no text can spell it, so nothing else has it."""
+    """Return the variable's name; source text cannot spell it, so it clashes with no other name."""
     numbers = [arg.value for arg in expr.args if isinstance(arg, Literal) and arg.kind is LiteralKind.INT]
     if not len(numbers) == len(expr.args) == _VARIABLES[expr.function]:
         return None

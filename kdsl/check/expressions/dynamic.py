@@ -1,7 +1,7 @@
-"""Where rules may work with `dyn`, the type of values whose own types show only when the rule runs.
+"""The places where rules may use `dyn`, the type of values whose own types are known at run time only.
 
-JSON brings such values. A `dyn fn` and a device may do with them what CEL can. Everything else is checked to
-the end: there such a value is read through, and then converted or handed to a `dyn fn`.
+Such values come from JSON. A `dyn fn` and a device may do with them all that CEL can. Other expressions are
+checked completely: they may select parts of such a value, and must then convert it or pass it to a `dyn fn`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _TAKES_ANY = frozenset(
         *("type", "hasValue"),
     }
 )
-"""What makes a value of a known type of any value: conversions, and questions about it."""
+"""The functions with a result of known type for any argument: conversions and tests."""
 _READING = frozenset({"_[_]", "_[?_]", "orValue", "value"})
 
 
 def loses_dyn(formal: Type, actual: Type) -> bool:
-    """Tell whether `actual` has `dyn` where `formal`, which it fits, has a type that nothing has checked."""
+    """Return whether `actual`, which fits `formal`, has `dyn` in place of a concrete type of `formal`."""
     if formal == DYN:
         return False
     return actual == DYN or any(map(loses_dyn, formal.args, actual.args))
 
 
 def undecided(expr: TypedExpr) -> Iterator[Diagnostic]:
-    """Report the outermost parts of type `dyn` that are neither converted nor arguments of a `fn`."""
+    """Yield an error for each outermost part of type `dyn` without a conversion or a `fn` around it."""
     if expr.type == DYN:
         yield _undecided(expr)
     else:
@@ -57,7 +57,7 @@ def _takes_any(expr: TypedExpr) -> bool:
 
 
 def _read_through(expr: TypedExpr) -> Iterator[Diagnostic]:
-    """Report what is wrong below a path: in `f(x).rows[0].id` that is `f(x)` and the indices."""
+    """Yield the errors below a path: in `f(x).rows[0].id` those of `f(x)` and of the indices."""
     match expr:
         case KeyOf(operand=operand):
             yield from _read_through(operand)
@@ -70,7 +70,7 @@ def _read_through(expr: TypedExpr) -> Iterator[Diagnostic]:
 
 
 def undecided_signature(fn: Fn) -> tuple[Diagnostic, ...]:
-    """Report a function that is declared with `dyn` and not marked."""
+    """Return the error for a function that is declared with `dyn` and not marked."""
     written = None if fn.dyn else _first_dyn((*(param.type for param in fn.params), fn.result))
     if written is None:
         return ()
@@ -80,7 +80,7 @@ def undecided_signature(fn: Fn) -> tuple[Diagnostic, ...]:
 
 
 def undecided_param(param: Param) -> tuple[Diagnostic, ...]:
-    """Report a parameter that is declared with `dyn`."""
+    """Return the error for a parameter that is declared with `dyn`."""
     written = None if param.type is None else _first_dyn((param.type,))
     return () if written is None else (_not_marked(written, "the type of a parameter is known"),)
 

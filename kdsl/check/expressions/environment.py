@@ -1,6 +1,7 @@
-"""What names mean that are not an expression's own variables: declared variables, constants and functions.
+"""The meaning of names that are not an expression's own variables: declared variables, constants and
+functions.
 
-Rules and loose expressions (conformance, `kdsl eval`) bring their own `Names`.
+Rules and loose expressions (conformance, `kdsl eval`) pass their own `Names`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from kdsl.check.model.types import TYPE, BindingTime, Type
 
 @dataclass(frozen=True, slots=True)
 class FnSignature:
-    """A `fn` of a rule file as its callers see it; `reads` and `time` are those of its body."""
+    """The signature of a `fn` of a rule file; `reads` and `time` are those of its body."""
 
     qualified: str
     args: tuple[Type, ...]
@@ -29,7 +30,7 @@ class FnSignature:
 
 
 class Names(Protocol):
-    """Names declared outside the expression, looked up as they are written: `x`, `a.b.c`, `math.greatest`."""
+    """The names declared outside the expression, looked up as written: `x`, `a.b.c`, `math.greatest`."""
 
     def value(self, name: str, rooted: bool, span: Span) -> TypedExpr | None:
         """Return the variable or constant of that name."""
@@ -41,22 +42,23 @@ class Names(Protocol):
         """Return the library function of that name."""
 
     def refusal(self, name: str, span: Span) -> Diagnostic | None:
-        """Say why a name that exists elsewhere may not be used here."""
+        """Return the error for a name that exists elsewhere and may not be used here."""
 
     def values(self) -> Iterable[str]:
-        """List the names of variables and constants, for suggestions."""
+        """Return the names of variables and constants, for suggestions."""
 
     def functions(self) -> Iterable[str]:
-        """List the names of functions, for suggestions."""
+        """Return the names of functions, for suggestions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The surroundings of a loose expression.
+    """The environment of a loose expression.
 
     Variable number i of `variables` has slot i. `container` is CEL's: in `a.b` the name `x` means `a.b.x`,
-    else `a.x`, else `x`. `strict` is the mode of rule files; without it much is left to run time.
-    `functions` are declared beside the library, `fns` are those of plugins by the names that call them.
+    else `a.x`, else `x`. `strict` is the mode of rule files; without it, checks of types move to run time.
+    `functions` are declared in addition to the library, `fns` are those of plugins by the names that call
+    them.
     """
 
     variables: Mapping[str, Type] = field(default_factory=dict)

@@ -1,6 +1,7 @@
-"""How deep expressions reach through what they name, so that neither the checker nor a rule at work recurses
-without end: the parser bounds what is written in one place, this bounds chains of `let`s, functions and
-parameters.
+"""Bounds on the depth of expressions through the names they use, so that neither the checker nor a rule
+recurses without end.
+
+The parser bounds the depth of one text; this module bounds chains of `let`s, functions and parameters.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ from kdsl.lang.expression_tree import Node
 from kdsl.lang.parser import MAX_DEPTH
 
 MAX_PARTS = 20_000
-"""The most parts that the value of a file parameter may have: it is written out wherever it is used."""
+"""The largest number of parts in the value of a file parameter, which is copied to every use."""
 
 CALL_LEVELS = 4
-"""What a call of a function counts for beside its body."""
+"""The depth that a call of a function adds to its body's."""
 
 
 class Extents:
-    """The depths of one rule, function or parameter. `fns` are those of the functions by qualified name."""
+    """The depths of one rule, function or parameter. `fns` are the depths of functions by qualified name."""
 
     def __init__(self, fns: Mapping[str, int]) -> None:
         self._fns = fns
         self._variables: dict[int, int] = {}
 
     def name(self, variable: Var, depth: int) -> None:
-        """Remember how deep the value of a `let` reaches."""
+        """Record the depth of the value of a `let`."""
         self._variables[variable.slot] = depth
 
     def depth(self, expr: TypedExpr) -> int:
-        """Return the most levels that the expression may nest, with those of its `let`s and functions."""
+        """Return the maximum depth of the expression, with its `let`s and functions expanded."""
         match expr:
             case Var(slot=slot):
                 return 1 + self._variables.get(slot, 0)
@@ -50,12 +51,12 @@ class Extents:
 
 
 def is_too_large(expr: TypedExpr) -> bool:
-    """Tell whether an expression has more than `MAX_PARTS` parts."""
+    """Return whether an expression has more than `MAX_PARTS` parts."""
     return any(at >= MAX_PARTS for at, _ in enumerate(walk(expr)))
 
 
 def source_depth(tree: Node) -> int:
-    """Return how deep a syntax tree is, without recursion."""
+    """Return the depth of a syntax tree, computed without recursion."""
     deepest, pending = 0, [(tree, 1)]
     while pending:
         node, depth = pending.pop()
@@ -68,7 +69,7 @@ def source_depth(tree: Node) -> int:
 
 
 def too_deep(what: str, span: Span) -> Diagnostic:
-    """Refuse what would nest deeper than one expression may."""
+    """Return the error for a chain that would nest deeper than one expression may."""
     return Diagnostic(
         CheckCode.TOO_DEEP,
         f"{what} reaches deeper than {MAX_DEPTH} levels",
@@ -79,7 +80,7 @@ def too_deep(what: str, span: Span) -> Diagnostic:
 
 
 def too_large(what: str, span: Span) -> Diagnostic:
-    """Refuse a parameter that would be written out too often."""
+    """Return the error for a parameter that would be copied too often."""
     title = f"{what} has more than {MAX_PARTS} parts"
     why = "counted with the parameters that it is made of"
     return Diagnostic(CheckCode.TOO_LARGE, title, span, why, help=("write the value itself",))

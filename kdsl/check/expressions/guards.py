@@ -1,9 +1,9 @@
-"""Proofs that a key is there: which map accesses cannot fail, and what is said about the others.
+"""Proofs that a key is present: they decide which map accesses cannot fail; all others are reported.
 
 `m["k"]` is an error where `k` is missing. A rule proves its key first: by `"k" in m`, `has(m.k)` or
 `m[?"k"].hasValue()` in the same condition or an earlier `require`, by ranging over the keys, or by a filter
-that asks. Expressions are pure, so two of one form have one value: a proof is a pair of expressions.
-`resources` are total and lists are checked when the rule runs.
+with such a test. Expressions are pure, so two equal expressions have one value: a proof is a pair of
+expressions. `resources` are total, and lists are checked at run time.
 """
 
 from __future__ import annotations
@@ -46,24 +46,24 @@ class EachIsKey:
     items: TypedExpr
 
 
-Fact = HasKey | EachIsKey
-Facts = frozenset[Fact]
+KeyFact = HasKey | EachIsKey
+KeyFacts = frozenset[KeyFact]
 
-NO_FACTS: Facts = frozenset()
+NO_FACTS: KeyFacts = frozenset()
 
 
 @dataclass(slots=True)
 class Guards:
-    """Finds unproven accesses in the expressions of one rule. `lets` are the values that its `let`s name."""
+    """Reports unproven accesses in the expressions of one rule. `lets` are the `let`s' values by slot."""
 
     diagnostics: list[Diagnostic]
     lets: dict[int, TypedExpr] = field(default_factory=dict)
-    _known: dict[tuple[int, bool], Facts] = field(default_factory=dict)
+    _facts_of_lets: dict[tuple[int, bool], KeyFacts] = field(default_factory=dict)
 
-    def check(self, expr: TypedExpr, facts: Facts, anchor: TypedExpr | None = None) -> None:
-        """Report the accesses in `expr` that `facts` and the expression's own guards do not prove.
+    def check(self, expr: TypedExpr, facts: KeyFacts, anchor: TypedExpr | None = None) -> None:
+        """Report the accesses in `expr` that neither `facts` nor the expression's own guards prove.
 
-        `anchor` is the condition around `expr` that a guard could be put in front of.
+        `anchor` is the condition around `expr` in front of which a guard could stand.
         """
         if expr.type == BOOL:
             anchor = anchor or expr
@@ -94,13 +94,13 @@ class Guards:
                     self.check(child, facts, anchor)
                 self._access(expr, facts, anchor)
 
-    def ranging(self, iterable: TypedExpr, variables: tuple[Var, ...], facts: Facts) -> Facts:
-        """Return what is known about variables that range over `iterable`."""
+    def ranging(self, iterable: TypedExpr, variables: tuple[Var, ...], facts: KeyFacts) -> KeyFacts:
+        """Return the facts about variables that range over `iterable`."""
         item = variables[0] if iterable.type.name == "map" else variables[-1]
-        return frozenset(HasKey(map_, item) for map_ in self._holders(iterable, facts))
+        return frozenset(HasKey(map_, item) for map_ in self._maps_with_keys(iterable, facts))
 
-    def when(self, expr: TypedExpr, holds: bool) -> Facts:
-        """Return what is proven where the condition is true, or where it is false."""
+    def when(self, expr: TypedExpr, holds: bool) -> KeyFacts:
+        """Return the facts that hold where the condition is true, or where it is false."""
         match expr:
             case CallOf(function="!_", args=(operand,)):
                 return self.when(operand, not holds)
@@ -108,19 +108,19 @@ class Guards:
                 one, other = self.when(left, holds), self.when(right, holds)
                 return one | other if holds == (function == "_&&_") else one & other
             case Var(slot=slot) if slot in self.lets:
-                if (slot, holds) not in self._known:
-                    self._known[slot, holds] = self.when(self.lets[slot], holds)
-                return self._known[slot, holds]
+                if (slot, holds) not in self._facts_of_lets:
+                    self._facts_of_lets[slot, holds] = self.when(self.lets[slot], holds)
+                return self._facts_of_lets[slot, holds]
             case Comprehension(macro=Macro.ALL | Macro.EXISTS as macro, variables=(item,)):
                 if holds != (macro is Macro.ALL):
                     return NO_FACTS
                 inner = self.when(expr.body, holds)
                 return frozenset(
-                    EachIsKey(map_, self._canonical(expr.iterable)) for map_ in _about(item, inner)
+                    EachIsKey(map_, self._canonical(expr.iterable)) for map_ in _maps_with_key(item, inner)
                 )
-        return self._proof(expr) if holds else NO_FACTS
+        return self._direct_facts(expr) if holds else NO_FACTS
 
-    def _proof(self, expr: TypedExpr) -> Facts:
+    def _direct_facts(self, expr: TypedExpr) -> KeyFacts:
         match expr:
             case CallOf(function="@in", overload="in_map", args=(key, map_)):
                 return frozenset({HasKey(self._canonical(map_), self._canonical(key))})
@@ -132,7 +132,7 @@ class Guards:
                 return frozenset({HasKey(self._canonical(operand), _text(name, expr))})
         return NO_FACTS
 
-    def _comprehension(self, expr: Comprehension, facts: Facts, anchor: TypedExpr | None) -> None:
+    def _comprehension(self, expr: Comprehension, facts: KeyFacts, anchor: TypedExpr | None) -> None:
         self.check(expr.iterable, facts, anchor)
         inside = facts | self.ranging(expr.iterable, expr.variables, facts)
         if expr.where is not None:
@@ -140,8 +140,8 @@ class Guards:
             inside |= self.when(expr.where, True)
         self.check(expr.body, inside)
 
-    def _holders(self, items: TypedExpr, facts: Facts) -> Iterator[TypedExpr]:
-        """List the maps in which every item of the list, or every key of the map, is a key."""
+    def _maps_with_keys(self, items: TypedExpr, facts: KeyFacts) -> Iterator[TypedExpr]:
+        """Yield the maps in which every item of the list, or every key of the map, is a key."""
         items = self._canonical(items)
         if items.type.name == "map":
             yield items
@@ -154,11 +154,11 @@ class Guards:
         if items.macro in (Macro.FILTER, Macro.TRANSFORM_MAP):
             if condition is not None:
                 inner = self.when(condition, True)
-                yield from _about(items.variables[0], inner)
+                yield from _maps_with_key(items.variables[0], inner)
             if items.macro is Macro.FILTER or items.iterable.type.name == "map":
-                yield from self._holders(items.iterable, facts)
+                yield from self._maps_with_keys(items.iterable, facts)
 
-    def _access(self, expr: TypedExpr, facts: Facts, anchor: TypedExpr | None) -> None:
+    def _access(self, expr: TypedExpr, facts: KeyFacts, anchor: TypedExpr | None) -> None:
         match expr:
             case CallOf(overload="index_map", args=(map_, key)):
                 pass
@@ -167,14 +167,14 @@ class Guards:
             case _:
                 return
         holder, wanted = self._canonical(map_), self._canonical(key)
-        if HasKey(holder, wanted) not in facts and not _literally(holder, wanted):
+        if HasKey(holder, wanted) not in facts and not _is_literal_key(holder, wanted):
             self.diagnostics.append(missing_key(expr, map_, key, anchor))
 
     def _canonical(self, expr: TypedExpr) -> TypedExpr:
-        """Return the expression with its `let`s replaced by their values: equal things then look equal."""
+        """Return the expression with `let`s replaced by their values, so that equal values compare equal."""
         match expr:
             case Var(slot=slot) if slot in self.lets:
-                # A name for a part of a view stands for the view, wherever a field of it is read.
+                # A `let` of a part of a view stands for the view, wherever one of its fields is read.
                 return replace(self._canonical(self.lets[slot]), type=expr.type)
             case FieldOf(operand=operand) | KeyOf(operand=operand):
                 return replace(expr, operand=self._canonical(operand))
@@ -184,8 +184,8 @@ class Guards:
                 return expr
 
 
-def _about(item: Var, facts: Facts) -> Iterator[TypedExpr]:
-    """List the maps in which `item` is proven to be a key, and which do not depend on it."""
+def _maps_with_key(item: Var, facts: KeyFacts) -> Iterator[TypedExpr]:
+    """Yield the maps in which `item` is proven to be a key, and which do not depend on it."""
     for fact in facts:
         if isinstance(fact, HasKey) and fact.key == item and not _reads_variable(fact.map, item):
             yield fact.map
@@ -195,8 +195,8 @@ def _reads_variable(expr: TypedExpr, variable: Var) -> bool:
     return expr == variable or any(_reads_variable(child, variable) for child in children(expr))
 
 
-def _literally(map_: TypedExpr, key: TypedExpr) -> bool:
-    """Tell whether the map is written out with that key."""
+def _is_literal_key(map_: TypedExpr, key: TypedExpr) -> bool:
+    """Return whether the map is a literal with that key."""
     return isinstance(map_, MapOf) and any(entry.key == key and not entry.optional for entry in map_.entries)
 
 

@@ -1,8 +1,9 @@
-"""Expression trees to typed trees: names resolved, macros recognised, overloads chosen, reads joined.
+"""Converts expression trees to typed trees: resolves names, expands macros, chooses overloads, joins reads.
 
-One `Inference` types one expression in one scope. In strict mode (rule files) what does not fit is reported;
-otherwise CEL's dynamic typing applies: it becomes a call whose overload is chosen, or refused, at run time.
-An expression that was reported has type `error`; whatever contains it stays silent.
+One `Inference` types one expression in one scope. In strict mode (rule files) a mismatch of types is
+reported. Otherwise CEL's dynamic typing applies: the mismatch becomes a call whose overload is chosen, or
+refused, at run time. An expression with a reported error has type `error`; the expressions around it report
+nothing.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ _LITERAL_TYPES = {
     LiteralKind.STRING: STRING,
     LiteralKind.BYTES: BYTES,
 }
-# Other languages write them with capitals.
+# Other languages spell them with capitals.
 _LITERAL_WORDS = frozenset({"true", "false"})
 _OPERATORS = {"in": "@in", "!": "!_"}
 _KEY_TYPES = frozenset({"bool", "int", "uint", "string", "dyn", "nothing", "error"})
@@ -81,7 +82,7 @@ _NO_READS: frozenset[str] = frozenset()
 
 
 class Parts(TypedDict):
-    """What every typed expression takes over from its parts."""
+    """The fields that a typed expression derives from its parts."""
 
     time: BindingTime
     reads: frozenset[str]
@@ -91,7 +92,7 @@ class Parts(TypedDict):
 def check_expression(
     expr: Expr, env: Environment, views: Views = NO_VIEWS
 ) -> tuple[TypedExpr | None, list[Diagnostic]]:
-    """Type a loose expression; None where there are errors. Unknown parts of its type read as `dyn`."""
+    """Type a loose expression; None where there are errors. Undetermined parts of its type become `dyn`."""
     diagnostics: list[Diagnostic] = []
     frame = Frame()
     names = EnvironmentNames(env, LIBRARY, frame, expr.span)
@@ -104,9 +105,9 @@ def check_expression(
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """Types expressions in one scope and appends what is wrong with them to `diagnostics`.
+    """Types expressions in one scope and appends errors to `diagnostics`.
 
-    `allows_dyn`: this is a place of a rule file that may work with `dyn`.
+    `allows_dyn`: the expression is in a place of a rule file that may use `dyn`.
     """
 
     scope: Scope
@@ -121,7 +122,7 @@ class Inference:
         return self.unifier.strict
 
     def whole(self, expr: Expr) -> TypedExpr:
-        """Return the typed form of an expression that stands for itself in a rule file."""
+        """Return the typed form of a complete expression of a rule file."""
         typed = self.infer(expr)
         problems = [] if self.allows_dyn else [*dynamic.undecided(typed)]
         self.diagnostics.extend(problems)
@@ -149,7 +150,7 @@ class Inference:
                 first = self.infer(left)
                 if op in ("/", "-") and self.strict and access.is_rest_of_key(left, right):
                     if first.type == ERROR:
-                        # What was said of the left side is about both.
+                        # The diagnostic of the left side covers both.
                         return self.error(expr.span)
                     if isinstance(first, KeyOf) and first.type == STRING:
                         return self.fail(access.dotted_key(first))
@@ -179,7 +180,7 @@ class Inference:
         return self.named(expr.name, expr.rooted, expr.span) or self.undeclared(expr.name, expr.span)
 
     def named(self, name: str, rooted: bool, span: Span) -> TypedExpr | None:
-        """Return what the name stands for: a variable in scope, else what is declared outside, else None."""
+        """Return the value of the name: a variable in scope, else an outside declaration, else None."""
         local = None if rooted else self.scope.lookup(name)
         if local is not None:
             return replace(local, span=span)
@@ -187,7 +188,7 @@ class Inference:
         return None if value is None else replace(value, span=span)
 
     def undeclared(self, name: str, span: Span) -> TypedExpr:
-        """Report a name that nothing declares; in dynamic mode reading it is an error at run time."""
+        """Report an undeclared name; in dynamic mode reading it is an error at run time."""
         if not self.strict:
             return Var(
                 type=DYN, time=BindingTime.STATIC, reads=_NO_READS, span=span, name=name, slot=UNDECLARED
@@ -206,7 +207,7 @@ class Inference:
         elif is_global or self.names.fn(name, rooted=False) is not None:
             help_ = (f"`{name}` is a function: call it as `{name}(…)`",)
         else:
-            help_ = self._fields_named(name) or _named_below(name, span)
+            help_ = self._fields_named(name) or _declared_later(name, span)
             if not help_:
                 help_, fixes = suggest(span, name, visible)
             if not fixes:
@@ -221,7 +222,7 @@ class Inference:
         )
 
     def _fields_named(self, name: str) -> tuple[str, ...]:
-        """Suggest `node.labels` for a bare `labels`."""
+        """Return views' fields of this name, as `node.labels` for a bare `labels`, for suggestions."""
         owners = sorted(self.scope.visible())
         types = ((owner, self.scope.lookup(owner)) for owner in owners)
         views = (
@@ -234,7 +235,7 @@ class Inference:
 
     def _list(self, expr: ListExpr) -> TypedExpr:
         items = [TypedItem(self.infer(item.value), item.optional) for item in expr.items]
-        values = [self._held(item.value, item.optional) for item in items]
+        values = [self._item_type(item.value, item.optional) for item in items]
         if ERROR in values:
             return self.error(expr.span)
         joined = self._element(values, [item.value for item in items], "list")
@@ -246,7 +247,7 @@ class Inference:
     def _map(self, expr: MapExpr) -> TypedExpr:
         entries = [TypedEntry(self.infer(e.key), self.infer(e.value), e.optional) for e in expr.entries]
         keys = [entry.key.type for entry in entries]
-        values = [self._held(entry.value, entry.optional) for entry in entries]
+        values = [self._item_type(entry.value, entry.optional) for entry in entries]
         if ERROR in keys or ERROR in values:
             return self.error(expr.span)
         for entry in entries:
@@ -261,8 +262,8 @@ class Inference:
         parts = [part for entry in entries for part in (entry.key, entry.value)]
         return MapOf(type=map_of(key, value), entries=tuple(entries), **self.parts(parts, expr.span))
 
-    def _held(self, value: TypedExpr, optional: bool) -> Type:
-        """Return the type that an element adds: of `?x` it is what the optional `x` holds."""
+    def _item_type(self, value: TypedExpr, optional: bool) -> Type:
+        """Return the type that an element contributes; for `?x` it is the type inside the optional `x`."""
         if not optional or value.type in (DYN, ERROR):
             return value.type
         if value.type.name == "optional":
@@ -303,7 +304,7 @@ class Inference:
         )
 
     def expect(self, expr: TypedExpr, type_: Type, what: str) -> TypedExpr:
-        """Return the expression if it may stand for `type_`; in strict mode anything else is reported."""
+        """Return the expression if it fits `type_`; in strict mode report any other type."""
         if not self.strict:
             return expr
         if self.unifier.accepts(type_, expr.type) and (
@@ -313,24 +314,24 @@ class Inference:
         return self.fail(mismatch.unexpected(expr, type_, what))
 
     def converted(self, expr: TypedExpr, type_: Type, what: str) -> TypedExpr:
-        """Like `expect` where nothing looks at the value again: `dyn` stands for no other type."""
+        """Return the expression as `expect` does, where no later check follows: `dyn` fits no other type."""
         if self.strict and dynamic.loses_dyn(type_, expr.type):
             return self.fail(mismatch.unexpected(expr, type_, what))
         return self.expect(expr, type_, what)
 
     def fail(self, diagnostic: Diagnostic) -> TypedExpr:
-        """Report and return the poisoned expression that stays silent from here on."""
+        """Report a diagnostic and return an expression of type `error`, which causes no further reports."""
         assert diagnostic.span is not None
         self.diagnostics.append(diagnostic)
         return self.error(diagnostic.span)
 
     def error(self, span: Span) -> TypedExpr:
-        """Return the expression that stands for something already reported."""
+        """Return an expression of type `error`, for a place with a reported error."""
         return self.constant(None, ERROR, span)
 
 
-def _named_below(name: str, span: Span) -> tuple[str, ...]:
-    """Say that a `let` or `param` of the same rule gives the name to a value, but only below."""
+def _declared_later(name: str, span: Span) -> tuple[str, ...]:
+    """Return the help for a name that a later `let` or `param` of the same rule declares."""
     rest = span.source.text[span.end :]
     found = re.search(rf"^}}|^[ \t]+(?:let|param)[ \t]+{re.escape(name)}\b", rest, re.MULTILINE)
     if found is None or found[0] == "}":

@@ -1,4 +1,4 @@
-"""Texts that a rule converts while it runs, checked before: `quantity("1GB")` is found when the file is."""
+"""Early checks of constant texts that a conversion would reject at run time, such as `quantity("1GB")`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PARSERS: Mapping[str, tuple[str, Callable[[str], object]]] = {
 
 
 def check(overload: str, args: Sequence[TypedExpr]) -> Diagnostic | None:
-    """Return what is wrong with the constant text that the overload would convert."""
+    """Return the error in the constant text that the overload would convert."""
     if overload not in _PARSERS or not isinstance(args[0], Const):
         return None
     text = args[0]

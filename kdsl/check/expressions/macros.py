@@ -1,4 +1,4 @@
-"""Macros: calls whose arguments are not values but variables and bodies, as `list.exists(x, x > 0)`."""
+"""Macros: calls whose arguments are variables and bodies instead of values, as `list.exists(x, x > 0)`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A macro with a number of variables, a filter before the body or none."""
+    """One form of a macro: its number of variables, with or without a filter before the body."""
 
     macro: Macro
     variables: int
@@ -82,7 +82,7 @@ _CONDITIONS = frozenset({Macro.ALL, Macro.EXISTS, Macro.EXISTS_ONE, Macro.FILTER
 
 
 def expand(inf: Inference, expr: Call) -> TypedExpr | None:
-    """Return the typed macro, or None where the call is not one."""
+    """Return the typed macro, or None for a call that is not a macro."""
     if expr.target is None:
         return _has(inf, expr) if expr.function == "has" and not expr.rooted else None
     if not inf.strict and (meant := cel_block.desugar(expr)) is not None:
@@ -102,7 +102,8 @@ def expand(inf: Inference, expr: Call) -> TypedExpr | None:
 
 
 def ranges_over(type_: Type, variables: int) -> tuple[Type, ...] | None:
-    """Return the types of one or two variables that range over a value of the type, or None where none can.
+    """Return the types of one or two variables that range over a value of the type; None for a type without
+    items.
 
     One variable takes a list's items or a map's keys; two take index and item, or key and value.
     """
@@ -120,7 +121,7 @@ def ranges_over(type_: Type, variables: int) -> tuple[Type, ...] | None:
 def declare_variable(
     inf: Inference, scope: Scope, name: str, span: Span, type_: Type, like: TypedExpr
 ) -> Var:
-    """Add a variable to `scope`; in a rule one that hides another is reported."""
+    """Add a variable to `scope`; in a rule, report a variable that hides another."""
     hidden = scope.lookup(name)
     if inf.strict and (hidden is not None or name in inf.names.values()):
         of_engine = any(name in names for names in inf.views.scopes.values())
@@ -129,7 +130,7 @@ def declare_variable(
 
 
 def shadowing(name: str, span: Span, first: Span | None) -> Diagnostic:
-    """Refuse a variable that hides another of its name; `first` is where that one is written."""
+    """Return the error for a variable that hides another of its name, which is declared at `first`."""
     title = f"`{name}` is already in scope"
     secondary = () if first is None else (Label(first, "first used here"),)
     help_ = ("choose another name",)
@@ -137,7 +138,7 @@ def shadowing(name: str, span: Span, first: Span | None) -> Diagnostic:
 
 
 def not_iterable(expr: TypedExpr) -> Diagnostic:
-    """Refuse to range over something that holds no items."""
+    """Return the error for ranging over a value without items."""
     title = f"cannot range over a value of type `{expr.type}`"
     return Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, "neither a list, a map nor resources")
 
@@ -242,7 +243,7 @@ def _comprehension(inf: Inference, expr: Call, form: _Form) -> TypedExpr:
 
 
 def _sort_by(inf: Inference, expr: Call) -> TypedExpr | None:
-    """Type `x.sortBy(item, key)`: x is given a name, as it is asked for keys and then sorted by them."""
+    """Type `x.sortBy(item, key)`: x gets a name, since its keys are computed first and then sort it."""
     if len(expr.args) != 2:
         return _misused(inf, expr, "sortBy") if inf.strict else None
     assert expr.target is not None
@@ -250,7 +251,7 @@ def _sort_by(inf: Inference, expr: Call) -> TypedExpr | None:
     if inf.strict and items.type.name != "list" and items.type not in (DYN, NOTHING, ERROR):
         return inf.fail(_sorts_lists(items))
     inner = inf.scope.child()
-    # No text can spell the name, so nothing else has it.
+    # Source text cannot spell this name, so it clashes with no other.
     variable = inner.declare("@sorted", items.type, items, span)
     held = replace(variable, span=span)
     mapping = replace(expr, target=Ident(variable.name, span=span))
@@ -265,7 +266,7 @@ def _sort_by(inf: Inference, expr: Call) -> TypedExpr | None:
 
 
 def _is_ordered(keys: Type) -> bool:
-    """Tell whether a list of this type can be sorted."""
+    """Return whether a list with keys of this type can be sorted."""
     taken = {overload.args[0] for overload in LIBRARY["sort"].overloads}
     return keys in taken or keys.args in ((DYN,), (NOTHING,))
 
@@ -282,7 +283,7 @@ def _no_order(expr: Call, keys: Type) -> Diagnostic:
 
 
 def _is_view_macro(inf: Inference, expr: Call) -> bool:
-    """Tell whether a call has the form of a macro of some view and is no qualified function."""
+    """Return whether a call has the form of a view's macro and is no qualified function."""
     assert expr.target is not None
     views = inf.views.types.values()
     match expr.args:
@@ -293,7 +294,7 @@ def _is_view_macro(inf: Inference, expr: Call) -> bool:
 
 
 def _aggregate(inf: Inference, expr: Call) -> TypedExpr:
-    """Type `target.macro(variable, body)`; what the body asks must be the same for all nodes."""
+    """Type `target.macro(variable, body)`; the body must not depend on the node."""
     assert expr.target is not None and isinstance(expr.args[0], Ident)
     name, name_span = expr.args[0], expr.name_span or expr.span
     target = inf.infer(expr.target)
@@ -341,7 +342,7 @@ def _variable_names(args: Sequence[Expr]) -> list[Ident] | None:
 
 
 def _result(macro: Macro, iterable: Type, variables: Sequence[Type], body: Type) -> Type | None:
-    """Return the type of the comprehension, or None where its body has a type that it cannot have."""
+    """Return the type of the comprehension, or None for a body of an invalid type."""
     match macro:
         case Macro.FILTER:
             return list_of(variables[0])

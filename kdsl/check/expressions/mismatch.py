@@ -1,4 +1,4 @@
-"""What is said where types do not fit: what was found, what exists, and what cures it where that is plain."""
+"""Diagnostics for types that do not fit: the type found, the alternatives, and a fix where it is obvious."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ if TYPE_CHECKING:
     from kdsl.check.expressions.infer import Inference
 
 _NUMBERS = (INT, UINT, DOUBLE)
-# The value that a default for each type is likely to be.
+# The most likely default of each type.
 _EMPTY = {STRING: '""', INT: "0", DOUBLE: "0.0", BOOL: "false", QUANTITY: 'quantity("0")'}
 _LOGIC = frozenset({"_&&_", "_||_", "!_"})
 _MOST_LISTED = 12
 
 
 def listing(intro: str, names: Iterable[str], most: int = _MOST_LISTED) -> tuple[str, ...]:
-    """Return a help line that lists the names, if there are any and not more than `most`."""
+    """Return a help line with the names, or none where there are none or more than `most`."""
     names = list(names)
     return (f"{intro}: {', '.join(f'`{name}`' for name in names)}",) if 0 < len(names) <= most else ()
 
 
 def unexpected(expr: TypedExpr, wanted: Type, what: str) -> Diagnostic:
-    """Say that an expression has another type than its place asks for; `what` names the place."""
+    """Return the error for an expression of a type that its place, named `what`, does not accept."""
     fixes = _conversion(expr, wanted) or _default_of(expr, wanted)
     title = f"{what} must be `{wanted}`, not `{expr.type}`"
     return Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, f"this is `{expr.type}`", fixes=fixes)
 
 
 def no_number(expr: TypedExpr, what: str) -> Diagnostic:
-    """Say that an expression is no number where one is asked for; `what` names the place."""
+    """Return the error for an expression that is no number where the place `what` needs one."""
     fixes = _default_of(expr, INT) or _default_of(expr, DOUBLE) or _number(expr)
     title = f"{what} must be `int` or `double`, not `{expr.type}`"
     return Diagnostic(CheckCode.WRONG_TYPE, title, expr.span, f"this is `{expr.type}`", fixes=fixes)
 
 
 def null_in_rule(span: Span) -> Diagnostic:
-    """Refuse `null`, which no value in a rule ever is."""
+    """Return the error for `null`: no value in a rule is null."""
     return Diagnostic(
         CheckCode.NOT_IN_RULES,
         "`null` has no use in a rule",
@@ -58,7 +58,7 @@ def null_in_rule(span: Span) -> Diagnostic:
 
 
 def dyn_in_rule(span: Span) -> Diagnostic:
-    """Refuse `dyn`, which would put a mistake off until the rule runs."""
+    """Return the error for `dyn`, which would delay the report of an error until the rule runs."""
     return Diagnostic(
         CheckCode.NOT_IN_RULES,
         "`dyn` is for functions that are marked `dyn fn`, and for devices",
@@ -69,7 +69,7 @@ def dyn_in_rule(span: Span) -> Diagnostic:
 
 
 def bad_key(key: TypedExpr) -> Diagnostic:
-    """Refuse a map key of a type that no map has."""
+    """Return the error for a map key of a type that no map has."""
     return Diagnostic(
         CheckCode.MIXED_TYPES,
         f"`{key.type}` cannot be a map key",
@@ -79,7 +79,7 @@ def bad_key(key: TypedExpr) -> Diagnostic:
 
 
 def repeated_keys(keys: Sequence[TypedExpr]) -> Iterator[Diagnostic]:
-    """Report the constant keys of a map literal that stand in it before."""
+    """Yield an error for each constant key of a map literal that occurs earlier in it."""
     seen: dict[TypedExpr, TypedExpr] = {}
     for key in keys:
         if isinstance(key, Const) and seen.setdefault(key, key) is not key:
@@ -91,7 +91,7 @@ def repeated_keys(keys: Sequence[TypedExpr]) -> Iterator[Diagnostic]:
 
 
 def not_optional(value: TypedExpr) -> Diagnostic:
-    """Refuse `?x` where `x` is not optional."""
+    """Return the error for `?x` where `x` is not optional."""
     title = f"`?` stands before an optional, not before `{value.type}`"
     return Diagnostic(
         CheckCode.NOT_OPTIONAL, title, value.span, f"this is `{value.type}`", help=("leave the `?` out",)
@@ -99,7 +99,7 @@ def not_optional(value: TypedExpr) -> Diagnostic:
 
 
 def mixed(types: Sequence[Type], exprs: Sequence[TypedExpr], what: str, unifier: Unifier) -> Diagnostic:
-    """Say which element of a list or map differs from those before it."""
+    """Return the error for a list or map element that differs in type from those before it."""
     odd = next(at for at in range(1, len(types)) if unifier.join_all(types[: at + 1]) is None)
     before = unifier.join_all(types[:odd])
     assert before is not None
@@ -115,7 +115,7 @@ def mixed(types: Sequence[Type], exprs: Sequence[TypedExpr], what: str, unifier:
 
 
 def wrong_count(name: str, formals: Sequence[Type], found: int, span: Span) -> Diagnostic:
-    """Say how many arguments a function with one signature takes."""
+    """Return the error for a wrong number of arguments to a function with one signature."""
     wanted = "no arguments" if not formals else f"{len(formals)} argument{'s' if len(formals) > 1 else ''}"
     signature = f"{name}({', '.join(map(str, formals))})"
     return Diagnostic(
@@ -128,7 +128,7 @@ def wrong_count(name: str, formals: Sequence[Type], found: int, span: Span) -> D
 
 
 def compared_views(function: Function, type_: Type, span: Span) -> Diagnostic:
-    """Refuse to compare pods, nodes, taints and the like as a whole."""
+    """Return the error for a comparison of whole pods, nodes, taints and other views."""
     return Diagnostic(
         CheckCode.COMPARED_VIEWS,
         f"values of type `{type_}` cannot be compared",
@@ -141,7 +141,10 @@ def compared_views(function: Function, type_: Type, span: Span) -> Diagnostic:
 def unknown_member(
     target: TypedExpr, name: str, span: Span, view: View | None, is_function: bool
 ) -> Diagnostic:
-    """Say that a type has no such method, and which it has; `is_function` where `name(x)` would be right."""
+    """Return the error for a method that the type does not have, with those it has.
+
+    `is_function` says that `name(x)` is valid.
+    """
     fixes: tuple[Fix, ...] = ()
     if view is not None and name in view.fields:
         help_: tuple[str, ...] = (f"`{name}` is a field: leave the parentheses out",)
@@ -170,7 +173,7 @@ def no_overload(
     name_span: Span,
     member: bool,
 ) -> Diagnostic:
-    """Say why no overload takes the arguments: a wrong form, a wrong count, or wrong types."""
+    """Return the error where no overload takes the arguments: a wrong form, count or type."""
     if function.name in _LOGIC:
         return unexpected(_first_unfit(inf, args, BOOL), BOOL, f"an operand of `{_symbol(function.name)}`")
     if function.name == "_?_:_":
@@ -218,7 +221,7 @@ def _operands(symbol: str, offered: Sequence[Overload], args: Sequence[TypedExpr
 
 
 def _forms(symbol: str, offered: Sequence[Overload], types: Sequence[Type]) -> list[str]:
-    """List the operator's overloads that share an operand type with what was found."""
+    """Return the operator's overloads that share an operand type with the types found."""
     return [
         f"{_plain(each.args[0])} {symbol} {_plain(each.args[1])}"
         for each in offered
@@ -316,7 +319,7 @@ def _form(name: str, overload: Overload) -> str:
 
 
 def _align(left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
-    """Return how to give two expressions one type, by converting the one that loses nothing."""
+    """Return the fixes that give two expressions one type by a conversion without loss."""
     for one, other in ((left, right), (right, left)):
         if other.type == QUANTITY and (one.type == STRING or (one.type == INT and isinstance(one, Const))):
             return _conversion(one, QUANTITY)
@@ -329,7 +332,7 @@ def _align(left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
 
 
 def _conversion(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
-    """Return how to turn the expression into the type, or nothing where there is no plain way."""
+    """Return the fixes that convert the expression to the type; none where there is no obvious conversion."""
     text = expr.span.text
     number = isinstance(expr, Const) and text.isdigit()
     if wanted == DOUBLE and number:
@@ -352,14 +355,14 @@ def _conversion(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
         return ()
     if "\n" in new:
         return ()
-    # A literal means the same in the other type; what is computed may have been meant otherwise.
+    # A literal means the same in the other type; for a computed value the intent is uncertain.
     is_certain = isinstance(expr, Const)
     applicability = Applicability.CERTAIN if is_certain else Applicability.MAYBE
     return (Fix(f"write `{new}`", (Edit(expr.span, new),), applicability),)
 
 
 def _parsed(symbol: str, left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
-    """Return how to read a text as the number that it is compared or computed with."""
+    """Return the fixes that parse a text as the number that it is compared or combined with."""
     for one, other in ((left, right), (right, left)):
         if one.type == optional_of(STRING) and other.type in _NUMBERS:
             return _replaced(one, f'{other.type}({_target(one)}.orValue("0"))')
@@ -374,12 +377,12 @@ def _parsed(symbol: str, left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
 
 
 def _without_optional(left: TypedExpr, right: TypedExpr) -> tuple[Fix, ...]:
-    """Return how to compare what an optional holds, with a default for where it holds nothing."""
+    """Return the fixes that compare the value inside an optional, with a default for an empty one."""
     return _default_of(left, right.type) or _default_of(right, left.type)
 
 
 def _default_of(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
-    """Return how to take a value of the type out of an optional."""
+    """Return the fixes that take a value of the type out of an optional."""
     default = _EMPTY.get(wanted)
     if default is None or expr.type != optional_of(wanted):
         return ()
@@ -387,7 +390,7 @@ def _default_of(expr: TypedExpr, wanted: Type) -> tuple[Fix, ...]:
 
 
 def _number(expr: TypedExpr) -> tuple[Fix, ...]:
-    """Return how to make a number of an expression."""
+    """Return the fixes that convert an expression to a number."""
     if expr.type == BOOL:
         is_choice = isinstance(expr, CallOf) and expr.function == "_?_:_"
         return _replaced(expr, f"{_target(expr) if is_choice else expr.span.text} ? 100 : 0")
@@ -399,7 +402,7 @@ def _number(expr: TypedExpr) -> tuple[Fix, ...]:
 
 
 def _target(expr: TypedExpr) -> str:
-    """Return the text of an expression as it stands before a dot: an operator needs parentheses."""
+    """Return the text of an expression before a dot: an operator needs parentheses."""
     function = expr.function if isinstance(expr, CallOf) else ""
     is_operator = _symbol(function) != function and function not in ("_[_]", "_[?_]")
     return f"({expr.span.text})" if is_operator else expr.span.text
@@ -410,7 +413,7 @@ def _call(function: Type, expr: TypedExpr) -> str:
 
 
 def _replaced(expr: TypedExpr, new: str) -> tuple[Fix, ...]:
-    """Return the fix that writes another text in place of the expression: what was meant may be another."""
+    """Return the fix, marked as uncertain, that replaces the expression by another text."""
     return () if "\n" in new else (Fix(f"write `{new}`", (Edit(expr.span, new),), Applicability.MAYBE),)
 
 
@@ -427,7 +430,7 @@ def _members(type_: Type) -> set[str]:
 
 
 def _symbol(name: str) -> str:
-    """Return an operator as it is written, any other name as it is."""
+    """Return the symbol of an operator, and any other name unchanged."""
     return "in" if name == "@in" else name.replace("_", "") if name.strip("_!-+*/%<>=&|?:[]") == "" else name
 
 

@@ -1,4 +1,4 @@
-"""The diagnostic for a key that may be missing from a map, with its cures as edits: a default, or a guard."""
+"""The diagnostic for a key that may be missing from a map, with fixes: a default or a guard."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOOSER_THAN_AND = ("_||_", "_?_:_")
 
 
 def missing_key(access: TypedExpr, map_: TypedExpr, key: TypedExpr, anchor: TypedExpr | None) -> Diagnostic:
-    """Say that `access` fails where `key` is not in `map_`; a guard goes in front of `anchor`."""
+    """Return the error for `access`, which fails without `key` in `map_`; a guard goes before `anchor`."""
     shown = _quoted(key.value) if isinstance(access, KeyOf) and isinstance(key, Const) else key.span.text
     noun, owner = "key", f"`{map_.span.text}`"
     if isinstance(map_, FieldOf) and map_.field in _NOUNS:

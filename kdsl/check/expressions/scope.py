@@ -12,7 +12,7 @@ from kdsl.check.model.types import BindingTime, Type
 
 @dataclass(slots=True)
 class Frame:
-    """Hands out slots; `size` is how many a frame of values needs."""
+    """Allocates slots; `size` is the number of slots that a frame of values needs."""
 
     size: int = 0
 
@@ -40,11 +40,11 @@ class Scope:
         return None
 
     def declare(self, name: str, type_: Type, like: TypedExpr, span: Span) -> Var:
-        """Add a variable that is known when `like` is and reads what `like` reads."""
+        """Add a variable with the binding time and the reads of `like`."""
         return self.add(name, type_, like.time, like.reads, span)
 
     def add(self, name: str, type_: Type, time: BindingTime, reads: frozenset[str], span: Span) -> Var:
-        """Add a variable; a name that stands already is shadowed, which the caller refuses where it must."""
+        """Add a variable. It shadows an earlier one of its name; the caller refuses that where necessary."""
         variable = self.frame.variable(name, type_, time, reads, span)
         self.names[name] = variable
         return variable
@@ -54,7 +54,7 @@ class Scope:
         return Scope(self.frame, self)
 
     def visible(self) -> Iterator[str]:
-        """List the names in scope."""
+        """Yield the names in scope."""
         yield from self.names
         if self.parent is not None:
             yield from self.parent.visible()

@@ -1,6 +1,6 @@
-"""Types as rule files write them: `list(string)`, `map(string, quantity)`, `Taint`.
+"""Types in the notation of rule files: `list(string)`, `map(string, quantity)`, `Taint`.
 
-`dyn` is for functions that are marked as such: see `dynamic`.
+`dyn` is allowed in functions that are marked with it: see `dynamic`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KEYS = frozenset({"bool", "int", "uint", "string"})
 
 
 def read_type(written: TypeName, views: Views, diagnostics: list[Diagnostic]) -> Type:
-    """Return the type; what is wrong with it is reported and makes it `error`."""
+    """Return the type; report an error in it and return `error`."""
     args = tuple(read_type(arg, views, diagnostics) for arg in written.args)
     if ERROR in args:
         return ERROR

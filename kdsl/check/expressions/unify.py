@@ -1,7 +1,7 @@
-"""Which types fit together: assignment, the common type of two, and overload resolution with type parameters.
+"""Compatibility of types: assignment, the common type of two, and overload resolution with type parameters.
 
-CEL's rules, with one difference in form: an empty list or `optional.none()` holds `nothing` instead of a type
-variable that is solved later; joining it with another type gives that type.
+The rules are CEL's, with one difference in form: an empty list or `optional.none()` holds `nothing` instead
+of a type variable that is solved later. Joining `nothing` with another type gives that type.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Bindings = dict[str, Type]
 
 @dataclass(frozen=True, slots=True)
 class Unifier:
-    """Compares types; `strict` is the mode of rule files, where nothing is null."""
+    """Compares types; `strict` is the mode of rule files, where no value is null."""
 
     views: Views
     strict: bool
 
     def assign(self, formal: Type, actual: Type, bindings: Bindings) -> bool:
-        """Tell whether a value of type `actual` may stand where `formal` is asked for.
+        """Return whether a value of type `actual` fits `formal`, and bind the type parameters in `formal`.
 
-        Type parameters in `formal` are bound on the way; a parameter met twice is bound to the join of both.
+        A parameter that occurs twice is bound to the join of both types.
         """
         if _is_parameter(formal):
             joined = self.join(bindings.get(formal.name, NOTHING), actual)
@@ -50,11 +50,11 @@ class Unifier:
         )
 
     def accepts(self, formal: Type, actual: Type) -> bool:
-        """Tell whether a value of type `actual` may stand for `formal`, which has no type parameters."""
+        """Return whether a value of type `actual` fits `formal`, which has no type parameters."""
         return self.assign(formal, actual, {})
 
     def join(self, left: Type, right: Type) -> Type | None:
-        """Return the narrowest type that both may stand for, or None where there is none short of `dyn`."""
+        """Return the narrowest type that both fit, or None where that is `dyn`."""
         if left == right or right == NOTHING:
             return left
         if left == NOTHING:
@@ -101,7 +101,7 @@ class Unifier:
 
 
 def settle(type_: Type) -> Type:
-    """Return the type with `dyn` for what stayed unknown, as CEL reports it."""
+    """Return the type with `dyn` in place of undetermined parts, as CEL reports it."""
     return DYN if type_ == NOTHING else Type(type_.name, tuple(map(settle, type_.args)))
 
 

@@ -110,7 +110,7 @@ class CheckedChooser:
 
 @dataclass(frozen=True, slots=True)
 class CheckedOrder:
-    """How cards are tried, the first key first; without keys by the pod's card policy."""
+    """The order in which cards are tried; without keys the last card of the node comes first."""
 
     scope: Mapping[str, Var]
     keys: tuple[CheckedSortKey, ...]

@@ -1,4 +1,4 @@
-"""The checked model: what a folder of rule files means. The checker makes it, back ends compile it."""
+"""The checked model: the meaning of a folder of rule files. The checker builds it, back ends compile it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CheckedTemplate:
-    """A reason: text and expressions in turn."""
+    """A reason: texts and expressions in turn."""
 
     parts: tuple[str | TypedExpr, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedParam:
-    """A parameter with its value, a constant expression: the default, or what a profile `set`."""
+    """A parameter with its value, a constant expression: the default, or the value that a profile `set`."""
 
     variable: Var
     value: TypedExpr
@@ -36,7 +36,8 @@ class CheckedParam:
 class CheckedLet:
     """A name for a value.
 
-    It is computed where it is first used and at most once per node: an error in it is its user's.
+    It is computed at its first use and at most once per node: an error in it is an error of the statement
+    that uses it.
     """
 
     variable: Var
@@ -54,7 +55,10 @@ class CheckedRequire:
 
 @dataclass(frozen=True, slots=True)
 class CheckedForEach:
-    """One variable ranges over list elements or map keys; two over index and element, or key and value."""
+    """A loop.
+
+    One variable ranges over list elements or map keys; two over index and element, or key and value.
+    """
 
     variables: tuple[Var, ...]
     iterable: TypedExpr
@@ -68,7 +72,7 @@ CheckedStatement = CheckedLet | CheckedRequire | CheckedForEach
 
 @dataclass(frozen=True, slots=True)
 class CheckedNarrow:
-    """`names` is an `optional(list(string))` that does not depend on the node."""
+    """A `narrow` statement. `names` is an `optional(list(string))` that does not depend on the node."""
 
     names: TypedExpr
     code: Code
@@ -78,9 +82,9 @@ class CheckedNarrow:
 
 @dataclass(frozen=True, slots=True)
 class CheckedOnError:
-    """What an error in the rule becomes.
+    """The result of a rule that fails.
 
-    Without one a predicate rejects the node and a score contributes 0.
+    Without it a predicate rejects the node and a score contributes 0.
     """
 
     action: ErrorAction
@@ -89,13 +93,13 @@ class CheckedOnError:
 
 @dataclass(frozen=True, slots=True)
 class CheckedPredicate:
-    """A predicate as a profile uses it, with its parameters set.
+    """A predicate in a profile, with its parameters set.
 
-    `applies` are the conditions of `applies when`; `reads` is everything the rule reads. Variables are in
-    scope for all statements after them; `scope` maps the names that the engine fills (`pod`, `node`,
-    `cluster`) to their slots; `slots` is the number of slots a frame needs. `tightenings` are what profiles
-    added by `tighten`: predicates of the same name, of which each must hold as well. A predicate that a
-    `plugin` brings has no body here: the plugin of that name judges in its place.
+    `applies` are the conditions of `applies when`; `reads` are all reads of the rule. Variables are in scope
+    for all statements after them; `scope` maps the names that the engine fills (`pod`, `node`, `cluster`) to
+    their slots; `slots` is the number of slots that a frame needs. `tightenings` are the predicates that
+    profiles added by `tighten`: each must hold as well. The predicate of a `plugin` has no body here: the
+    plugin of that name runs in its place.
     """
 
     name: str
@@ -117,7 +121,10 @@ class CheckedPredicate:
 
 @dataclass(frozen=True, slots=True)
 class CheckedNormalize:
-    """`by` is set for `normalize by`; it reads `value`, `min` and `max` from their slots in `scope`."""
+    """The normalisation of a score.
+
+    `by` is the expression of `normalize by`; it reads `value`, `min` and `max` from their slots in `scope`.
+    """
 
     kind: Normalization
     by: TypedExpr | None
@@ -125,10 +132,10 @@ class CheckedNormalize:
 
 @dataclass(frozen=True, slots=True)
 class CheckedScore:
-    """A score as a profile uses it. `value` has type int or double; `applies` do not depend on the node.
-    Nodes for which one of `ignores` holds get 0 and take no part in normalisation.
+    """A score in a profile. `value` has type int or double; `applies` do not depend on the node.
 
-    One that a `plugin` brings is worth nothing here: the plugin of that name scores in its place.
+    Nodes for which one of `ignores` holds get 0 and take no part in normalisation. The score of a `plugin`
+    has the value 0 here: the plugin of that name scores in its place.
     """
 
     name: str
@@ -179,11 +186,11 @@ class CheckedQueue:
 
 @dataclass(frozen=True, slots=True)
 class CheckedPreemption:
-    """How pods make room for others.
+    """The rules by which pods preempt others.
 
-    `eligible` says which pods may have others removed, `victim` which those are; `order` puts victims into
-    order, the most important first. `candidates` is how many nodes are enough to choose from, None for all
-    there are; `choose` puts candidates into order, the best first.
+    `eligible` selects the pods that may preempt, `victim` the pods that may be evicted. `order` sorts
+    victims, the most important first. `candidates` is the number of candidate nodes that suffices, None for
+    all; `choose` sorts candidates, the best first.
     """
 
     name: str
@@ -204,7 +211,7 @@ class CheckedPreemption:
 
 @dataclass(frozen=True, slots=True)
 class CheckedFn:
-    """A function; `params` are its arguments in order. It reads nothing but them."""
+    """A function; `params` are its arguments in order. It reads its arguments only."""
 
     qualified: str
     params: tuple[Var, ...]
@@ -215,10 +222,10 @@ class CheckedFn:
 
 @dataclass(frozen=True, slots=True)
 class ExternalFn:
-    """A function that the plugin `plugin` brings; rules call it, or read it as a field of its argument.
+    """A function of the plugin `plugin`. Rules call it, or read it as a field of its argument.
 
-    `reads` is what its manifest says it reads, `cost` the steps that one call takes. `call` takes and returns
-    plain Python values and may raise anything.
+    `reads` are the reads that its manifest declares, `cost` is the number of steps of one call. `call` takes
+    and returns plain Python values and may raise any exception.
     """
 
     qualified: str
@@ -238,10 +245,10 @@ class WeightedRule:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """Where the lines of an effective profile were written.
+    """The places where the lines of an effective profile were written.
 
-    `predicates`, `tightenings`, `scores` and `weights` go with the profile's predicates and scores;
-    parameters carry their own place in their value.
+    `predicates`, `tightenings`, `scores` and `weights` are parallel to the profile's predicates and scores.
+    The value of a parameter holds its own place.
     """
 
     scheduler: Span
@@ -256,12 +263,12 @@ class Origins:
 
 @dataclass(frozen=True, slots=True)
 class CheckedProfile:
-    """An effective profile: everything it inherits folded in, in order.
+    """An effective profile: all that it inherits folded in, in order.
 
-    `extends` is the qualified name of what it extends, `team` the name of the team that wrote it: both empty
-    where there is none. `scheduler` is its own or inherited. With `check_all` every predicate is asked about
-    every node, else until one rejects it. Without a `preemption` no pod makes room for another, without
-    `sharing` no pod gets cards.
+    `extends` is the qualified name of its base, `team` the name of the team that wrote it; both are empty
+    where there is none. `scheduler` is its own or inherited. With `check_all` every predicate runs on every
+    node, else a node's predicates run until one rejects it. Without a `preemption` no pod preempts others,
+    without `sharing` no pod gets cards.
     """
 
     name: str
@@ -284,8 +291,8 @@ class CheckedProfile:
 class CheckedTeam:
     """A team: the pods it owns and the profile they get, "" where it has none.
 
-    `owns` depends on namespace, labels and service account of the pod only; `scope` and `slots` are those of
-    its frame.
+    `owns` depends on namespace, labels and service account of the pod only; `scope` and `slots` describe its
+    frame.
     """
 
     name: str
@@ -304,11 +311,10 @@ WrittenRule = CheckedPredicate | CheckedScore | CheckedQueue | CheckedPreemption
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """All profiles and the functions their rules call, by qualified name; `digest` identifies their text and
-    the plugins that are active beside them.
+    """All profiles and the functions their rules call, by qualified name.
 
-    `written` are the rules and tightenings as their files have them, used or not, for analyses of the text.
-    `devices` are the kinds of accelerators.
+    `digest` identifies their text and the active plugins. `written` are the rules and tightenings in the form
+    of their files, used or not, for analyses of the text. `devices` are the kinds of accelerators.
     """
 
     profiles: Mapping[str, CheckedProfile]

@@ -12,7 +12,7 @@ from kdsl.check.model.rule_set import CheckedParam
 from kdsl.check.model.typed import CallOf, Const, TypedExpr, Var
 
 DEVICES: Final = "Devices"
-"""What `set` and verdicts call the devices of a profile."""
+"""The subject that `set` and verdicts use for the devices of a profile."""
 
 Setting = str | int
 SETTINGS: Final[Mapping[str, Setting]] = {
@@ -23,7 +23,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "memoryWeight": 1,
     "weight": 1,
 }
-"""What `set Devices.x = v` may set, with the defaults: HAMi's, and the weight of the score of nodes."""
+"""The settings of `set Devices.x = v` with their defaults: HAMi's, and the weight of the node score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class CheckedSharing:
 
     @property
     def values(self) -> dict[str, Setting]:
-        """The settings as they take effect."""
+        """The effective settings: the defaults, overridden by those that are set."""
         values = dict(SETTINGS)
         for each in self.settings:
             if isinstance(each.value, Const) and isinstance(each.value.value, str | int):
@@ -45,7 +45,7 @@ class CheckedSharing:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """The resources that the devices manage, as far as they are plain texts."""
+        """The resources that the devices manage, without those whose names are not constant."""
         return tuple(dict.fromkeys(name for device in self.devices for name in _resources(device)))
 
 
@@ -58,8 +58,9 @@ def _resources(device: CheckedDevice) -> Iterator[str]:
 
 
 def constant_text(device: CheckedDevice, expr: TypedExpr) -> str:
-    """Return a text of a device that is written out, or joined of such texts and parameters; an empty one for
-    any other.
+    """Return a text of a device, "" where it is not constant.
+
+    A concatenation of constants and parameters counts as constant.
     """
     return _text(expr, {param.variable.slot: param.value for param in device.params})
 

@@ -1,6 +1,6 @@
-"""Types and signatures as text: how the declared library and the views file write them.
+"""Types and signatures as text, in the notation of the declared library and the views file.
 
-Both are the project's own data, so a mistake in them is a developer's and raises ValueError.
+Both are the project's own data, so an error in them is a developer's and raises ValueError.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SIGNATURE = re.compile(r"(?:(?P<target>[^.]+)\.)?\((?P<args>.*?)(?P<variadic>\.
 
 @cache
 def parse_type(text: str) -> Type:
-    """Return the type that `text` writes, such as `map(string, list(T))`; one capital is a type parameter."""
+    """Return the type of a text such as `map(string, list(T))`; a single capital is a type parameter."""
     types = parse_types(text)
     if len(types) != 1:
         raise ValueError(f"not one type: {text!r}")
@@ -63,7 +63,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 
 def _type_list(tokens: Iterator[str], end: str) -> Iterator[Type]:
-    """Read types up to the token `end`, which is consumed."""
+    """Yield the types before the token `end`, and consume `end`."""
     token = next(tokens)
     while token != end:
         name, token = token, next(tokens)

@@ -1,4 +1,4 @@
-"""Walking checked expressions: for analyses that need every node of a kind."""
+"""Traversal of checked expressions, for analyses of all expressions of a kind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kdsl.check.model.typed import (
 
 
 def children(expr: TypedExpr) -> Iterator[TypedExpr]:
-    """List the direct parts of an expression in source order; variables that it binds are not parts."""
+    """Yield the direct parts of an expression in source order; variables that it binds are not parts."""
     match expr:
         case Const() | Var():
             return
@@ -47,14 +47,14 @@ def children(expr: TypedExpr) -> Iterator[TypedExpr]:
 
 
 def walk(expr: TypedExpr) -> Iterator[TypedExpr]:
-    """List the expression and all its parts, outer ones first."""
+    """Yield the expression and all its parts, outer parts first."""
     yield expr
     for child in children(expr):
         yield from walk(child)
 
 
 def frame_size(expr: TypedExpr) -> int:
-    """Return how many slots a frame needs for the variables that the expression reads or binds."""
+    """Return the number of slots that a frame needs for the variables that the expression reads or binds."""
     slots = [-1]
     for part in walk(expr):
         match part:

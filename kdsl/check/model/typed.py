@@ -1,7 +1,6 @@
-"""The checked form of expressions: names resolved, macros recognised, types known. Back ends compile this.
+"""The checked form of expressions: names resolved, macros expanded, types inferred. Back ends compile it.
 
-Every node carries its type, its binding time, what it reads (the `reads` words of the views file) and the
-span it came from.
+Every expression has its type, its binding time, its reads (the `reads` words of the views file) and its span.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ UNDECLARED = -1
 class Var(Typed):
     """A variable: `pod`, `node`, a `let`, a `param`, a loop or macro variable, an argument of a `fn`, …
 
-    `slot` is unique within the rule (or `fn`): two variables of one name never share a slot. `UNDECLARED` as
-    slot is a name that nothing declares, an error when it is read; it arises only where names are looked up
-    at run time.
+    `slot` is unique within the rule (or `fn`): two variables of one name never share a slot. The slot
+    `UNDECLARED` marks an undeclared name, whose read is an error; it occurs only where names are resolved at
+    run time.
     """
 
     name: str
@@ -85,9 +84,9 @@ class CallOf(Typed):
     """A call of a library function, operator or view method.
 
     `function` is CEL's name: operators are `_+_`, `_==_`, `_&&_`, `!_`, `-_`, `_?_:_`, `_[_]`, `_[?_]`,
-    `@in`; methods of views are `View.method`. A member call has its target as the first argument and `member`
-    set. `overload` is the one overload that the argument types allow, or empty where they are decided at run
-    time.
+    `@in`; methods of views are `View.method`. A member call has its target as the first argument, and
+    `member` set. `overload` is the only overload that the argument types allow, or empty where run time
+    decides.
     """
 
     function: str

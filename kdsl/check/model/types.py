@@ -1,8 +1,8 @@
-"""The types of the language: CEL's, plus the opaque and view types that views declare.
+"""The types of the language: CEL's, and the opaque and view types that views declare.
 
-`dyn` is assignable to and from everything; `error` is the type of an expression already reported, and stays
-silent; `nothing` is what an empty list holds: it is assignable to everything and adds nothing to what it is
-joined with.
+`dyn` is assignable to and from all types. `error` is the type of an expression with a reported error, and
+causes no further reports. `nothing` is the item type of an empty list: it is assignable to all types, and its
+join with a type is that type.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def parameter(name: str) -> Type:
 
 
 class BindingTime(IntEnum):
-    """When a value is known; an expression is known when the latest of its parts is.
+    """The time at which a value is known; an expression is known when the latest of its parts is.
 
-    What the cluster as a whole tells is known before any of its nodes is looked at.
+    Facts of the whole cluster are known before any node is evaluated.
     """
 
     STATIC = 0
@@ -81,5 +81,5 @@ class BindingTime(IntEnum):
 
     @property
     def is_lasting(self) -> bool:
-        """Tell whether the value is the same for all nodes of an attempt."""
+        """Return whether the value is the same for all nodes of an attempt."""
         return self <= BindingTime.CLUSTER

@@ -1,1 +1,1 @@
-"""What names in rule files mean: declarations, functions, parameters, and what plugins bring."""
+"""The meaning of names in rule files: declarations, functions, parameters, and names from plugins."""

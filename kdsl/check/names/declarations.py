@@ -1,4 +1,4 @@
-"""Which declaration a name in a file means: its own package first, then what the file imports."""
+"""Resolves a name in a file to a declaration: in its own package first, then in imported packages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ D = TypeVar("D", bound=Declaration)
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where names are looked up from: a package, and what its file imports by the names it gives it."""
+    """The place of a name lookup: a package, and the imports of its file by their local names."""
 
     package: str
     imports: Mapping[str, str]
@@ -25,7 +25,7 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Located(Generic[D]):
-    """A declaration and where it stands."""
+    """A declaration and its home."""
 
     declaration: D
     home: Home
@@ -40,9 +40,9 @@ class Located(Generic[D]):
 
 
 class Declarations:
-    """All declarations of a program, and the rules that active plugins bring.
+    """All declarations of a program, and the rules of active plugins.
 
-    Those of plugins are found as `plugins.X` everywhere, without an import; `all` leaves them out.
+    The rules of plugins are found as `plugins.X` everywhere, without an import; `all` leaves them out.
     """
 
     def __init__(self, program: Program, externals: Externals = NO_EXTERNALS) -> None:
@@ -64,12 +64,12 @@ class Declarations:
         }
 
     def all(self, kind: type[D]) -> Iterator[Located[D]]:
-        """List the declarations of a kind, packages in dependency order."""
+        """Yield the declarations of a kind, packages in dependency order."""
         for package in self._packages:
             yield from self._of(kind, package)
 
     def find(self, kind: type[D], name: str, home: Home) -> Located[D] | None:
-        """Return what `name` means at `home`: `X` of its package, or `p.X` of an imported package."""
+        """Return the declaration of `name` at `home`: `X` of its package, or `p.X` of an imported package."""
         qualifier, _, last = name.rpartition(".")
         if is_external(name, home):
             return next((each for each in self._external(kind) if each.name == last), None)
@@ -79,7 +79,7 @@ class Declarations:
         return next((each for each in self._of(kind, package) if each.name == last), None)
 
     def visible(self, kind: type[D], home: Home) -> Iterator[str]:
-        """List the names of a kind as they are written at `home`, for suggestions."""
+        """Yield the names of a kind as they are written at `home`, for suggestions."""
         for each in self._of(kind, home.package):
             yield each.name
         for alias, package in home.imports.items():
@@ -100,12 +100,12 @@ class Declarations:
 
 
 def is_external(name: str, home: Home) -> bool:
-    """Tell whether a name is that of a plugin's rule: an import that goes by `plugins` comes first."""
+    """Return whether a name belongs to a plugin's rule: an import named `plugins` takes precedence."""
     return name.startswith(f"{PLUGINS}.") and PLUGINS not in home.imports
 
 
 def undeclared(kind: str, name: Name, known: list[str], home: Home) -> Diagnostic:
-    """Say that nothing of this kind and name is declared here or imported."""
+    """Return the error for a name of this kind that is neither declared here nor imported."""
     help_, fixes = suggest(name.span, name.text, known)
     help_ = help_ or (() if fixes else _same_elsewhere(name.text, known))
     if not help_ and not fixes:

@@ -1,8 +1,8 @@
-"""What plugins bring, as the checker sees it: predicates and scores that profiles place among rules,
+"""The contributions of plugins for the checker: predicates and scores that profiles place among rules,
 functions that rules call, and fields of views.
 
-Nothing here knows plugins: the composition root says which there are, and the back end leaves the places of
-their rules open for what is registered under their names.
+This module does not depend on plugins: the composition root passes them in, and the back end leaves the
+places of their rules open for the plugins registered under those names.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ PLUGINS = "plugins"
 """The package of all plugins: a profile calls the rule of plugin `pair-score` `plugins.PairScore`."""
 
 SERVABLE = frozenset({RuleKind.PREDICATE, RuleKind.SCORE})
-"""What a plugin can be placed as."""
+"""The kinds of rules that a plugin can serve as."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalRule:
-    """An installed plugin. `kinds` are what a profile may place it as; only one that is active is asked."""
+    """An installed plugin. `kinds` are the kinds a profile may place it as; only active plugins run."""
 
     plugin: str
     is_active: bool = True
@@ -46,17 +46,17 @@ class ExternalRule:
 
     @property
     def span(self) -> Span:
-        """The name of the plugin: what stands for the place where a rule is declared."""
+        """A span over the plugin's name, in place of the span of a declaration."""
         return Span(Source(f"plugin {self.plugin}", self.name), 0, len(self.name))
 
 
 ExternalRules = Mapping[str, ExternalRule]
-"""By the name of the rule."""
+"""The rules of plugins by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalField:
-    """A field of a view that a plugin brings: `fn` on the view is its value."""
+    """A field of a view from a plugin: `fn` on the view computes its value."""
 
     field: Field
     fn: ExternalFn
@@ -64,11 +64,11 @@ class ExternalField:
 
 @dataclass(frozen=True, slots=True)
 class Externals:
-    """What installed plugins bring. Only those that are active bring functions and fields.
+    """The contributions of installed plugins. Only active plugins contribute functions and fields.
 
-    `fns` are functions by the name that rules call them by, `plugins.PairScore.bandwidth`; `versions` are the
-    active plugins as the digest of the rules covers them. `absent` are the rule names of active plugins that
-    are not installed: what rules use of them cannot be judged.
+    `fns` are functions by their name in rules, `plugins.PairScore.bandwidth`; `versions` are the active
+    plugins in the form that the digest of the rules covers. `absent` are the rule names of active plugins
+    that are not installed: uses of them cannot be checked.
     """
 
     rules: ExternalRules = field(default_factory=dict)
@@ -93,7 +93,7 @@ _UNKNOWN = (CheckCode.UNKNOWN_RULE, CheckCode.UNKNOWN_FUNCTION)
 
 
 def without_absent(found: Iterable[Diagnostic], externals: Externals) -> tuple[Diagnostic, ...]:
-    """Leave out that rules or functions of absent plugins are unknown: their absence is what is wrong."""
+    """Leave out errors about unknown rules or functions of absent plugins: their cause is the absence."""
 
     def follows(finding: Diagnostic) -> bool:
         if finding.code not in _UNKNOWN or finding.span is None:
@@ -105,18 +105,18 @@ def without_absent(found: Iterable[Diagnostic], externals: Externals) -> tuple[D
 
 
 def rule_name(plugin: str) -> str:
-    """Return what rule files call a plugin: `pair-score` is `PairScore`."""
+    """Return the name of a plugin in rule files: `pair-score` is `PairScore`."""
     return "".join(word[0].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", plugin) if word)
 
 
 def declaration(rule: ExternalRule, kind: type[Predicate] | type[Score]) -> Predicate | Score:
-    """Return a declaration without a body, so that profiles hold the rule like any other."""
+    """Return a declaration without a body, so that profiles can hold the rule like any other."""
     span = rule.span
     return kind((), name=Name(rule.name, span=span), span=span)
 
 
 def checked_predicate(rule: ExternalRule) -> CheckedPredicate:
-    """Return the rule as a profile's predicate: it demands nothing itself."""
+    """Return the rule as a profile's predicate with an empty body."""
     return CheckedPredicate(
         name=rule.plugin,
         qualified=rule.qualified,
@@ -136,7 +136,7 @@ def checked_predicate(rule: ExternalRule) -> CheckedPredicate:
 
 
 def checked_score(rule: ExternalRule) -> CheckedScore:
-    """Return the rule as a profile's score: it is worth nothing itself."""
+    """Return the rule as a profile's score with the value 0."""
     return CheckedScore(
         name=rule.plugin,
         qualified=rule.qualified,
@@ -156,12 +156,12 @@ def checked_score(rule: ExternalRule) -> CheckedScore:
 
 
 def unknown_external(rules: ExternalRules, kind: RuleKind, name: Name) -> Diagnostic:
-    """Say why `plugins.X` is no rule of that kind: no such plugin, one that is not active, another kind."""
+    """Return the error for `plugins.X`: no such plugin, one that is not active, or one of another kind."""
     rule = rules.get(name.text.removeprefix(f"{PLUGINS}."))
     if rule is None:
         title, why = f"unknown {kind} `{name.text}`", "no installed plugin has this name"
         help_ = did_you_mean(name.text, _names(rules.values())) or (
-            "`kdsl plugins list` shows what is installed; plugin `pair-score` is `plugins.PairScore`",
+            "`kdsl plugins list` lists the installed plugins; plugin `pair-score` is `plugins.PairScore`",
         )
     elif not rule.is_active:
         title, why = f"plugin `{rule.plugin}` is not active", "installed, but not configured"
@@ -173,23 +173,24 @@ def unknown_external(rules: ExternalRules, kind: RuleKind, name: Name) -> Diagno
 
 
 def signature_of(externals: Externals, name: str) -> FnSignature | None:
-    """Return the signature of a function that an active plugin brings."""
+    """Return the signature of a function of an active plugin."""
     fn = externals.fns.get(name)
     return None if fn is None else FnSignature(name, fn.args, fn.result, fn.reads, time_of(fn.reads))
 
 
 def signatures_of(externals: Externals) -> dict[str, FnSignature]:
-    """Return the signatures of all functions that active plugins bring, by the names that call them."""
+    """Return the signatures of all functions of active plugins, by the names that call them."""
     found = ((name, signature_of(externals, name)) for name in externals.fns)
     return {name: signature for name, signature in found if signature is not None}
 
 
 def unknown_function(externals: Externals, name: str, span: Span) -> Diagnostic:
-    """Say why `plugins.X.f` is no function: no such plugin, one that is not active, or without this one."""
+    """Return the error for `plugins.X.f`: no such plugin, one that is not active, or no such function."""
     qualifier, _, own = name.rpartition(".")
     rule = externals.rules.get(qualifier.removeprefix(f"{PLUGINS}."))
     title, why = f"unknown function `{name}`", "no active plugin brings a function of this name"
-    # All functions of a plugin are near to each other: of a misspelled plugin the one of this name is meant.
+    # All functions of one plugin are close to each other; for a misspelled plugin, suggest the function of
+    # this name.
     of_name = [each for each in externals.fns if each.endswith(f".{own}")]
     help_, fixes = suggest(span, name, of_name or externals.fns)
     if rule is None:
@@ -200,7 +201,7 @@ def unknown_function(externals: Externals, name: str, span: Span) -> Diagnostic:
         title, why = f"plugin `{rule.plugin}` is not active", "installed, but not configured"
         help_, fixes = (_activate(rule),), ()
     elif not (help_ or fixes):
-        help_ = (f"`kdsl plugins describe {rule.plugin}` lists what it brings",)
+        help_ = (f"`kdsl plugins describe {rule.plugin}` lists its functions",)
     return Diagnostic(CheckCode.UNKNOWN_FUNCTION, title, span, why, help=help_, fixes=fixes)
 
 

@@ -1,4 +1,4 @@
-"""What names mean in a rule file beside its own variables, and why some cannot be used in places."""
+"""Names in a rule file that are not its own variables, and the errors for names that do not apply."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from kdsl.check.names.externals import signature_of, unknown_function
 from kdsl.lang.tree import Fn, Param
 
 
-class Place(StrEnum):
-    """The places of a rule file that expressions stand in, as diagnostics name them."""
+class Construct(StrEnum):
+    """The constructs of a rule file with expressions, named as in diagnostics."""
 
     PREDICATE = "a predicate"
     SCORE = "a score"
@@ -33,7 +33,7 @@ class Place(StrEnum):
 
 
 class Resolver(Protocol):
-    """Gives the checked form of what files declare for all their rules."""
+    """Provides the checked form of declarations that all rules share."""
 
     def signature(self, located: Located[Fn]) -> FnSignature: ...
 
@@ -44,23 +44,34 @@ _CLOCKS = frozenset({"now", "clock", "time", "today", "date"})
 _ENGINE_NAMES = frozenset({"pod", "node", "cluster", "feasible", "topology"})
 _AFTER_SCORING = frozenset({"value", "min", "max"})
 _DEVICE_NAMES = frozenset(
-    {"device", "request", "container", "charge", "chosen", "allocated", "allocation", "policy"}
+    {
+        "device",
+        "request",
+        "container",
+        "charge",
+        "chosen",
+        "fitting",
+        "fullness",
+        "allocated",
+        "allocation",
+        "policy",
+    }
 )
 _NOTHING_ELSE = ("a function reads nothing but its arguments", "pass it as an argument")
 _WHY_NOT = {
-    Place.QUEUE: ("pods are ordered before any node is looked at", "a queue can read `pod`"),
-    Place.PREEMPTION: (
+    Construct.QUEUE: ("pods are ordered before any node is looked at", "a queue can read `pod`"),
+    Construct.PREEMPTION: (
         "whether a node does without some of its pods is found by asking the predicates",
         "a preemption can read `pod`, `victim` and `candidate`",
     ),
-    Place.TEAM: ("which pods are a team's does not depend on nodes", "`owns` can read `pod`"),
-    Place.FN: _NOTHING_ELSE,
-    Place.DYN_FN: _NOTHING_ELSE,
-    Place.PARAM: (
+    Construct.TEAM: ("which pods are a team's does not depend on nodes", "`owns` can read `pod`"),
+    Construct.FN: _NOTHING_ELSE,
+    Construct.DYN_FN: _NOTHING_ELSE,
+    Construct.PARAM: (
         "a parameter has one value for all pods and nodes",
         "it can use constants, functions and the parameters of files",
     ),
-    Place.NORMALIZE: (
+    Construct.NORMALIZE: (
         "scores are normalised when all nodes have theirs",
         "it can read `value`, `min`, `max` and parameters",
     ),
@@ -68,24 +79,24 @@ _WHY_NOT = {
 
 
 class FileNames:
-    """The names that a place of a file can use; `hidden` are those of its rule that it does not see."""
+    """The names that a construct can use; `hidden` are names of its rule that it cannot use."""
 
     def __init__(
         self,
         declarations: Declarations,
         resolver: Resolver,
         home: Home,
-        place: Place,
+        construct: Construct,
         hidden: frozenset[str] = frozenset(),
     ) -> None:
         self._declarations = declarations
         self._resolver = resolver
         self._home = home
-        self._place = place
+        self._construct = construct
         self._hidden = hidden
 
     def value(self, name: str, rooted: bool, span: Span) -> TypedExpr | None:
-        """Return the file parameter or type of that name; a file parameter is the constant it is set to."""
+        """Return the file parameter or type of that name; a file parameter becomes its constant value."""
         if rooted:
             return None
         param = self._declarations.find(Param, name, self._home)
@@ -107,17 +118,17 @@ class FileNames:
         return LIBRARY.get(name)
 
     def refusal(self, name: str, span: Span) -> Diagnostic | None:
-        """Say why a name that other places have cannot be used here."""
+        """Return the error for a name that other places have and this one does not."""
         if name in _CLOCKS:
-            return self._clock(name, span)
+            return self._no_clock(name, span)
         if is_external(name, self._home):
             return unknown_function(self._declarations.externals, name, span)
-        if self._place in _WHY_NOT and (name in _ENGINE_NAMES or name in self._hidden):
-            why, help_ = _WHY_NOT[self._place]
+        if self._construct in _WHY_NOT and (name in _ENGINE_NAMES or name in self._hidden):
+            why, help_ = _WHY_NOT[self._construct]
             return Diagnostic(
-                CheckCode.NOT_HERE, f"`{name}` is not known in {self._place}", span, why, help=(help_,)
+                CheckCode.NOT_HERE, f"`{name}` is not known in {self._construct}", span, why, help=(help_,)
             )
-        if self._place is Place.PREDICATE and name == "feasible":
+        if self._construct is Construct.PREDICATE and name == "feasible":
             title = "`feasible` is known in scores only"
             return Diagnostic(CheckCode.NOT_HERE, title, span, "predicates are what makes nodes feasible")
         if name in _DEVICE_NAMES:
@@ -125,15 +136,15 @@ class FileNames:
             where = "each section of a device has names of its own"
             help_ = "which names a section has is in docs/devices.md"
             return Diagnostic(CheckCode.NOT_HERE, title, span, where, help=(help_,))
-        if self._place is Place.SCORE and name in _AFTER_SCORING:
+        if self._construct is Construct.SCORE and name in _AFTER_SCORING:
             title = f"`{name}` is known in `normalize by` only"
             return Diagnostic(
                 CheckCode.NOT_HERE, title, span, "nodes are scored one by one, before there is any"
             )
         return None
 
-    def _clock(self, name: str, span: Span) -> Diagnostic:
-        title = f"`{name}` has no place in {self._place}"
+    def _no_clock(self, name: str, span: Span) -> Diagnostic:
+        title = f"`{name}` has no place in {self._construct}"
         why = "an answer by the clock is out of date as soon as it is remembered"
         help_ = (
             "for an age, compare time stamps of pods: `pod.createdAt`",
@@ -142,11 +153,11 @@ class FileNames:
         return Diagnostic(CheckCode.NOT_HERE, title, span, why, help=help_)
 
     def values(self) -> Iterator[str]:
-        """List the file parameters that can be named here."""
+        """Return the file parameters that are visible here."""
         return self._declarations.visible(Param, self._home)
 
     def functions(self) -> Iterator[str]:
-        """List the functions that can be called here."""
+        """Yield the functions that can be called here."""
         yield from self._declarations.visible(Fn, self._home)
         yield from self._declarations.externals.fns
         yield from LIBRARY

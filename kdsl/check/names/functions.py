@@ -1,4 +1,4 @@
-"""`fn`s and the `param`s of files: checked when first used, so that cycles show."""
+"""`fn`s and the `param`s of files, checked at their first use, so that cycles are found."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kdsl.check.model.rule_set import CheckedFn
 from kdsl.check.model.typed import Const, TypedExpr
 from kdsl.check.model.types import ERROR, NOTHING, BindingTime, Type
 from kdsl.check.names.declarations import Declarations, Home, Located
-from kdsl.check.names.file_names import FileNames, Place
+from kdsl.check.names.file_names import Construct, FileNames
 from kdsl.check.views.view import Views
 from kdsl.lang.expression_tree import Expr
 from kdsl.lang.parser import MAX_DEPTH
@@ -54,21 +54,23 @@ class Functions:
     def check_all(self) -> None:
         """Check every function and file parameter, used or not."""
         for param in self._declarations.all(Param):
-            self._hides(param.declaration.name, "parameter", param.name in self._views.scopes["predicate"])
+            self._refuse_taken(
+                param.declaration.name, "parameter", param.name in self._views.scopes["predicate"]
+            )
             self.constant(param)
         for fn in self._declarations.all(Fn):
-            self._hides(fn.declaration.name, "function", self._is_shared(fn.name))
+            self._refuse_taken(fn.declaration.name, "function", self._is_global(fn.name))
             self.signature(fn)
 
-    def _is_shared(self, name: str) -> bool:
-        """Tell whether the library or the views have a function that is called like this."""
+    def _is_global(self, name: str) -> bool:
+        """Return whether the library or the views have a global function of this name."""
         known = LIBRARY.get(name)
         return name in self._views.functions or (
             known is not None and not all(overload.member for overload in known.overloads)
         )
 
-    def _hides(self, name: Name, what: str, is_taken: bool) -> None:
-        """Report what would mean something else in one package than it does in all others."""
+    def _refuse_taken(self, name: Name, what: str, is_taken: bool) -> None:
+        """Report a name that would mean something else in one package than in all others."""
         if is_taken:
             title = f"`{name.text}` means the same everywhere, so no {what} can be called like it"
             help_ = ("choose another name",)
@@ -77,16 +79,16 @@ class Functions:
             )
 
     def inference(
-        self, home: Home, place: Place, scope: Scope, hidden: frozenset[str] = frozenset()
+        self, home: Home, construct: Construct, scope: Scope, hidden: frozenset[str] = frozenset()
     ) -> Inference:
-        """Return the inference for expressions of a place in a file."""
-        names = FileNames(self._declarations, self, home, place, hidden)
+        """Return the inference for expressions of a construct."""
+        names = FileNames(self._declarations, self, home, construct, hidden)
         unifier = Unifier(self._views, strict=True)
-        allows_dyn = place in (Place.DYN_FN, Place.DEVICE)
+        allows_dyn = construct in (Construct.DYN_FN, Construct.DEVICE)
         return Inference(scope, names, self._views, unifier, self._diagnostics, allows_dyn)
 
     def signature(self, located: Located[Fn]) -> FnSignature:
-        """Return the signature of a function after checking its body; a cycle is reported where it closes."""
+        """Return the signature of a function after checking its body; report a cycle where it closes."""
         key = located.qualified
         if key not in self._signatures:
             if self._closes_cycle(located) or self._goes_too_deep(located, "function"):
@@ -102,18 +104,18 @@ class Functions:
         key, name = located.qualified, located.declaration.name
         if key not in self._constants:
             if self._closes_cycle(located) or self._goes_too_deep(located, "parameter"):
-                return _nothing_of(name)
+                return _erroneous(name)
             self._begin(located)
             value = self.param_value(located.declaration, located.home, Frame())
             self._end()
             if is_too_large(value):
                 self._diagnostics.append(too_large(f"parameter `{name.text}`", name.span))
-                value = _nothing_of(name)
+                value = _erroneous(name)
             self._constants[key] = value
         return self._constants[key]
 
     def param_value(self, param: Param, home: Home, frame: Frame) -> TypedExpr:
-        """Type the constant of a `param`; its type is the declared one where it has one."""
+        """Type the constant of a `param`; a declared type is its type."""
         wanted = None if param.type is None else read_type(param.type, self._views, self._diagnostics)
         self._diagnostics.extend(undecided_param(param))
         value = self.constant_value(param.value, wanted, param.name.text, home, frame)
@@ -125,7 +127,7 @@ class Functions:
         self, expr: Expr, wanted: Type | None, name: str, home: Home, frame: Frame
     ) -> TypedExpr:
         """Type a constant expression that must fit the type of the parameter `name`."""
-        inference = self.inference(home, Place.PARAM, Scope(frame))
+        inference = self.inference(home, Construct.PARAM, Scope(frame))
         value = inference.whole(expr)
         if self.extents().depth(value) > MAX_DEPTH:
             return inference.fail(too_deep(f"the value of `{name}`", expr.span))
@@ -150,7 +152,9 @@ class Functions:
             if name.text in scope.names:
                 self._diagnostics.append(shadowing(name.text, name.span, scope.names[name.text].span))
             params.append(scope.add(name.text, type_, BindingTime.STATIC, _NO_READS, name.span))
-        inference = self.inference(located.home, Place.DYN_FN if fn.dyn or unmarked else Place.FN, scope)
+        inference = self.inference(
+            located.home, Construct.DYN_FN if fn.dyn or unmarked else Construct.FN, scope
+        )
         body = inference.converted(
             inference.whole(fn.body), declared.result, f"the result of `{fn.name.text}`"
         )
@@ -169,7 +173,7 @@ class Functions:
         return FnSignature(located.qualified, args, result, _NO_READS, BindingTime.STATIC)
 
     def extents(self) -> Extents:
-        """Return what measures the depth of expressions of one rule, function or parameter."""
+        """Return the depths for expressions of one rule, function or parameter."""
         return Extents(self._depths)
 
     def _begin(self, located: Located[Fn] | Located[Param]) -> None:
@@ -181,13 +185,13 @@ class Functions:
         self._levels.pop()
 
     def _goes_too_deep(self, located: Located[Fn] | Located[Param], what: str) -> bool:
-        """Report a declaration at the end of a chain of unchecked ones that the checker cannot follow."""
+        """Report a declaration at the end of a chain of unchecked declarations that is too deep to check."""
         levels = sum(self._levels)
         if not levels or levels + source_depth(located.declaration) <= MAX_DEPTH:
             return False
         first = self._running[0].declaration
         if self._diagnostics and self._diagnostics[-1].span == first.name.span:
-            return True  # it names the same thing twice
+            return True  # the last diagnostic is about this declaration, too
         self._diagnostics.append(too_deep(f"what leads to {what} `{located.name}`", first.name.span))
         return True
 
@@ -199,8 +203,8 @@ class Functions:
         return False
 
 
-def _nothing_of(name: Name) -> Const:
-    """Return what stands for a parameter that was reported."""
+def _erroneous(name: Name) -> Const:
+    """Return a constant of type `error`, for a parameter with a reported error."""
     return Const(type=ERROR, time=BindingTime.STATIC, reads=_NO_READS, span=name.span, value=None)
 
 
@@ -219,8 +223,8 @@ def _cycle(running: list[Located[Fn] | Located[Param]]) -> Diagnostic:
 
 
 def _not_constant(name: str, span: Span) -> Diagnostic:
-    """Refuse what the function of a plugin makes late, though its arguments are constants."""
-    why = "what a plugin calls here reads more than its arguments"
+    """Return the error for a value that a plugin's function delays, though its arguments are constants."""
+    why = "the plugin's function reads more than its arguments"
     return Diagnostic(CheckCode.TOO_LATE, f"the value of `{name}` is not known beforehand", span, why)
 
 
@@ -228,7 +232,7 @@ def _untyped(param: Param) -> Diagnostic:
     name = param.name
     return Diagnostic(
         CheckCode.UNTYPED_PARAM,
-        f"the type of `{name.text}` cannot be told from an empty value",
+        f"the type of `{name.text}` does not follow from an empty value",
         param.value.span,
         "empty",
         help=(f"write its type, such as `param {name.text}: list(string) = {param.value.span.text}`",),

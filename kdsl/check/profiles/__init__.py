@@ -1,1 +1,1 @@
-"""Profiles folded into their effective form, and the teams that may change them."""
+"""Folds profiles into their effective form, and checks the teams that may change them."""

@@ -1,4 +1,4 @@
-"""The `files` lines of teams: which files match them, and whether they match what was meant."""
+"""The `files` lines of teams: the files that match them, and errors for lines that match no file."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from kdsl.lang.profile_tree import Files
 from kdsl.lang.tree import Team
 
 _WHOLE_FOLDER = re.compile(r"((?>[^*?]+)(?<=/))[*/]+\.kdsl")
-"""The patterns that give a folder to a team and not only some of its files."""
+"""The patterns that give a whole folder to a team and not only some of its files."""
 _ODD_STEPS = frozenset({"", ".", ".."})
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A `files` line: what matches it is the team's.
+    """A `files` line: files that match it belong to the team.
 
-    The pattern counts from the folder of the file that holds the line, or from the folder above it: `folders`
-    by where that file is, `named_folders` by its name. `home` is the folder that it gives to the team as a
-    whole, as `teams/ml/*.kdsl` does; "" where it gives none.
+    The pattern is relative to the folder of the file with the line, or to that folder's parent: `folders` by
+    the location of that file, `named_folders` by its name. `home` is the folder that it gives to the team as
+    a whole, as `teams/ml/*.kdsl` does; "" where it gives none.
     """
 
     team: Located[Team]
@@ -43,17 +43,18 @@ class Claim:
         return self.files.span
 
     def covers(self, source: Source) -> bool:
-        """Tell whether a file is the team's, in either form of rule files: by where it is, or by a link to it
-        that stays in its folder.
+        """Return whether a file, in either form of rule files, belongs to the team.
+
+        Its location decides, or a link that stays in its folder.
         """
         return self._matches(self.below(source))
 
     def names(self, source: Source) -> bool:
-        """Tell whether a file goes by a name that the pattern matches, wherever that leads."""
+        """Return whether the pattern matches the file's name, wherever a link of this name leads."""
         return self._matches(_below((_by_name(source.path),), self.named_folders))
 
     def nearly_covers(self, source: Source) -> bool:
-        """Tell whether a file would be the team's but for capital letters and how accents are written."""
+        """Return whether a file would be the team's but for capital letters and the encoding of accents."""
         pattern = glob(_folded(str(self.files.pattern.value)))
         folders = tuple(map(_folded, self.folders))
         return any(
@@ -62,11 +63,11 @@ class Claim:
         )
 
     def surrounds(self, source: Source) -> bool:
-        """Tell whether a file stands in the team's folder, at any depth."""
+        """Return whether a file is in the team's folder, at any depth."""
         return self.home != "" and any(each.startswith(self.home) for each in self.below(source))
 
     def below(self, source: Source) -> tuple[str, ...]:
-        """Return the path of a file from each of the folders that patterns count from and that it is in."""
+        """Return the paths of a file relative to each base folder of the pattern that contains it."""
         return _below(_places(source), self.folders)
 
     def _matches(self, paths: Sequence[str]) -> bool:
@@ -74,7 +75,7 @@ class Claim:
 
 
 def claims_of(team: Located[Team]) -> Iterator[Claim]:
-    """List the `files` lines of a team."""
+    """Yield the claim for each `files` line of a team."""
     for files in team.declaration.body:
         if isinstance(files, Files):
             source = files.span.source
@@ -85,8 +86,9 @@ def claims_of(team: Located[Team]) -> Iterator[Claim]:
 
 
 def check_claim(claim: Claim, own: Sequence[Source], unclaimed: Sequence[Source]) -> Iterator[Diagnostic]:
-    """Report a pattern that matches none of the files. `unclaimed` are those that are no team's: what was
-    meant may be among them, and would be the platform's.
+    """Report a pattern that matches none of the files.
+
+    `unclaimed` are the files of no team: the intended file may be among them, and would be the platform's.
     """
     pattern = claim.files.pattern
     title = f"the pattern {pattern.raw} matches no rule file"
@@ -94,7 +96,7 @@ def check_claim(claim: Claim, own: Sequence[Source], unclaimed: Sequence[Source]
     if is_odd or not str(pattern.value).endswith(".kdsl"):
         help_: tuple[str, ...] = ('rule files end in `.kdsl`, as in `"teams/ml/**.kdsl"`',)
         if is_odd:
-            # Places are compared by their names, in which there are no such steps.
+            # Locations are compared by their names, which have no such steps.
             help_ = ("patterns count from the folder of this file or the one above it",)
         yield Diagnostic(CheckCode.TEAM_GRANT, title, pattern.span, "no rule file", help=help_)
     elif not any(map(claim.covers, own)):
@@ -108,10 +110,10 @@ def check_claim(claim: Claim, own: Sequence[Source], unclaimed: Sequence[Source]
 
 
 def _near(claim: Claim, unclaimed: Sequence[Source]) -> list[str]:
-    """List the folders of unclaimed files that differ from the folder of the pattern as slips do; the files,
-    where the pattern is the path of one.
+    """Return the folders of unclaimed files that differ from the pattern's folder by a typing error, or the
+    files where the pattern is a path.
 
-    The folder of the `team` block is the platform's, whatever it is called.
+    The folder of the `team` block is the platform's, whatever its name.
     """
     pattern = str(claim.files.pattern.value)
     fixed = re.split(r"[*?]", pattern)[0]
@@ -135,17 +137,17 @@ def _near(claim: Claim, unclaimed: Sequence[Source]) -> list[str]:
 
 
 def _places(source: Source) -> tuple[str, ...]:
-    """Return the absolute paths that say whose a file is; of a text of no file, its name."""
+    """Return the absolute paths that decide the owner of a file; for a text without a file, its name."""
     return source.places or (_by_name(source.path),)
 
 
 def _by_name(path: str) -> str:
-    """Return the absolute path by its name alone, whatever links stand in it."""
+    """Return the absolute path by its name alone, without resolving links."""
     return os.path.normpath(Path(path).absolute())
 
 
 def _above(paths: Sequence[str]) -> tuple[str, ...]:
-    """Return the folder of each path and the one above it."""
+    """Return the folder of each path, and that folder's parent."""
     return tuple(dict.fromkeys(f"{folder}/" for path in paths for folder in Path(path).parents[:2]))
 
 

@@ -1,6 +1,6 @@
-"""A profile while it is folded: its rules in order, and what is said about names that it does not have.
+"""A profile while it is folded: its rules in order, and the errors for names that it does not have.
 
-Entries keep declarations, not checked rules, so that a broken rule does not make its profiles look broken.
+Entries hold declarations, not checked rules, so that a broken rule causes no errors in its profiles.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _KINDS = {RuleKind.PREDICATE: Predicate, RuleKind.SCORE: Score, RuleKind.PREEMPT
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A rule of a profile: its declaration, the name that put it there, its weight, and what was `set`.
+    """A rule of a profile: its declaration, the name that added it, its weight, and its set parameters.
 
-    `weighed` is where the weight was given last, `setters` where parameters were set, `tightened` what
-    `tighten` added and `tighteners` where. `slots` counts the slots that the values of set parameters need
-    beside the rule's.
+    `weighed` is the place of the last weight, `setters` are the statements that set parameters. `tightened`
+    are the predicates that `tighten` added, `tighteners` its statements. `slots` is the number of slots for
+    the rule and the values of set parameters.
     """
 
     rule: Located[Predicate] | Located[Score] | Located[Preemption]
@@ -57,7 +57,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What the statements so far make of a profile; not `is_known` where what it extends was reported."""
+    """The state of a profile after some of its statements; `is_known` is false where its base has errors."""
 
     predicates: tuple[Entry, ...] = ()
     scores: tuple[Entry, ...] = ()
@@ -81,7 +81,7 @@ class Draft:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """All entries: what has parameters to `set`."""
+        """All entries, whose parameters `set` may set."""
         return tuple(entry for kind in RuleKind for entry in self.of(kind))
 
     def replaced(self, old: Entry, new: Entry) -> Draft:
@@ -105,7 +105,7 @@ class Draft:
 
 
 def entry_at(entries: tuple[Entry, ...], name: Name, declarations: Declarations, home: Home) -> int | None:
-    """Return the place of the rule that `name` means: an entry by its bare name, or the declaration `p.X`."""
+    """Return the index of the rule that `name` names: an entry by its bare name, or the declaration `p.X`."""
     if "." not in name.text:
         return next((at for at, entry in enumerate(entries) if entry.name == name.text), None)
     for at, entry in enumerate(entries):
@@ -116,7 +116,10 @@ def entry_at(entries: tuple[Entry, ...], name: Name, declarations: Declarations,
 
 
 def not_in_profile(draft: Draft, kind: RuleKind, name: Name, verb: str) -> Iterator[Diagnostic]:
-    """Say that a profile has no such rule, if all its rules are known; `verb` is what it was wanted for."""
+    """Yield the error for a rule that a profile does not have, if all its rules are known.
+
+    `verb` is the intended change.
+    """
     if not draft.is_known:
         return
     names = [entry.name for entry in draft.of(kind)]
@@ -136,7 +139,7 @@ def not_in_profile(draft: Draft, kind: RuleKind, name: Name, verb: str) -> Itera
 
 
 def unknown_rule(declarations: Declarations, kind: RuleKind, name: Name, home: Home) -> Diagnostic:
-    """Say that there is no such rule to add."""
+    """Return the error for a rule to add that does not exist."""
     if is_external(name.text, home):
         return unknown_external(declarations.externals.rules, kind, name)
     known = declarations.visible(_KINDS[kind], home)
@@ -144,7 +147,7 @@ def unknown_rule(declarations: Declarations, kind: RuleKind, name: Name, home: H
 
 
 def used_twice(entry: Entry, name: Name, kind: RuleKind) -> Diagnostic:
-    """Say that a profile has this rule, or one of its name, already."""
+    """Return the error for a second rule, or a second rule of this name, in a profile."""
     return Diagnostic(
         CheckCode.USED_TWICE,
         f"the profile has a {kind} `{entry.name}` already",
@@ -155,7 +158,7 @@ def used_twice(entry: Entry, name: Name, kind: RuleKind) -> Diagnostic:
 
 
 def of_a_plugin(entry: Entry, statement: Tighten) -> Diagnostic:
-    """Say that what a plugin brings cannot be tightened."""
+    """Return the error for tightening the predicate of a plugin."""
     return Diagnostic(
         CheckCode.MISPLACED,
         f"`{statement.name.text}` is a plugin, which cannot be tightened",
@@ -167,7 +170,7 @@ def of_a_plugin(entry: Entry, statement: Tighten) -> Diagnostic:
 
 
 def final(param: Param, entry: Entry, statement: Statement) -> Diagnostic:
-    """Say that a parameter is not to be set."""
+    """Return the error for setting a final parameter."""
     return Diagnostic(
         CheckCode.FINAL,
         f"`{entry.name}.{param.name.text}` is final",
@@ -178,14 +181,14 @@ def final(param: Param, entry: Entry, statement: Statement) -> Diagnostic:
 
 
 def mandatory(rule: Predicate, statement: Disable) -> Diagnostic:
-    """Say that a predicate is not to be disabled."""
+    """Return the error for disabling a mandatory predicate."""
     title = f"predicate `{rule.name.text}` is mandatory"
     secondary = (Label(rule.name.span, "declared here"),)
     return Diagnostic(CheckCode.MANDATORY, title, statement.span, "cannot be disabled", secondary=secondary)
 
 
 def no_such_rule(draft: Draft, statement: SetParam) -> Iterator[Diagnostic]:
-    """Say that a profile has no rule of the name that a `set` gives, if all its rules are known."""
+    """Yield the error for a `set` of a rule that a profile does not have, if all its rules are known."""
     if draft.is_known:
         names = sorted({entry.name for entry in draft.entries} | ({DEVICES} if draft.devices else set()))
         name = statement.rule
@@ -198,7 +201,7 @@ def no_such_rule(draft: Draft, statement: SetParam) -> Iterator[Diagnostic]:
 
 
 def no_such_param(entries: list[Entry], statement: SetParam) -> Diagnostic:
-    """Say that a rule has no such parameter; `entries` are the rules of its name."""
+    """Return the error for a parameter that a rule does not have; `entries` are the rules of its name."""
     known = sorted({param.name.text for entry in entries for param in entry.params()})
     help_ = listing("it has", known) or ("it has no parameters",)
     title = f"`{statement.rule.text}` has no parameter `{statement.param.text}`"
@@ -206,19 +209,19 @@ def no_such_param(entries: list[Entry], statement: SetParam) -> Diagnostic:
 
 
 def set_before(entry: Entry, statement: SetParam, first: SetParam) -> Diagnostic:
-    """Say that what a profile extends has set this parameter already."""
+    """Return the error for a parameter that the profile's base has set already."""
     return Diagnostic(
         CheckCode.WRITTEN_TWICE,
         f"`{entry.name}.{statement.param.text}` is set twice on the way to this profile",
         statement.span,
         "sets it again",
-        secondary=(Label(first.span, "what it extends sets it here"),),
+        secondary=(Label(first.span, "the extended profile sets it here"),),
         help=("set it in one of the two only",),
     )
 
 
 def of_a_file(param: Param, statement: SetParam) -> Diagnostic:
-    """Say that a `set` names a parameter of a file, which no profile can change."""
+    """Return the error for a `set` of a file's parameter, which no profile can change."""
     name = f"`{statement.rule.text}.{statement.param.text}`"
     secondary = (Label(param.name.span, "declared here"),)
     if param.final:
@@ -241,7 +244,7 @@ def scheduler_taken(
     first: SchedulerName,
     team: str,
 ) -> Diagnostic:
-    """Say that two profiles have one scheduler name; `first` is where it was given first."""
+    """Return the error for two profiles with one scheduler name; `first` gave it first."""
     name = located.declaration.name
     names = f"`{other.qualified}` and `{located.qualified}`"
     title = f"profiles {names} have one scheduler name, {scheduler.name.raw}"

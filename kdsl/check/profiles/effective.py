@@ -26,9 +26,9 @@ from kdsl.lang.tree import Predicate, Preemption, Profile, Score
 
 @dataclass(frozen=True, slots=True)
 class CheckedRules:
-    """The checked rules by qualified name; a rule that is missing has been reported.
+    """The checked rules by qualified name; a missing rule has a reported error.
 
-    `tightenings` are those of each profile, by the name that each tightens as it stands there.
+    `tightenings` are those of each profile, by the name that each tightens, as it is written there.
     """
 
     predicates: Mapping[str, CheckedPredicate]
@@ -48,7 +48,7 @@ class CheckedRules:
                 return self.preemptions.get(entry.rule.qualified)
 
     def written(self) -> tuple[WrittenRule, ...]:
-        """Return what files hold of them, tightenings last, without regard to profiles."""
+        """Return the rules as files hold them, tightenings last, without regard to profiles."""
         predicates = (each for each in self.predicates.values() if not each.plugin)
         scores = (each for each in self.scores.values() if not each.plugin)
         tightenings = (each for of_profile in self.tightenings.values() for each in of_profile.values())
@@ -63,7 +63,7 @@ def finish(
     extends: str,
     team: str,
 ) -> CheckedProfile | None:
-    """Return the effective profile; None where a part of it is missing, which has been reported."""
+    """Return the effective profile; None where a part of it is missing, with a reported error."""
     queue = None if draft.queue is None else rules.queues.get(draft.queue.qualified)
     if queue is None or draft.queue_use is None or draft.scheduler is None:
         return None

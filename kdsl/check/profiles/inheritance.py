@@ -1,4 +1,4 @@
-"""Profiles: what one inherits and what it changes, folded from the root down into lists of rules."""
+"""Inheritance of profiles: folds inherited and changed rules, from the root down, into lists of rules."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ MAX_WEIGHT = 2**31 - 1
 
 
 class Profiles:
-    """Folds the profiles of a program, each once; what is wrong is reported where it stands."""
+    """Folds the profiles of a program, each once; reports an error at the statement that causes it."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Profiles:
         self._running: list[str] = []
 
     def check_all(self) -> dict[str, CheckedProfile]:
-        """Return the effective profiles by qualified name; only of use where nothing was reported."""
+        """Return the effective profiles by qualified name; they are valid only where nothing was reported."""
         found: dict[str, CheckedProfile] = {}
         schedulers = SchedulerNames(self._declarations, self._teams, self._diagnostics)
         for located in self._declarations.all(Profile):
@@ -100,7 +100,7 @@ class Profiles:
         return found
 
     def _check_bases(self, schedulers: SchedulerNames) -> None:
-        """Report the profiles of teams that extend one whose place another of the platform's has taken."""
+        """Report profiles of teams whose base is a profile that the platform has replaced."""
         for located in self._declarations.all(Profile):
             base = base_of(self._declarations, located)
             scheduler = None if base is None else self._drafts[base.qualified].scheduler
@@ -190,7 +190,7 @@ class Profiles:
                 return self._tighten(draft, statement, located)
 
     def _is_root(self, located: Located[Profile], span: Span, what: str, instead: str) -> bool:
-        """Tell whether the profile extends none; one that does has no lists of its own, which is reported."""
+        """Return whether the profile has no base; report a profile with a base that has its own lists."""
         if located.declaration.extends is None:
             return True
         title = f"`{what}` is for profiles that extend none"
@@ -300,8 +300,9 @@ class Profiles:
         return draft.put(statement.kind, (*entries[:at], *entries[at + 1 :]))
 
     def _set(self, draft: Draft, statement: SetParam, located: Located[Profile]) -> Draft:
-        """Set a parameter of the rules of that name that have it: a predicate and a score that share a name
-        are two halves of one rule.
+        """Set a parameter of all rules of that name that have it.
+
+        A predicate and a score with one name are two halves of one rule.
         """
         home = located.home
         if statement.rule.text == DEVICES and draft.devices is not None:
@@ -343,7 +344,7 @@ class Profiles:
         declared = None
         if rule is not None:
             declared = next(param.variable for param in rule.params if param.variable.name == name)
-        # The value may bind variables of its own: they go behind the slots of the rule it is put into.
+        # The value may bind variables of its own: their slots follow those of the rule that gets the value.
         frame = Frame(max(entry.slots, 0 if rule is None else rule.slots))
         wanted = None if declared is None else declared.type
         what = f"{entry.name}.{name}"
@@ -356,7 +357,7 @@ class Profiles:
     # ---- the result --------------------------------------------------------------------------------------
 
     def _complete(self, located: Located[Profile], draft: Draft) -> None:
-        """Report a profile without queue or scheduler name, unless it lacks them by what was reported."""
+        """Report a profile without queue or scheduler name, unless a reported error causes that."""
         missing = []
         if draft.scheduler is None:
             missing.append(("scheduler", 'write `scheduler "name"`: pods ask for it in spec.schedulerName'))
@@ -364,7 +365,7 @@ class Profiles:
             missing.append(("queue", "write `queue Name`, or extend a profile that has one"))
         for what, help_ in missing if draft.is_known else ():
             title = f"profile `{located.name}` has no {what}"
-            why = "neither here nor in what it extends"
+            why = "neither here nor in a profile it extends"
             span = located.declaration.name.span
             self._diagnostics.append(Diagnostic(CheckCode.INCOMPLETE, title, span, why, help=(help_,)))
 

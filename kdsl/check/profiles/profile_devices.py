@@ -29,7 +29,7 @@ _WHY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ProfileDevices:
-    """Folds those statements; `checked` are the devices by qualified name, without those that are broken."""
+    """Folds those statements; `checked` are the devices by qualified name, without broken ones."""
 
     checked: Mapping[str, CheckedDevice]
     declarations: Declarations
@@ -37,7 +37,7 @@ class ProfileDevices:
     diagnostics: list[Diagnostic]
 
     def use(self, draft: DevicesDraft | None, statement: UseDevices, home: Home) -> DevicesDraft:
-        """Take these devices in place of those that the profile has; what was set for them stays."""
+        """Replace the devices of the profile; settings that were set stay."""
         kinds: list[tuple[Located[Device], Name]] = []
         for name in statement.names:
             device = self.declarations.find(Device, name.text, home)
@@ -49,14 +49,14 @@ class ProfileDevices:
                 why = "its cards would be counted twice"
                 self.diagnostics.append(Diagnostic(CheckCode.USED_TWICE, title, name.span, why))
             else:
-                self._refuse_likeness(kinds, device, name)
+                self._refuse_conflict(kinds, device, name)
                 kinds.append((device, name))
         return DevicesDraft(tuple(kinds), statement, {} if draft is None else draft.sets)
 
-    def _refuse_likeness(
+    def _refuse_conflict(
         self, kinds: Sequence[tuple[Located[Device], Name]], device: Located[Device], name: Name
     ) -> None:
-        """Report a device that answers to the kind of another one, or keeps its books in the same record."""
+        """Report a device with the kind, or the record, of another device of the profile."""
         new = self.checked.get(device.qualified)
         for located, first in kinds:
             old = self.checked.get(located.qualified)
@@ -76,7 +76,7 @@ class ProfileDevices:
                     return
 
     def set(self, draft: DevicesDraft, statement: SetParam, home: Home) -> DevicesDraft:
-        """Give a setting a value."""
+        """Set a setting."""
         name = statement.param
         if name.text not in SETTINGS:
             help_ = did_you_mean(name.text, SETTINGS) or listing("they have", sorted(SETTINGS))

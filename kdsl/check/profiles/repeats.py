@@ -1,4 +1,4 @@
-"""What stands in a profile more than once, and may not."""
+"""Statements that occur more than once in a profile, and may not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kdsl.lang.tree import Profile
 
 
 def check_repeats(profile: Profile, diagnostics: list[Diagnostic]) -> None:
-    """Report what a profile may say once and says again."""
+    """Report statements that a profile may have once and repeats."""
     for kind, what in (
         (SchedulerName, "scheduler"),
         (CheckPredicates, "check"),

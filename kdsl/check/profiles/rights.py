@@ -1,8 +1,9 @@
-"""Rights: what the profiles of a team may change of the platform's, statement by statement.
+"""Rights: the changes that the profiles of a team may make to the platform's, statement by statement.
 
 With every statement inside the rights, a team's profile rejects at least what the profile it extends rejects.
 The proof is by form: predicates of the platform stay, in full, unless the platform granted `disable
-predicates`; what a team adds is asked beside them, and a node must pass all. `docs/teams.md` has the table.
+predicates`. The predicates that a team adds run as well, and a node must pass all. `docs/teams.md` has the
+table.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _MOST_NAMED = 3
 
 
 class Rights:
-    """Compares the statements of team profiles with what their team was granted."""
+    """Compares the statements of team profiles with the rights granted to their teams."""
 
     def __init__(
         self,
@@ -80,14 +81,16 @@ class Rights:
             span, why = name.span, f"team `{other}` may have other rights"
         help_ = (f"write `profile {located.name} extends` and a profile of the platform",)
         self._diagnostics.append(
-            Diagnostic(CheckCode.TEAM_BASE, title, span, why, secondary=_whose(team), help=help_)
+            Diagnostic(CheckCode.TEAM_BASE, title, span, why, secondary=_claim_label(team), help=help_)
         )
 
     def refuse_replaced(
         self, located: Located[Profile], base: Located[Profile], holder: Located[Profile], line: Span
     ) -> None:
-        """Report a profile of a team that extends `base`, a profile of the platform that `holder`, another
-        one, extends and replaces by its `scheduler` line: it would not have what the platform demands there.
+        """Report a profile of a team that extends the platform's profile `base`, where the platform's
+        `holder` replaces `base` by its `scheduler` line.
+
+        The team's profile would lack the rules of `holder`.
         """
         team = self._teams.of(located.declaration.span)
         name = located.declaration.extends
@@ -105,39 +108,39 @@ class Rights:
         )
 
     def check(self, draft: Draft, statement: ProfileStatement, located: Located[Profile]) -> None:
-        """Report a statement that the profile's team has no right to. `draft` is what it changes."""
+        """Report a statement that the profile's team has no right to. `draft` is the profile before it."""
         team = self._teams.of(located.declaration.span)
         if team is None:
             return
         match statement:
             case Tighten(name=name):
-                self._need(team, TIGHTEN, statement.span, f"tighten `{name.text}`")
+                self._has_right(team, TIGHTEN, statement.span, f"tighten `{name.text}`")
             case AddPredicate(name=name):
-                self._need(team, ADD_PREDICATES, statement.span, f"add predicate `{name.text}`")
+                self._has_right(team, ADD_PREDICATES, statement.span, f"add predicate `{name.text}`")
             case AddScore(name=name):
-                self._need(team, ADD_SCORES, statement.span, f"add score `{name.text}`")
-                self._within(team, statement)
+                self._has_right(team, ADD_SCORES, statement.span, f"add score `{name.text}`")
+                self._check_range(team, statement)
             case Reweight(name=name):
                 if not self._is_own(draft.scores, name, team, located):
-                    self._need(team, REWEIGHT, statement.span, f"reweight `{name.text}`")
-                self._within(team, statement)
+                    self._has_right(team, REWEIGHT, statement.span, f"reweight `{name.text}`")
+                self._check_range(team, statement)
             case Disable(kind=kind, name=name):
                 if kind is RuleKind.PREEMPTION:
                     self._refuse_preemption(team, statement.span, f"disable preemption `{name.text}`")
                 elif self._is_mandatory(draft.of(kind), name, located):
-                    return  # which no right can change: `Profiles` says so
+                    return  # `Profiles` reports it: no right allows this
                 elif not self._is_own(draft.of(kind), name, team, located):
                     right = DISABLE_PREDICATES if kind is RuleKind.PREDICATE else DISABLE_SCORES
-                    self._need(team, right, statement.span, f"disable {kind} `{name.text}`")
+                    self._has_right(team, right, statement.span, f"disable {kind} `{name.text}`")
             case SetParam():
                 self._set(draft, statement, team, located)
             case UseDevices():
-                if self._need(team, ORDER_DEVICES, statement.span, "choose devices"):
-                    self._choose(draft, statement, team, located)
+                if self._has_right(team, ORDER_DEVICES, statement.span, "choose devices"):
+                    self._check_devices(draft, statement, team, located)
             case UseQueue(name=name):
                 self._queue(draft, name, team, located)
             case CheckPredicates(all=everything):
-                # Preemption passes over nodes that some predicate that was asked calls unresolvable.
+                # Preemption skips nodes that some predicate, among those that ran, rejects as unresolvable.
                 what = "all" if everything else "first"
                 self._refuse_preemption(team, statement.span, f"say `check {what}`")
             case UsePreemption(name=name):
@@ -146,10 +149,10 @@ class Rights:
                 pass
 
     def _set(self, draft: Draft, statement: SetParam, team: Located[Team], located: Located[Profile]) -> None:
-        """Check a `set`: of a score it is like another weight, of a predicate it may let more nodes pass."""
+        """Check a `set`: a score's may act like another weight, a predicate's may let more nodes pass."""
         what = f"set `{statement.rule.text}.{statement.param.text}`"
         if statement.rule.text == DEVICES and draft.devices is not None:
-            self._need(team, ORDER_DEVICES, statement.span, what)
+            self._has_right(team, ORDER_DEVICES, statement.span, what)
             return
         preemption = () if draft.preemption is None else (draft.preemption,)
         at = entry_at(preemption, statement.rule, self._declarations, located.home)
@@ -170,25 +173,27 @@ class Rights:
                 help_: tuple[str, ...] = ()
                 if kind is RuleKind.PREDICATE:
                     help_ = ("to demand more, write `tighten`: it cannot let a node pass that was rejected",)
-                self._need(team, right, statement.span, of_what, help_)
+                self._has_right(team, right, statement.span, of_what, help_)
 
-    def _choose(
+    def _check_devices(
         self, draft: Draft, statement: UseDevices, team: Located[Team], located: Located[Profile]
     ) -> None:
-        """Report devices that a team takes away, and such as it has written itself: what has a device is left
-        to it by the other rules, so that either would let nodes pass that the platform rejects.
+        """Report devices that a team leaves out, and devices that it has written itself.
+
+        Other rules leave resources with a device to that device, so that both would let nodes pass that the
+        platform rejects.
         """
         chosen = set()
         for name in statement.names:
             device = self._declarations.find(Device, name.text, located.home)
             if device is None:
-                return  # which is reported
+                return  # the unknown device is reported elsewhere
             chosen.add(device.qualified)
             if self._teams.name_of(device):
                 title = f"team `{team.name}` may not use device `{device.name}`, which it has written itself"
-                why = "what a device has is left to it by the platform's predicates"
+                why = "the platform's predicates leave the resources of a device to it"
                 self._diagnostics.append(
-                    Diagnostic(CheckCode.NOT_GRANTED, title, name.span, why, secondary=_why(team))
+                    Diagnostic(CheckCode.NOT_GRANTED, title, name.span, why, secondary=_grants_label(team))
                 )
         kinds = () if draft.devices is None else draft.devices.kinds
         lost = [each for each in kinds if each[0].qualified not in chosen]
@@ -205,7 +210,7 @@ class Rights:
     def _is_own(
         self, entries: tuple[Entry, ...], name: Name, team: Located[Team], located: Located[Profile]
     ) -> bool:
-        """Tell whether the team itself put the rule into the profile; True also where there is none."""
+        """Return whether the team itself added the rule to the profile, or the profile has no such rule."""
         at = entry_at(entries, name, self._declarations, located.home)
         return at is None or self._is_of(entries[at], team)
 
@@ -218,10 +223,10 @@ class Rights:
         owner = self._teams.of(entry.used.span)
         return owner is not None and owner.name == team.name
 
-    def _need(
+    def _has_right(
         self, team: Located[Team], right: str, span: Span, what: str, help_: tuple[str, ...] = ()
     ) -> bool:
-        """Tell whether a team has a right, and report a statement that needs it where it has not."""
+        """Return whether a team has a right; report a statement that needs a missing right."""
         if self._teams.grant(team, right) is not None:
             return True
         self._diagnostics.append(
@@ -230,7 +235,7 @@ class Rights:
                 f"team `{team.name}` may not {what}",
                 span,
                 f"needs the right `{right}`",
-                secondary=_why(team),
+                secondary=_grants_label(team),
                 help=help_,
             )
         )
@@ -240,11 +245,14 @@ class Rights:
         """Report a change of preemption: its victims may be other teams' pods, so no right covers it."""
         title = f"team `{team.name}` may not {what}"
         why = "preemption removes pods of every team: it is the platform's alone"
-        self._diagnostics.append(Diagnostic(CheckCode.NOT_GRANTED, title, span, why, secondary=_why(team)))
+        self._diagnostics.append(
+            Diagnostic(CheckCode.NOT_GRANTED, title, span, why, secondary=_grants_label(team))
+        )
 
-    def _within(self, team: Located[Team], statement: Reweight | AddScore) -> None:
-        """Report a weight outside the range of the team; weights of added scores count, or disabling a score
-        and adding it again would be a way around the range.
+    def _check_range(self, team: Located[Team], statement: Reweight | AddScore) -> None:
+        """Report a weight outside the range of the team.
+
+        Weights of added scores count, too: else disabling a score and adding it again would evade the range.
         """
         grant = self._teams.grant(team, REWEIGHT)
         if grant is None or grant.low is None or grant.high is None:
@@ -286,7 +294,7 @@ class Rights:
 
 
 def _keeps(new: CheckedQueue, old: CheckedQueue, admit: CheckedAdmit) -> bool:
-    """Tell whether a queue has a condition of another; one that needs `let`s needs the same ones."""
+    """Return whether a queue has a condition of another; a condition with `let`s needs the same `let`s."""
     engine = {variable.slot for variable in old.scope.values()}
     parts = [part for part in walk(admit.condition) if isinstance(part, Var)]
     local = {
@@ -302,7 +310,7 @@ def _keeps(new: CheckedQueue, old: CheckedQueue, admit: CheckedAdmit) -> bool:
 
 
 def _mandatory(rule: Predicate, what: str, team: Located[Team], span: Span) -> Diagnostic:
-    """Say that a team cannot change a mandatory predicate, whatever it was granted."""
+    """Return the error for a team's change of a mandatory predicate, which no right allows."""
     title = f"predicate `{rule.name.text}` is mandatory"
     why = f"team `{team.name}` may not {what}: that may let nodes pass"
     help_ = ("to demand more, write `tighten`: it cannot let a node pass that was rejected",)
@@ -310,14 +318,14 @@ def _mandatory(rule: Predicate, what: str, team: Located[Team], span: Span) -> D
     return Diagnostic(CheckCode.MANDATORY, title, span, why, secondary=(label,), help=help_)
 
 
-def _why(team: Located[Team]) -> tuple[Label, ...]:
-    """Point at what the team was granted, or else at the team."""
+def _grants_label(team: Located[Team]) -> tuple[Label, ...]:
+    """Return the label of the team's grants, or else of the team."""
     may = statements_of(team, May)
     if may:
         return (Label(may[0].span, "the team was granted this"),)
     return (Label(team.declaration.name.span, "the team was granted nothing"),)
 
 
-def _whose(team: Located[Team]) -> tuple[Label, ...]:
-    """Point at what makes a file the team's."""
+def _claim_label(team: Located[Team]) -> tuple[Label, ...]:
+    """Return the label of the claim that makes a file the team's."""
     return tuple(Label(each.span, "the team's files are these") for each in statements_of(team, Files)[:1])

@@ -1,4 +1,4 @@
-"""Which profile has a scheduler name: one that extends another and repeats its name takes its place."""
+"""The profile of each scheduler name: a profile that extends another and repeats its name replaces it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kdsl.lang.tree import Profile
 
 
 class SchedulerNames:
-    """Notes the scheduler names of profiles, and reports those that two have."""
+    """Records the scheduler names of profiles, and reports a name that two profiles have."""
 
     def __init__(self, declarations: Declarations, teams: Teams, diagnostics: list[Diagnostic]) -> None:
         self._declarations = declarations
@@ -22,10 +22,10 @@ class SchedulerNames:
         self._holders: dict[tuple[str, str], tuple[Located[Profile], SchedulerName]] = {}
 
     def claim(self, located: Located[Profile], scheduler: SchedulerName) -> None:
-        """Note who has a scheduler name, and report a second one.
+        """Record the profile of a scheduler name, and report a second one.
 
-        A profile that repeats the name of one that it extends takes its place. A team's profile may go by a
-        name that it inherits: only the team's own pods get it.
+        A profile that repeats the name of its base replaces the base. A team's profile may use a name that it
+        inherits: only the team's own pods get it.
         """
         team = self._teams.name_of(located)
         is_own = any(each is scheduler for each in located.declaration.body)
@@ -41,16 +41,16 @@ class SchedulerNames:
     def replacing(
         self, base: Located[Profile], scheduler: SchedulerName
     ) -> tuple[Located[Profile], SchedulerName] | None:
-        """Return the profile that has taken the place of `base`, one of the platform's, and its line."""
+        """Return the profile that replaces `base`, a profile of the platform, and its `scheduler` line."""
         holder, line = self._holders[str(scheduler.name.value), ""]
         return (holder, line) if self._extends(holder, base) else None
 
     def _extends(self, located: Located[Profile], other: Located[Profile]) -> bool:
-        """Tell whether a profile extends another, directly or through others."""
+        """Return whether a profile extends another, directly or through others."""
         return any(base.qualified == other.qualified for base in self._bases(located))
 
     def _bases(self, located: Located[Profile]) -> Iterator[Located[Profile]]:
-        """List the profiles that one extends, the nearest first; those of a cycle once."""
+        """Yield the bases of a profile, the nearest first; those of a cycle once."""
         seen: set[str] = set()
         base = base_of(self._declarations, located)
         while base is not None and base.qualified not in seen:
@@ -60,6 +60,6 @@ class SchedulerNames:
 
 
 def base_of(declarations: Declarations, located: Located[Profile]) -> Located[Profile] | None:
-    """Return the profile that one extends, None where it extends none or there is none of that name."""
+    """Return the base of a profile; None where it has none, or one that does not exist."""
     name = located.declaration.extends
     return None if name is None else declarations.find(Profile, name.text, located.home)

@@ -1,4 +1,4 @@
-"""Folding the devices of a profile: which kinds its pods may ask for, and how nodes and cards are chosen."""
+"""Folding the devices of a profile: the kinds its pods may ask for, and the choice of nodes and cards."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from kdsl.lang.profile_tree import UseDevices
 from kdsl.lang.tree import Device, Name
 
 IGNORED: Final = "ignoredResources"
-"""The parameter that says which resources a rule leaves to others: to the devices of its profile, too."""
+"""The parameter with the resources that a rule ignores, such as those of the profile's devices."""
 
 LARGEST: Final = 2**31 - 1
-"""The largest number that a setting may be."""
+"""The largest number that a setting can have."""
 
 
 @dataclass(frozen=True, slots=True)
 class DevicesDraft:
-    """The devices of a profile while it is folded, in order, and what was set for them."""
+    """The devices of a profile while it is folded, in order, and the settings that were set."""
 
     kinds: tuple[tuple[Located[Device], Name], ...]
     used: UseDevices
@@ -34,7 +34,7 @@ class DevicesDraft:
 
 
 def finish_devices(draft: DevicesDraft | None, devices: Mapping[str, CheckedDevice]) -> CheckedSharing | None:
-    """Return the devices of a profile; without those that were reported as broken."""
+    """Return the devices of a profile, without broken ones."""
     if draft is None:
         return None
     known = [(devices.get(located.qualified), name) for located, name in draft.kinds]
@@ -48,9 +48,9 @@ def finish_devices(draft: DevicesDraft | None, devices: Mapping[str, CheckedDevi
 def differences(
     old: CheckedSharing | None, new: CheckedSharing | None, span: Span
 ) -> Iterator[tuple[str, str, str, Span]]:
-    """Say what two versions of a profile have else of devices: what, before, now and where.
+    """Yield the differences between two versions of a profile's devices: name, old text, new text and place.
 
-    A setting without a text has its default. `span` is that of the new profile.
+    A setting with an empty text has its default. `span` is that of the new profile.
     """
     before, now = (", ".join(each.qualified for each in side.devices) if side else "" for side in (old, new))
     if before != now:
@@ -65,21 +65,21 @@ def differences(
 
 
 def managed(params: Iterable[CheckedParam], sharing: CheckedSharing | None) -> tuple[CheckedParam, ...]:
-    """Return the parameters of a rule; what it leaves to others has the resources of the devices as well."""
+    """Return the parameters of a rule, with the resources of the devices added to those it ignores."""
     found = tuple(params)
     if sharing is None or not sharing.resources:
         return found
     wanted = list_of(STRING)
     return tuple(
-        replace(param, value=_with(param.value, sharing))
+        replace(param, value=_with_managed(param.value, sharing))
         if param.variable.name == IGNORED and param.variable.type == wanted
         else param
         for param in found
     )
 
 
-def _with(value: TypedExpr, sharing: CheckedSharing) -> TypedExpr:
-    """Return a list with the managed resources behind its own; the text says so, too."""
+def _with_managed(value: TypedExpr, sharing: CheckedSharing) -> TypedExpr:
+    """Return a list with the managed resources after its own; its span shows them as well."""
     names = list(sharing.resources)
     text = json.dumps(names) if value.span.text in ("", "[]") else f"{value.span.text} + {json.dumps(names)}"
     source = Source(sharing.origins[0].source.path, "\n" * (sharing.origins[0].line - 1) + text)

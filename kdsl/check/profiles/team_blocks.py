@@ -1,4 +1,4 @@
-"""`team` blocks: which pods a team owns, what it may do, and which of its profiles those pods get."""
+"""`team` blocks: the pods that a team owns, its rights, and the profile that its pods get."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from kdsl.lang.profile_tree import Contact, Files, Grant, May, Owns, Priority
 from kdsl.lang.tree import Profile, Team
 
 OWNED_BY = frozenset({"pod.namespace", "pod.labels", "pod.serviceAccount"})
-"""What `owns` may read: it is the same for all pods of a workload, so who owns a pod is looked up, not
-computed.
+"""The reads that `owns` may have.
+
+They are equal for all pods of a workload, so the owner is looked up per workload, not computed per pod.
 """
 
 
 def check_team(
     located: Located[Team], block: Block, teams: Teams, declarations: Declarations
 ) -> CheckedTeam | None:
-    """Check one team; None without an `owns`. The result is only of use where nothing was reported."""
+    """Check one team; None without an `owns`. The result is valid only where nothing was reported."""
     team = located.declaration
     for kind, what in (
         (Owns, "owns"),
@@ -58,7 +59,7 @@ def check_team(
 
 
 def _profile(located: Located[Team], block: Block, teams: Teams, declarations: Declarations) -> str:
-    """Return the profile of the team's pods: its only one, or of several the one called like the team."""
+    """Return the profile of the team's pods: its only one, or among several the one with the team's name."""
     own = [each for each in declarations.all(Profile) if teams.name_of(each) == located.name]
     named = [each for each in own if each.name == located.name]
     if len(own) > 1 and len(named) != 1:
@@ -99,12 +100,12 @@ def _reads_too_much(condition: TypedExpr) -> Iterator[Diagnostic]:
             "`owns` can read the pod's namespace, labels and service account only",
             part.span,
             f"this reads {', '.join(f'`{each}`' for each in sorted(part.reads - OWNED_BY))}",
-            help=("what a team owns is looked up for all pods that have these in common",),
+            help=("the owner is looked up for all pods that have these in common",),
         )
 
 
 def _culprits(expr: TypedExpr) -> Iterator[TypedExpr]:
-    """List the smallest parts that read more than `owns` may."""
+    """Yield the smallest parts that read more than `owns` may."""
     if expr.reads <= OWNED_BY:
         return
     inner = [culprit for child in children(expr) for culprit in _culprits(child)]

@@ -1,7 +1,7 @@
-"""Teams: whose each file is, and why nobody but the platform can say so.
+"""Teams: the owner of each file, and checks that only the platform decides it.
 
 A file that matches the `files` pattern of a team is the team's, every other file is the platform's.
-`Profiles` and `Rights` ask; `team_blocks.py` checks what stands in a `team` block.
+`Profiles` and `Rights` use it; `team_blocks.py` checks the statements of `team` blocks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ S = TypeVar("S", bound=TeamStatement)
 
 
 class Teams:
-    """The teams of a program. What is wrong with the files is reported when it is made."""
+    """The teams of a program. Its construction reports errors in the ownership of files."""
 
     def __init__(self, program: Program, declarations: Declarations, diagnostics: list[Diagnostic]) -> None:
         self.all = tuple(declarations.all(Team))
@@ -32,25 +32,25 @@ class Teams:
         used = [claim for claim in self._claims if any(map(claim.covers, sources))]
         for file in program.files:
             claims = [claim for claim in self._claims if claim.covers(file.span.source)]
-            # Of two claims, the narrower one is taken for the right one, so that one slip is reported once.
+            # Of two claims, the narrower one counts, so that one mistake is reported once.
             claims.sort(key=lambda claim: -len(claim.pattern.pattern))
             diagnostics.extend(_claimed_twice(file, claims))
             if not claims:
-                # What stands in the folder of a team is taken for its, so that one slip is reported once.
+                # A file in the folder of a team counts as the team's, so that one mistake is reported once.
                 claims, strays = self._strays(file, used)
                 diagnostics.extend(strays)
             self._owners[file.span.source] = claims[0] if claims else None
-        diagnostics.extend(self._empty(program))
+        diagnostics.extend(self._unmatched(program))
         diagnostics.extend(self._same_names())
         diagnostics.extend(self._blocks_of_teams())
         for package in program.packages.values():
-            diagnostics.extend(self._mixed(package.files))
+            diagnostics.extend(self._mixed_packages(package.files))
         diagnostics.extend(self._named_like_libraries(program))
         diagnostics.extend(self._dependencies(program))
-        diagnostics.extend(self._brought_in(program))
+        diagnostics.extend(self._borrowed_profiles(program))
 
     def of(self, span: Span) -> Located[Team] | None:
-        """Return the team whose file this is; None for the platform's."""
+        """Return the team that owns the file of the span; None for the platform."""
         claim = self._owners.get(span.source)
         return None if claim is None else claim.team
 
@@ -65,22 +65,22 @@ class Teams:
         return next((grant for grant in grants if grant.right == right), None)
 
     def _strays(self, file: File, used: Sequence[Claim]) -> tuple[list[Claim], list[Diagnostic]]:
-        """Return the claims of teams that a file of nobody's seems to belong to, and say why it does not.
+        """Return the claims of teams that an unclaimed file seems to belong to, with the error.
 
-        A claim that is not `used` has a report of its own for names that differ a little.
+        A claim without any match is not in `used`: `check_claim` reports its near misses.
         """
         source = file.span.source
-        for told, among, report in (
+        for matches, among, report in (
             (Claim.names, self._claims, _elsewhere),
             (Claim.surrounds, self._claims, _stray),
             (Claim.nearly_covers, used, _misspelt),
         ):
-            claims = [claim for claim in among if told(claim, source)]
+            claims = [claim for claim in among if matches(claim, source)]
             if claims:
                 return claims, [report(file, claims[0])]
         return [], []
 
-    def _empty(self, program: Program) -> Iterator[Diagnostic]:
+    def _unmatched(self, program: Program) -> Iterator[Diagnostic]:
         """Report patterns that match none of the files."""
         own = [file.span.source for file in program.files if _package(file) not in program.borrowed]
         unclaimed = [source for source in own if self._owners[source] is None]
@@ -108,10 +108,8 @@ class Teams:
                     secondary=(Label(claim.span, "this makes it the team's file"),),
                 )
 
-    def _mixed(self, files: tuple[File, ...]) -> Iterator[Diagnostic]:
-        """Report the files of a package whose owner is not that of most; of two with equally many it is a
-        team's.
-        """
+    def _mixed_packages(self, files: tuple[File, ...]) -> Iterator[Diagnostic]:
+        """Report files whose owner differs from most files of their package; in a tie the team counts."""
         owners = [self._owner(file.span.source) for file in files]
         holder = max(owners, key=lambda owner: (owners.count(owner), owner != ""))
         first = files[owners.index(holder)]
@@ -134,8 +132,9 @@ class Teams:
             )
 
     def _named_like_libraries(self, program: Program) -> Iterator[Diagnostic]:
-        """Report packages of teams that are called like one of a library: whoever imports that, of another
-        team too, would be given the team's.
+        """Report packages of teams with the name of a library's package.
+
+        An import of the library, also by another team, would get the team's package.
         """
         for name in sorted(program.shelved & program.packages.keys()):
             files = program.packages[name].files
@@ -157,7 +156,7 @@ class Teams:
         return "" if claim is None else claim.team.name
 
     def _dependencies(self, program: Program) -> Iterator[Diagnostic]:
-        """Report files of the platform that import what a team can change."""
+        """Report files of the platform that import a team's package."""
         for file in program.files:
             if self._owners[file.span.source] is not None:
                 continue
@@ -171,14 +170,16 @@ class Teams:
                         f"the platform cannot import `{statement.package.text}`, which is "
                         f"team `{claim.team.name}`'s",
                         statement.package.span,
-                        "the team could change what the platform demands",
+                        "the team could change the platform's rules",
                         secondary=(Label(claim.span, "the team's files are these"),),
                         help=("move the shared declarations into a package of the platform",),
                     )
 
-    def _brought_in(self, program: Program) -> Iterator[Diagnostic]:
-        """Report imports of teams that bring in profiles of a library: any pod could ask for them by their
-        scheduler names. Where a file of the platform imports them, it is the platform that says so.
+    def _borrowed_profiles(self, program: Program) -> Iterator[Diagnostic]:
+        """Report imports of teams that add profiles of a library, since any pod could select those by
+        scheduler name.
+
+        Profiles that a file of the platform imports as well are the platform's decision.
         """
         own = [file for file in program.files if _package(file) not in program.borrowed]
         of_platform = _reachable(program, [file for file in own if self._owners[file.span.source] is None])
@@ -192,7 +193,7 @@ class Teams:
                 for package in sorted(_reachable(program, members) | {name}):
                     found = next(_profiles_of(program.packages[package]), None)
                     if package in program.borrowed - of_platform and found is not None:
-                        yield _brings(statement.package, found, package, claim)
+                        yield _borrows(statement.package, found, package, claim)
 
 
 def _package(file: File) -> str:
@@ -200,7 +201,7 @@ def _package(file: File) -> str:
 
 
 def _reachable(program: Program, files: Iterable[File]) -> set[str]:
-    """Return the packages that files import, directly or through one another."""
+    """Return the packages that files import, directly or indirectly."""
     found: set[str] = set()
     waiting = list(files)
     while waiting:
@@ -273,7 +274,7 @@ def _misspelt(file: File, claim: Claim) -> Diagnostic:
     )
 
 
-def _brings(name: Name, profile: Profile, package: str, claim: Claim) -> Diagnostic:
+def _borrows(name: Name, profile: Profile, package: str, claim: Claim) -> Diagnostic:
     return Diagnostic(
         CheckCode.PLATFORM_ONLY,
         f"team `{claim.team.name}` cannot bring in profile `{profile.name.text}` of `{package}`",

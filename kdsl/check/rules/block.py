@@ -1,6 +1,6 @@
-"""What predicates, scores and queues have in common: scope, parameters, `let`s, conditions, reasons.
+"""The common parts of checking predicates, scores and queues: scope, parameters, `let`s, conditions, reasons.
 
-A `Block` checks one rule. It carries what earlier statements proved and gathers what the rule reads.
+A `Block` checks one rule. It carries the facts of earlier statements and collects the rule's reads.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from kdsl.base.diagnostic import Diagnostic, Label
 from kdsl.base.span import Span
 from kdsl.check.expressions.extent import too_deep
-from kdsl.check.expressions.guards import NO_FACTS, Facts, Guards
+from kdsl.check.expressions.guards import NO_FACTS, Guards, KeyFacts
 from kdsl.check.expressions.infer import Inference
 from kdsl.check.expressions.macros import declare_variable
 from kdsl.check.expressions.scope import Frame, Scope
@@ -35,7 +35,7 @@ from kdsl.check.model.types import (
     Type,
 )
 from kdsl.check.names.declarations import Home
-from kdsl.check.names.file_names import Place
+from kdsl.check.names.file_names import Construct
 from kdsl.check.names.functions import Functions
 from kdsl.check.views.view import Views, scope_reads, scope_time
 from kdsl.lang.expression_tree import Expr
@@ -62,30 +62,30 @@ class Block:
         views: Views,
         diagnostics: list[Diagnostic],
         home: Home,
-        place: Place,
+        construct: Construct,
         span: Span,
     ) -> None:
         self.frame = Frame()
         self.scope: dict[str, Var] = {}
         self.params: list[CheckedParam] = []
-        self.facts: Facts = NO_FACTS
+        self.facts: KeyFacts = NO_FACTS
         self.reads: frozenset[str] = frozenset()
         self.guards = Guards(diagnostics)
         self._extents = functions.extents()
         self.diagnostics = diagnostics
         self._functions = functions
         self._home = home
-        self._place = place
+        self._construct = construct
         scope = Scope(self.frame)
-        for name, type_ in views.scopes[place.name.lower()].items():
+        for name, type_ in views.scopes[construct.name.lower()].items():
             self.scope[name] = scope.add(name, type_, scope_time(name), scope_reads(name), span)
-        self.inference = functions.inference(home, place, scope)
+        self.inference = functions.inference(home, construct, scope)
 
     @contextmanager
     def inside(self, home: Home) -> Iterator[None]:
-        """Look names of other files up as a statement in `home` does; those in scope stay."""
+        """Resolve names of other files as a statement in `home` does; names in scope stay."""
         outer = self.inference
-        self.inference = self._functions.inference(home, self._place, outer.scope)
+        self.inference = self._functions.inference(home, self._construct, outer.scope)
         try:
             yield
         finally:
@@ -94,7 +94,7 @@ class Block:
     # ---- statements --------------------------------------------------------------------------------------
 
     def param(self, statement: Param) -> None:
-        """Check a parameter and bring its variable into scope."""
+        """Check a parameter and add its variable to the scope."""
         value = self._functions.param_value(statement, self._home, self.frame)
         name = statement.name
         variable = declare_variable(
@@ -103,7 +103,7 @@ class Block:
         self.params.append(CheckedParam(variable, value))
 
     def let(self, statement: Let) -> CheckedLet:
-        """Check a `let` and bring its variable into scope."""
+        """Check a `let` and add its variable to the scope."""
         value = self.expression(statement.value)
         name = statement.name
         variable = declare_variable(
@@ -114,14 +114,14 @@ class Block:
         return CheckedLet(variable, value, statement.span)
 
     def applies(self, statement: AppliesWhen, latest: BindingTime) -> TypedExpr:
-        """Check an `applies when`: what it says holds in all statements after it."""
+        """Check an `applies when`; its condition is a proof for all statements after it."""
         condition = self.condition(statement.condition, "the condition of `applies when`")
         self.known_by(condition, latest, "`applies when`")
         self.facts |= self.guards.when(condition, True)
         return condition
 
     def ignores(self, statement: IgnoreWhen) -> TypedExpr:
-        """Check an `ignore when`: what it denies holds in all statements after it."""
+        """Check an `ignore when`; the negation of its condition is a proof for all statements after it."""
         condition = self.condition(statement.condition, "the condition of `ignore when`")
         self.facts |= self.guards.when(condition, False)
         return condition
@@ -134,7 +134,7 @@ class Block:
     # ---- expressions -------------------------------------------------------------------------------------
 
     def expression(self, expr: Expr, wanted: Type | None = None, what: str = "") -> TypedExpr:
-        """Check an expression where it stands; with `wanted` it must have that type."""
+        """Check an expression of the rule; with `wanted` it must have that type."""
         typed = self._infer(expr)
         if wanted is not None:
             typed = self.inference.expect(typed, wanted, what)
@@ -152,13 +152,13 @@ class Block:
         """Check an expression that must be a bool."""
         return self.expression(expr, BOOL, what)
 
-    def template(self, template: Template, facts: Facts) -> CheckedTemplate:
-        """Check a reason; `facts` hold where it is written out."""
+    def template(self, template: Template, facts: KeyFacts) -> CheckedTemplate:
+        """Check a reason; `facts` hold where it is printed."""
         return CheckedTemplate(
             tuple(part if isinstance(part, str) else self._hole(part, facts) for part in template.parts)
         )
 
-    def _hole(self, expr: Expr, facts: Facts) -> TypedExpr:
+    def _hole(self, expr: Expr, facts: KeyFacts) -> TypedExpr:
         typed = self._infer(expr)
         if typed.type not in _PRINTABLE:
             self.diagnostics.append(_not_printable(typed))
@@ -167,7 +167,7 @@ class Block:
         return typed
 
     def known_by(self, expr: TypedExpr, latest: BindingTime, what: str) -> None:
-        """Report an expression that is known only after `latest`."""
+        """Report an expression whose value is known only after `latest`."""
         if expr.time <= latest or expr.type == ERROR:
             return
         self.diagnostics.append(
@@ -187,7 +187,7 @@ class Block:
 
 
 def once(diagnostics: list[Diagnostic], statements: Sequence[Statement], what: str) -> None:
-    """Report every statement after the first of a kind that may stand once."""
+    """Report every statement after the first, of a kind that may occur once."""
     for statement in statements[1:]:
         diagnostics.append(
             Diagnostic(
@@ -217,7 +217,7 @@ _EXAMPLES = {
 def incomplete(
     diagnostics: list[Diagnostic], kind: str, name: str, span: Span, missing: str, why: str
 ) -> None:
-    """Report a rule without the statement it is for."""
+    """Report a rule without its required statement."""
     title = f"{kind} `{name}` has no `{missing}`"
     example = _EXAMPLES.get((kind, missing))
     help_ = () if example is None else (f"add a line such as `{example}`",)

@@ -1,4 +1,4 @@
-"""Predicates: statements that a node must pass, in order, and what is reported where it does not."""
+"""Predicates: statements that a node must pass, in order, and the reason for a node that does not."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _TOP_ONLY = {
 
 
 def check_predicate(located: Located[Predicate], block: Block) -> CheckedPredicate:
-    """Check one predicate; the result is only of use where nothing was reported."""
+    """Check one predicate; the result is valid only where nothing was reported."""
     predicate = located.declaration
     reports = [each for each in predicate.body if isinstance(each, Report)]
     once(block.diagnostics, reports, "report")
@@ -82,7 +82,7 @@ def _rejects(body: Sequence[RuleStatement]) -> bool:
 
 
 class _Body:
-    """The statements of one predicate as they are checked."""
+    """The state of checking the statements of one predicate."""
 
     def __init__(self, block: Block, report_all: bool) -> None:
         self.report_all = report_all
@@ -94,7 +94,7 @@ class _Body:
         self._block = block
 
     def top(self, body: Sequence[RuleStatement]) -> None:
-        """Check the statements of the predicate itself."""
+        """Check the statements at the top level of the predicate."""
         for statement in body:
             if self._has_begun and isinstance(statement, AppliesWhen | Narrow | OnError):
                 self._block.diagnostics.append(_too_late(_TOP_ONLY[type(statement)], statement.span))
@@ -116,7 +116,7 @@ class _Body:
                     self.statements.append(self._statement(statement, keep=not self.report_all))
 
     def _statement(self, statement: Let | Require | ForEach, keep: bool) -> CheckedStatement:
-        """Check a statement that may stand at any depth; with `keep` what it requires holds from here on."""
+        """Check a statement at any depth; with `keep` its requirement is a proof for later statements."""
         match statement:
             case Let():
                 return self._block.let(statement)
@@ -142,7 +142,7 @@ class _Body:
         return CheckedNarrow(names, statement.code or Code.UNSCHEDULABLE, reason, statement.span)
 
     def _for_each(self, statement: ForEach) -> CheckedForEach:
-        """Check a loop; what is proven inside it holds there only, also under `report all`."""
+        """Check a loop; proofs inside it hold there only, also under `report all`."""
         block = self._block
         iterable = block.expression(statement.iterable)
         types = (
@@ -177,7 +177,7 @@ class _Body:
 
 
 def _too_late(what: str, span: Span) -> Diagnostic:
-    # What a `require` proves would else be taken for known where it has not run yet.
+    # Otherwise a `require` would count as a proof where it has not run yet.
     title = f"`{what}` stands behind a `require` or `for`"
     help_ = ("write it before the first of them",)
     return Diagnostic(CheckCode.MISPLACED, title, span, "it holds for those before it, too", help=help_)

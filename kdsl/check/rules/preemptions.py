@@ -1,4 +1,4 @@
-"""Preemptions: who may have pods removed, which pods, and how one of several nodes is chosen."""
+"""Preemptions: the pods that may preempt, their victims, and the choice among several nodes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from kdsl.lang.tree import (
     VictimWhen,
 )
 
-_SEEN_BY: Mapping[str, frozenset[str]] = {
+_VISIBLE_IN: Mapping[str, frozenset[str]] = {
     "eligible when": frozenset({"pod", "onNominatedNode"}),
     "victim when": frozenset({"pod", "victim"}),
     "order by": frozenset({"pod", "victim"}),
@@ -51,11 +51,11 @@ _ONCE = (
 def check_preemption(
     located: Located[Preemption], block: Block, fns: Mapping[str, CheckedFn | ExternalFn]
 ) -> CheckedPreemption | None:
-    """Check one preemption; None where it says not whom. Only of use where nothing was reported."""
+    """Check one preemption; None without `victim when`. The result is valid only without diagnostics."""
     preemption = located.declaration
     for kind, what in _ONCE:
         once(block.diagnostics, [each for each in preemption.body if isinstance(each, kind)], what)
-    sight = _Sight(block)
+    visibility = _Visibility(block)
     eligible: list[CheckedAdmit] = []
     victim: TypedExpr | None = None
     candidates: TypedExpr | None = None
@@ -66,25 +66,25 @@ def check_preemption(
             case Param():
                 block.param(statement)
             case Let():
-                sight.lets.append(block.let(statement))
+                visibility.lets.append(block.let(statement))
             case EligibleWhen():
                 condition = block.condition(statement.condition, "the condition of `eligible when`")
                 reason = block.template(statement.reason, block.guards.when(condition, False))
                 holes = (part for part in reason.parts if not isinstance(part, str))
-                sight.check("eligible when", condition, *holes)
+                visibility.check("eligible when", condition, *holes)
                 eligible.append(CheckedAdmit(condition, reason, statement.span))
             case VictimWhen():
                 victim = block.condition(statement.condition, "the condition of `victim when`")
-                sight.check("victim when", victim)
+                visibility.check("victim when", victim)
             case OrderBy(keys=keys):
                 order = check_sort_keys(block, keys, Totality(block.guards.lets, fns))
-                sight.check("order by", *(key.value for key in order))
+                visibility.check("order by", *(key.value for key in order))
             case Candidates(count=count):
                 candidates = block.expression(count, INT, "a number of candidates")
-                sight.check("candidates", candidates)
+                visibility.check("candidates", candidates)
             case ChooseBy(keys=keys):
                 choose = check_sort_keys(block, keys)
-                sight.check("choose by", *(key.value for key in choose))
+                visibility.check("choose by", *(key.value for key in choose))
     if victim is None:
         why = "no pod would ever make room"
         incomplete(block.diagnostics, "preemption", located.name, preemption.name.span, "victim when", why)
@@ -93,7 +93,7 @@ def check_preemption(
         name=located.name,
         qualified=located.qualified,
         params=tuple(block.params),
-        lets=tuple(sight.lets),
+        lets=tuple(visibility.lets),
         eligible=tuple(eligible),
         victim=victim,
         order=order,
@@ -107,9 +107,10 @@ def check_preemption(
     )
 
 
-class _Sight:
-    """What each statement can see of the names that the engine fills: there is no victim before one is found,
-    and no candidate before there are victims.
+class _Visibility:
+    """The names of the engine that each statement can read.
+
+    There is no victim before one is found, and no candidate before there are victims.
     """
 
     def __init__(self, block: Block) -> None:
@@ -117,12 +118,12 @@ class _Sight:
         self._block = block
 
     def check(self, statement: str, *exprs: TypedExpr) -> None:
-        """Report the names that the expressions of a statement, or the `let`s they use, cannot see."""
-        seen = _SEEN_BY[statement]
+        """Report names that the expressions of a statement, or the `let`s they use, cannot read."""
+        visible = _VISIBLE_IN[statement]
         for expr in exprs:
             for name, span in dict(self._used(expr)).items():
-                if name not in seen:
-                    self._report(statement, name, span, seen)
+                if name not in visible:
+                    self._report(statement, name, span, visible)
 
     def _used(self, expr: TypedExpr) -> Iterator[tuple[str, Span]]:
         names = {variable.slot: name for name, variable in self._block.scope.items()}
@@ -135,10 +136,10 @@ class _Sight:
             elif part.slot in lets:
                 yield from ((name, part.span) for name, _ in self._used(lets[part.slot]))
 
-    def _report(self, statement: str, name: str, span: Span, seen: frozenset[str]) -> None:
+    def _report(self, statement: str, name: str, span: Span, visible: frozenset[str]) -> None:
         title = f"`{name}` is not known in `{statement}`"
-        known = " and ".join(f"`{each}`" for each in sorted(seen, key=list(self._block.scope).index))
+        known = " and ".join(f"`{each}`" for each in sorted(visible, key=list(self._block.scope).index))
         help_ = (f"it can read {known}",)
         self._block.diagnostics.append(
-            Diagnostic(CheckCode.NOT_HERE, title, span, "not found yet, or out of sight", help=help_)
+            Diagnostic(CheckCode.NOT_HERE, title, span, "not found yet, or not visible here", help=help_)
         )

@@ -1,4 +1,4 @@
-"""Queues: which pods may be scheduled, and in which order."""
+"""Queues: the pods that may be scheduled, and their order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kdsl.lang.tree import AdmitWhen, Backoff, Let, OrderBy, Param, Queue
 
 
 def check_queue(located: Located[Queue], block: Block, fns: Mapping[str, CheckedFn]) -> CheckedQueue:
-    """Check one queue; the result is only of use where nothing was reported."""
+    """Check one queue; the result is valid only where nothing was reported."""
     queue = located.declaration
     once(block.diagnostics, [each for each in queue.body if isinstance(each, OrderBy)], "order by")
     once(block.diagnostics, [each for each in queue.body if isinstance(each, Backoff)], "backoff")
@@ -66,7 +66,7 @@ def check_queue(located: Located[Queue], block: Block, fns: Mapping[str, Checked
 
 
 def _backoff(block: Block, statement: Backoff) -> tuple[TypedExpr, TypedExpr]:
-    """Check how long pods wait between attempts: two durations that are the same for all pods."""
+    """Check the waiting time between a pod's attempts: two durations that are equal for all pods."""
     initial = block.expression(statement.initial, DURATION, "the first wait")
     maximum = block.expression(statement.maximum, DURATION, "the longest wait")
     for each in (initial, maximum):

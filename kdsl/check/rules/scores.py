@@ -1,4 +1,4 @@
-"""Scores: the value of a node, and how the values of all nodes are normalised."""
+"""Scores: the value of a node, and the normalisation of the values of all nodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kdsl.check.model.rule_set import CheckedLet, CheckedNormalize, CheckedOnErr
 from kdsl.check.model.typed import TypedExpr
 from kdsl.check.model.types import DOUBLE, ERROR, INT, BindingTime, Type
 from kdsl.check.names.declarations import Located
-from kdsl.check.names.file_names import Place
+from kdsl.check.names.file_names import Construct
 from kdsl.check.names.functions import Functions
 from kdsl.check.rules.block import Block, incomplete, once
 from kdsl.lang.tree import (
@@ -31,7 +31,7 @@ _AFTER_SCORING = ("value", "min", "max")
 
 
 def check_score(located: Located[Score], block: Block, functions: Functions) -> CheckedScore | None:
-    """Check one score; None without a `value`. The result is only of use where nothing was reported."""
+    """Check one score; None without a `value`. The result is valid only where nothing was reported."""
     score = located.declaration
     for kind, what in ((Value, "value"), (Normalize, "normalize"), (OnError, "on error")):
         once(block.diagnostics, [each for each in score.body if isinstance(each, kind)], what)
@@ -84,7 +84,7 @@ def check_score(located: Located[Score], block: Block, functions: Functions) -> 
 def _normalize(
     located: Located[Score], statement: Normalize | None, value: Type, block: Block, functions: Functions
 ) -> CheckedNormalize:
-    """Check `normalize`; the expression of `by` sees `value`, `min`, `max` and the parameters only."""
+    """Check `normalize`; the expression of `by` can read `value`, `min`, `max` and the parameters only."""
     if statement is None:
         return CheckedNormalize(Normalization.NONE, None)
     if statement.by is None:
@@ -96,7 +96,7 @@ def _normalize(
         scope.names[param.variable.name] = param.variable
     hidden = frozenset(block.inference.scope.visible()) - scope.names.keys()
     outer = block.inference
-    block.inference = functions.inference(located.home, Place.NORMALIZE, scope, hidden)
+    block.inference = functions.inference(located.home, Construct.NORMALIZE, scope, hidden)
     by = _number(block, block.expression(statement.by), "a normalised score")
     block.inference = outer
     return CheckedNormalize(statement.kind, by)

@@ -1,4 +1,4 @@
-"""Sort keys: what `order by` and `choose by` put things into order by."""
+"""Sort keys: the expressions of `order by` and `choose by`."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ def check_sort_keys(
     totality: Totality | None = None,
     time: PassingTime | None = None,
 ) -> tuple[CheckedSortKey, ...]:
-    """Check keys where they stand. With `totality` none of them may be an error; `time` knows what `now`
-    does.
-    """
+    """Check keys in place. With `totality` none of them may fail; `time` checks uses of `now`."""
     return tuple(_sort_key(block, key, totality, time) for key in keys)
 
 
@@ -56,7 +54,7 @@ def _sort_key(
 
 
 def _unfit(value: TypedExpr, totality: Totality | None) -> Diagnostic | None:
-    """Say why a value cannot be a sort key: no total order, or an error where it has none."""
+    """Return the error for a value that cannot be a sort key: it has no total order, or may fail."""
     if value.type == DOUBLE:
         why = "a double may be NaN, which has no place in an order"
     elif value.type not in _ORDERED:

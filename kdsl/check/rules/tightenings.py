@@ -1,8 +1,8 @@
-"""`tighten P { … }`: what a profile demands beside a predicate that it inherits.
+"""`tighten P { … }`: the requirements of a profile in addition to those of an inherited predicate.
 
-A tightening is a predicate of its own, checked where the profile stands. It runs beside the one it tightens,
-so that it can only reject more, whatever is in it. The checker makes them, `profiles/inheritance.py`
-attaches them.
+A tightening is a predicate of its own, checked at the profile. It runs in addition to the predicate that it
+tightens, so that it can only reject more, whatever its statements. The checker creates tightenings,
+`profiles/inheritance.py` attaches them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NewBlock = Callable[[Tighten], Block]
 def check_tightenings(
     located: Located[Profile], new_block: NewBlock, diagnostics: list[Diagnostic]
 ) -> dict[str, CheckedPredicate]:
-    """Check the `tighten` blocks of a profile; the results are by the name as it stands in each."""
+    """Check the `tighten` blocks of a profile and return the results by the name written in each."""
     found: dict[str, CheckedPredicate] = {}
     for statement in located.declaration.body:
         if isinstance(statement, Tighten) and statement.name.text not in found:
@@ -43,7 +43,7 @@ def _tightening(
     located: Located[Profile], statement: Tighten, block: Block, diagnostics: list[Diagnostic]
 ) -> CheckedPredicate:
     body = _body(statement.body, diagnostics)
-    # A block with nothing but what cannot stand here has been reported as such.
+    # A block with invalid statements only has reported errors already.
     if not body and statement.body:
         body = statement.body
     predicate = Predicate(body, name=statement.name, span=statement.span)
@@ -52,7 +52,7 @@ def _tightening(
 
 
 def _body(body: Sequence[RuleStatement], diagnostics: list[Diagnostic]) -> tuple[RuleStatement, ...]:
-    """Return the statements that a tightening may have and report the others."""
+    """Return the valid statements of a tightening and report the others."""
     kept: list[RuleStatement] = []
     for statement in body:
         if isinstance(statement, Param | Report | Narrow):

@@ -1,6 +1,7 @@
-"""Which expressions can never be an error: what a sort key must be, as a queue cannot order pods by errors.
+"""Totality: the expressions that never fail. A sort key must be total, since a queue cannot order pods by
+errors.
 
-Keys of maps are not looked at here: `kdsl.check.expressions.guards` asks for a proof of each of them anyway.
+Keys of maps are not checked here: `kdsl.check.expressions.guards` requires a proof of each of them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import CallFn, CallOf, Comprehension, Const, Macro, MapOf, TypedExpr, Var
 from kdsl.check.names.externals import PLUGINS
 
-# Functions and overloads that have a value for all arguments of their types. Methods of views have, too.
+# Functions and overloads with a value for all arguments of their types. All methods of views are total, too.
 TOTAL_FUNCTIONS = frozenset(
     {
         "_&&_", "_||_", "!_", "_?_:_", "_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "@in", "_[?_]",
@@ -45,18 +46,19 @@ Failing = tuple[TypedExpr, str]
 
 
 class Totality:
-    """Finds what may be an error. `lets` are the values of variables by slot, `fns` the functions by name.
+    """Finds expressions that may fail. `lets` are the values of variables by slot, `fns` the functions by
+    name.
 
-    Each `let` and function is looked into once, however often it is used.
+    Each `let` and function is analysed once, however often it is used.
     """
 
     def __init__(self, lets: Mapping[int, TypedExpr], fns: Mapping[str, CheckedFn | ExternalFn]) -> None:
         self._lets = lets
         self._fns = fns
-        self._known: dict[int | str, Failing | None] = {}
+        self._failures: dict[int | str, Failing | None] = {}
 
     def why_it_may_fail(self, expr: TypedExpr) -> Failing | None:
-        """Return the part of the expression that may be an error and why, or None where no part may."""
+        """Return the part of the expression that may fail, and the reason; None for a total expression."""
         for child in children(expr):
             failing = self.why_it_may_fail(child)
             if failing is not None:
@@ -64,11 +66,11 @@ class Totality:
         why = None
         match expr:
             case Var(slot=slot) if slot in self._lets:
-                why = self._inside(slot, self._lets[slot])
+                why = self._why_value_may_fail(slot, self._lets[slot])
             case CallFn(fn=name):
                 fn = self._fns.get(name)
                 if isinstance(fn, CheckedFn):
-                    why = self._inside(name, fn.body)
+                    why = self._why_value_may_fail(name, fn.body)
                 elif name.startswith(f"{PLUGINS}."):
                     why = "a function of a plugin may fail"
             case CallOf():
@@ -81,14 +83,15 @@ class Totality:
                 pass
         return None if why is None else (expr, why)
 
-    def _inside(self, key: int | str, value: TypedExpr) -> str | None:
-        """Say why what a `let` or a function stands for may fail."""
-        if key not in self._known:
-            # A function has a frame of its own: its variables are no `let`s of the rule.
+    def _why_value_may_fail(self, key: int | str, value: TypedExpr) -> str | None:
+        """Return the reason why the value of a `let` or the body of a function may fail."""
+        if key not in self._failures:
+            # A function has a frame of its own: the slots of its variables are not those of the rule's
+            # `let`s.
             inner = self if isinstance(key, int) else Totality({}, self._fns)
-            inner._known = self._known
-            self._known[key] = inner.why_it_may_fail(value)
-        failing = self._known[key]
+            inner._failures = self._failures
+            self._failures[key] = inner.why_it_may_fail(value)
+        failing = self._failures[key]
         return None if failing is None else f"in it, `{failing[0].span.text}` may fail: {failing[1]}"
 
 

@@ -29,7 +29,7 @@ _SCOPE_TIMES = {
     "policy": BindingTime.POD,
     **dict.fromkeys(("container", "request"), BindingTime.NODE),
     **dict.fromkeys(("device", "other", "devices", "charge", "quota"), BindingTime.USAGE),
-    **dict.fromkeys(("chosen", "allocated", "allocation"), BindingTime.USAGE),
+    **dict.fromkeys(("chosen", "fitting", "fullness", "allocated", "allocation"), BindingTime.USAGE),
 }
 _SCOPE_READS = {"feasible": frozenset({"feasible"})}
 _READ_TIMES = {

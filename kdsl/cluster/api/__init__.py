@@ -1,1 +1,1 @@
-"""Objects of the Kubernetes API, as far as kdsl reads them: structs, kinds and the syntax of names."""
+"""Objects of the Kubernetes API, with the fields that kdsl reads: structs, kinds and the syntax of names."""

@@ -1,6 +1,6 @@
-"""The kinds of Kubernetes that kdsl reads, and those it only knows by name.
+"""The kinds of Kubernetes objects that kdsl reads, and those that it recognises only.
 
-`read` looks an object up here; anything else is a warning.
+`read` looks up every object here; any other kind is a warning.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WorkloadObject: TypeAlias = (
     Service | ReplicationController | ReplicaSet | StatefulSet | PodDisruptionBudget | ResourceQuota
 )
 CatalogObject: TypeAlias = Namespace | WorkloadObject | StorageObject
-"""What the catalog keeps."""
+"""An object that the catalog holds."""
 KubeObject: TypeAlias = Pod | Node | CatalogObject
 
 _READ: Final[dict[str, tuple[type[KubeObject], ...]]] = {
@@ -61,7 +61,7 @@ NAMESPACED: Final = (
     Pod, Service, ReplicationController, ReplicaSet, StatefulSet, PodDisruptionBudget,
     PersistentVolumeClaim, CSIStorageCapacity, ResourceQuota,
 )  # fmt: skip
-"""The kinds whose objects are in a namespace."""
+"""The kinds of namespaced objects."""
 
 _KINDS: Final = {
     "v1": """Binding ConfigMap Endpoints Event LimitRange PodTemplate Secret ServiceAccount""",
@@ -81,4 +81,4 @@ _KINDS: Final = {
 }
 
 KNOWN_KINDS: Final = frozenset((version, kind) for version, kinds in _KINDS.items() for kind in kinds.split())
-"""Kinds that are recognised and passed over, as (apiVersion, kind)."""
+"""Kinds that are recognised and skipped, as (apiVersion, kind)."""

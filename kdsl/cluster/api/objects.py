@@ -1,11 +1,11 @@
-"""Kubernetes API objects, as far as kdsl reads them.
+"""Kubernetes API objects, with the fields that kdsl reads.
 
-`kdsl.cluster.read` fills and completes them, `kdsl.cluster.objects` holds what rules see of them.
+`kdsl.cluster.read` fills and completes them, `kdsl.cluster.objects` holds the form that rules read.
 
-Only the fields that rules, the cache or the cycle look at are here; everything else in an object is passed
-over. Pods, nodes and namespaces are here, `workload_objects` and `storage_objects` hold the others. To read a
-further kind, add its struct, its name in `kinds`, its checks to `read/validate.py` and its place in the
-`Catalog`.
+The structs hold only fields that rules, the cache or the cycle use; all other fields of an object are
+ignored. Pods, nodes and namespaces are here, `workload_objects` and `storage_objects` hold the others. To
+read a further kind, add its struct, its name in `kinds`, its checks to `read/validate.py` and its place in
+the `Catalog`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from kdsl.base.quantity import Quantity, parse_quantity
 
 WrittenQuantity: TypeAlias = str | int | float
 ResourceList: TypeAlias = dict[str, WrittenQuantity]
-"""Quantities as they are written, by resource name: `quantity` reads one."""
+"""Quantities as they are written, by resource name: `quantity` parses one."""
 
 Timestamp: TypeAlias = Annotated[datetime, Meta(tz=True)]
 
 
 def quantity(written: WrittenQuantity) -> Quantity:
-    """Read a quantity out of an object, where it may be a string or a number; ValueError where it is none."""
+    """Parse a quantity of an object, a string or a number; raises ValueError for an invalid one."""
     return parse_quantity(written if isinstance(written, str) else repr(written))
 
 
@@ -139,7 +139,7 @@ class WeightedPodAffinityTerm(Part, frozen=True):
 
 
 class PodAffinity(Part, frozen=True):
-    """Affinity or anti-affinity to pods: both have this form."""
+    """Affinity or anti-affinity to pods, which have one form."""
 
     required: list[PodAffinityTermSpec] = field(
         default_factory=list, name="requiredDuringSchedulingIgnoredDuringExecution"
@@ -180,7 +180,7 @@ class ClaimVolume(Part, frozen=True):
 
 
 class EphemeralVolume(Part, frozen=True):
-    """A volume whose claim is made for the pod, under the name `POD-VOLUME`."""
+    """A volume whose claim is created for the pod, with the name `POD-VOLUME`."""
 
 
 class GceDisk(Part, frozen=True):
@@ -229,14 +229,14 @@ class RbdVolume(Part, frozen=True):
 
 
 class CsiVolume(Part, frozen=True):
-    """A volume of a CSI driver: `volume_handle` names it where it is persistent."""
+    """A volume of a CSI driver; `volume_handle` identifies a persistent one."""
 
     driver: str = ""
     volume_handle: str = ""
 
 
 class VolumeSource(Part, frozen=True):
-    """The kinds of volumes that pods name inline and persistent volumes stand for."""
+    """The sources that inline volumes of pods and persistent volumes share."""
 
     gce_persistent_disk: GceDisk | None = None
     aws_elastic_block_store: AwsDisk | None = None

@@ -1,6 +1,6 @@
-"""Volumes, claims and what is said of storage, as far as kdsl reads them.
+"""Volumes, claims and descriptions of storage, with the fields that kdsl reads.
 
-`Catalog` keeps them; see `objects` for how structs are filled.
+`Catalog` holds them; see `objects` for the way structs are filled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kdsl.cluster.api.objects import (
 
 
 class PersistentVolumeClaimSpec(Part, frozen=True):
-    """`storage_class_name` is None where none is written, and empty where no class is wanted."""
+    """`storage_class_name` is None where it is not written, and empty for a claim without a class."""
 
     access_modes: list[str] = field(default_factory=list)
     resources: ResourceRequirements = ResourceRequirements()
@@ -96,7 +96,7 @@ class StorageClass(Part, frozen=True):
 
 
 class VolumeNodeResources(Part, frozen=True):
-    """How many volumes of a driver a node takes; None where there is no limit."""
+    """The number of a driver's volumes that a node takes; None without a limit."""
 
     count: int | None = None
 
@@ -143,7 +143,7 @@ class CSIStorageCapacity(Part, frozen=True):
 
 
 class VolumeAttachmentSource(Part, frozen=True):
-    """`inline_volume_spec` is what a volume that a pod names inline was turned into."""
+    """`inline_volume_spec` is the translation of an inline volume of a pod."""
 
     persistent_volume_name: str = ""
     inline_volume_spec: PersistentVolumeSpec | None = None

@@ -1,6 +1,6 @@
-"""Services, workloads and disruption budgets, as far as kdsl reads them: which pods belong together.
+"""Services, workloads and disruption budgets, with the fields that kdsl reads: they group pods.
 
-`Catalog` keeps them; see `objects` for how structs are filled.
+`Catalog` holds them; see `objects` for the way structs are filled.
 """
 
 from __future__ import annotations

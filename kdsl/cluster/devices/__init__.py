@@ -1,1 +1,1 @@
-"""Cards of nodes, who has which, and what pods say of it."""
+"""Cards of nodes, their usage by pods, and the annotations that record it."""

@@ -1,4 +1,4 @@
-"""Cards as values: what a node registers, what of it is taken, and what a container gets.
+"""Cards as values: the cards of a node, their usage, and the grants of containers.
 
 Amounts are HAMi's: memory in MiB, compute in the unit of the card, all within 32 bits.
 """
@@ -6,18 +6,21 @@ Amounts are HAMi's: memory in MiB, compute in the unit of the card, all within 3
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 INT32_MAX: Final = 2**31 - 1
 
+Shape = tuple[Hashable, ...]
+"""`Card.shape`."""
+
 Attributes = Mapping[str, Any]
-"""What an inventory says of a card beside the fields that all cards have: values of expressions."""
+"""The values that an inventory has of a card beside the fields of all cards."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A pod that has a part of a card. Fields are those of the `DeviceTenant` view."""
+    """A pod with a part of a card. Fields are those of the `DeviceTenant` view."""
 
     name: str
     namespace: str
@@ -28,7 +31,7 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A card with what of it is taken. Fields are those of the `Device` view."""
+    """A card with its usage. Fields are those of the `Device` view."""
 
     id: str
     kind: str
@@ -45,8 +48,8 @@ class Card:
     used_memory: int = 0
     used_cores: int = 0
     tenants: tuple[Tenant, ...] = ()
-    shape: tuple[Hashable, ...] = field(init=False, repr=False, compare=False)
-    """All of the card but its name, its attributes and who its tenants are."""
+    shape: Shape = field(init=False, repr=False, compare=False)
+    """All fields but the name, the attributes and the identity of tenants."""
 
     def __post_init__(self) -> None:
         shape = (
@@ -67,7 +70,7 @@ class Card:
         object.__setattr__(self, "shape", shape)
 
     def with_usage(self, slots: int, memory: int, cores: int, tenants: tuple[Tenant, ...] = ()) -> Card:
-        """Return the card with so much more of it taken."""
+        """Return the card with more usage."""
         return Card(
             self.id,
             self.kind,
@@ -86,19 +89,10 @@ class Card:
             (*self.tenants, *tenants),
         )
 
-    def at_least(self, other: Card) -> Card:
-        """Return the card with the larger usage of the two, in each dimension."""
-        return replace(
-            self,
-            used=max(self.used, other.used),
-            used_memory=max(self.used_memory, other.used_memory),
-            used_cores=max(self.used_cores, other.used_cores),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a container gets of a card. Fields are those of the `DeviceGrant` view.
+    """The part of a card for a container. Fields are those of the `DeviceGrant` view.
 
     `index` and `attributes` are the card's; they are not recorded, so a decoded grant has none.
     """

@@ -18,7 +18,7 @@ from kdsl.cluster.devices.cards import INT32_MAX, Grant
 from kdsl.cluster.devices.pods import Phase
 
 SEPARATORS: Final = ",:;"
-"""No name of a card has one of these: nobody could read what is written of it."""
+"""Characters that the name of a card may not have: they separate the fields of a record."""
 MAX_LENGTH: Final = 256 * 1024
 """What an API server keeps of all annotations of an object together."""
 _AMOUNT: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
@@ -26,7 +26,7 @@ _SHOWN: Final = 60
 
 
 def encode(containers: Iterable[Iterable[Grant]]) -> str:
-    """Write what each container gets."""
+    """Write the grants of each container."""
     return "".join("".join(map(_encode_one, grants)) + ";" for grants in containers)
 
 
@@ -35,7 +35,7 @@ def _encode_one(grant: Grant) -> str:
 
 
 def decode(text: str) -> tuple[tuple[Grant, ...], ...]:
-    """Read what each container has; ValueError, which quotes what is wrong, for a text of another form."""
+    """Read the grants of each container; ValueError, with the wrong part, for a text of another form."""
     if len(text) > MAX_LENGTH:
         raise ValueError(f"`{shown(text)}` is longer than {MAX_LENGTH:,} characters")
     pieces = text.split(";")
@@ -63,15 +63,15 @@ def _amount(text: str) -> int | None:
 
 
 def shown(text: str) -> str:
-    """Return the beginning of a text that anybody may have written, without what a terminal would act on."""
+    """Return the beginning of an untrusted text, without control characters."""
     shown = repr(text[:_SHOWN])[1:-1]
     return f"{shown}…" if len(text) > _SHOWN else shown
 
 
 def held(text: str, phases: Sequence[Phase]) -> tuple[Grant, ...]:
-    """Return what a pod has of each card by its record; ValueError as in `decode`, also for sums too large.
+    """Return the grants of a pod by its record; ValueError as in `decode`, also for sums too large.
 
-    Containers that the pod does not tell of are taken to run with the others.
+    Containers that the pod does not have count as ordinary ones.
     """
     containers = decode(text)
     grants = collapse(containers, (*phases, *[Phase.APP] * (len(containers) - len(phases))))
@@ -85,7 +85,7 @@ def held(text: str, phases: Sequence[Phase]) -> tuple[Grant, ...]:
 
 
 def collapse(containers: Sequence[Sequence[Grant]], phases: Sequence[Phase]) -> tuple[Grant, ...]:
-    """Return what the pod takes of each card while it runs, in the order of card names.
+    """Return the largest part of each card that the pod uses while it runs, in the order of card names.
 
     Init containers run one after the other, each beside the sidecars before it; then all others run together.
     """

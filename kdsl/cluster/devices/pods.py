@@ -1,6 +1,6 @@
 """Pods and nodes as device rules see them.
 
-Admission changes a pod by making another; so does whoever reads one from the API.
+They are values: a change makes another pod.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NO_AMOUNTS: Final[FrozenMap[str, Quantity]] = FrozenMap()
 
 
 class Phase(StrEnum):
-    """When a container runs: before the others, beside them from then on, or with them."""
+    """The phase in which a container runs: before the others, beside all that follow, or with the others."""
 
     INIT = "init"
     SIDECAR = "sidecar"
@@ -42,7 +42,7 @@ class DeviceContainer:
         return self.phase is not Phase.APP
 
     def extended(self) -> DeviceContainer:
-        """Return the container with its extended resources only: nothing else is a device's."""
+        """Return the container with its extended resources only."""
         limits, requests = (
             FrozenMap({name: amount for name, amount in amounts.items() if "/" in name})
             for amounts in (self.limits, self.requests)

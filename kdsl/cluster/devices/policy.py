@@ -1,4 +1,4 @@
-"""How nodes and cards are chosen: defaults, and what a pod's annotations say instead."""
+"""The policies for nodes and cards: defaults, and the annotations of pods that override them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ NUMA_BIND: Final = "nvidia.com/numa-bind"
 SPREAD: Final = "spread"
 _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 _WEIGHT: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
-"""Larger ones would not do for an int64."""
+"""Larger weights overflow an int64."""
 _DIMENSIONS: Final = ("slot", "core", "memory")
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What slots, compute and memory count for when cards are ordered by how full they are."""
+    """The weights of slots, compute and memory in the fill level of a card."""
 
     slot: int = 1
     core: int = 1
@@ -41,11 +41,11 @@ class Policy:
 
     @property
     def spreads_nodes(self) -> bool:
-        """Tell whether the node with the lowest score is best; any other word than `spread` packs."""
+        """Return whether the node with the lowest score is best; any other word than `spread` packs."""
         return self.node == SPREAD
 
     def of(self, annotations: Mapping[str, str]) -> Policy:
-        """Return the policy of a pod, with this one as the default; ValueError where its weights are none."""
+        """Return the policy of a pod, with this one as the default; ValueError for unreadable weights."""
         return Policy(
             annotations.get(NODE_POLICY, self.node),
             annotations.get(CARD_POLICY, self.device),

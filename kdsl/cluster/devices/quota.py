@@ -1,4 +1,4 @@
-"""What ResourceQuotas leave of cards' memory and compute in a namespace, counted as HAMi does."""
+"""The room that ResourceQuotas leave for cards' memory and compute in a namespace, counted as in HAMi."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kdsl.cluster.devices.cards import Grant
 
 @dataclass(frozen=True, slots=True)
 class QuotaNames:
-    """The resources that a kind of device is limited by; empty where it is not.
+    """The resources that limit a kind of device; empty for no limit.
 
-    `factor` is how many MiB one unit of the memory resource is.
+    `factor` is the number of MiB in a unit of the memory resource.
     """
 
     memory: str = ""
@@ -22,17 +22,17 @@ class QuotaNames:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """The limits of one namespace by resource, and what is used of them: memory in MiB."""
+    """The limits of one namespace by resource, and their usage: memory in MiB."""
 
     limits: Mapping[str, int] = field(default_factory=dict)
     used: Mapping[str, int] = field(default_factory=dict)
 
     def limits_any(self, names: QuotaNames) -> bool:
-        """Tell whether there is a limit for one of these resources."""
+        """Return whether there is a limit for one of these resources."""
         return names.memory in self.limits or names.cores in self.limits
 
     def allows(self, names: QuotaNames, memory: int, cores: int) -> bool:
-        """Tell whether so much more may be used. A limit of 0 leaves nothing, no limit everything."""
+        """Return whether the quota has room for more memory and cores. A limit of 0 leaves nothing."""
         return self._leaves(names.memory, memory, max(names.factor, 1)) and self._leaves(
             names.cores, cores, 1
         )

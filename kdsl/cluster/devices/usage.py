@@ -1,4 +1,4 @@
-"""What of a node's cards is taken, rebuilt from what the pods on it have."""
+"""The usage of a node's cards, computed from the grants of the pods on it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kdsl.cluster.devices.pods import DevicePod
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What a pod has of cards, by kind: see `codec.collapse`."""
+    """The grants of a pod by kind: see `codec.collapse`."""
 
     pod: DevicePod
     grants: Mapping[str, tuple[Grant, ...]]
 
 
 def with_holdings(cards: Iterable[Card], holdings: Iterable[Holding]) -> tuple[Card, ...]:
-    """Return the cards with what the pods have of them taken. A card that is not there takes nothing."""
+    """Return the cards with the usage of the pods; grants of cards that are not there count for nothing."""
     by_id = {card.id: card for card in cards}
     for holding in holdings:
         pod = holding.pod

@@ -1,1 +1,1 @@
-"""Pods, nodes and volumes as rules see them, computed once from their API objects."""
+"""Pods, nodes and volumes in the form that rules read, computed once from their API objects."""

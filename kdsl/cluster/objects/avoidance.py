@@ -1,4 +1,4 @@
-"""Nodes that would rather not have the pods of some controllers: the annotation preferAvoidPods."""
+"""The annotation preferAvoidPods: nodes that should not get the pods of some controllers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _KINDS: Final = ("ReplicationController", "ReplicaSet")
 
 
 def is_avoided(pod: PodInfo, annotations: Mapping[str, str]) -> bool:
-    """Tell whether the annotations of a node name the ReplicationController or ReplicaSet of `pod`.
+    """Return whether the annotations of a node name the ReplicationController or ReplicaSet of `pod`.
 
-    An annotation that cannot be read names nobody, as in kube-scheduler.
+    An annotation that cannot be parsed names no controller, as in kube-scheduler.
     """
     owner = pod.owner
     written = annotations.get(PREFER_AVOID_PODS)

@@ -1,4 +1,4 @@
-"""Containers of a pod as rules see them."""
+"""Containers of a pod in the form that rules read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdsl.cluster.api import objects
 from kdsl.cluster.api.objects import ContainerPort, ResourceList, WrittenQuantity, quantity
 
 MAX_SHARED: Final = 4096
-"""So many sets of amounts are remembered: the containers of one workload are read once."""
+"""The number of cached sets of amounts: the containers of one workload are parsed once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Container:
 
 
 def read_containers(containers: Iterable[objects.Container]) -> tuple[Container, ...]:
-    """Read the containers of an API object, which must have its defaults."""
+    """Convert the containers of an API object, which must have its defaults."""
     return tuple(
         Container(
             one.name,

@@ -1,9 +1,9 @@
-"""Container images: their names, and how they are spread over the nodes.
+"""Container images: their names, and the nodes that have them.
 
-As in kube-scheduler, a node has its images under exactly the names it reports, while a name in a pod gets
-`:latest` where it has no tag.
+As in kube-scheduler, a node has its images under exactly the names it reports, while an image name in a pod
+gets `:latest` where it has no tag.
 
-Nodes, pods and the cache use this.
+Nodes, pods and the cache use this module.
 """
 
 from __future__ import annotations
@@ -33,23 +33,25 @@ def tagged(name: str) -> str:
 
 
 class ImageSpread:
-    """Which nodes have which images. The cache notes what changes, and takes it over with its snapshot: so
-    this is of one moment with what the snapshot knows of the nodes.
+    """The nodes of each image.
+
+    The cache notes changes at once and applies them together with its snapshot: both then describe the same
+    moment.
     """
 
     def __init__(self) -> None:
         self._homes: dict[str, set[str]] = {}
-        # Each image as the node had it that was last asked about.
+        # The last version of each image that a node got.
         self._images: dict[str, NodeImage] = {}
         self._noted: list[tuple[str, Mapping[str, int], Mapping[str, int]]] = []
 
     def update(self, node: str, old: Mapping[str, int], new: Mapping[str, int]) -> None:
-        """Note that `node` had the images `old` and now has `new`, both names to sizes."""
+        """Note that `node` had the images `old` and now has `new`, both sizes by name."""
         if old != new:
             self._noted.append((node, old, new))
 
     def take_changed(self) -> set[str] | None:
-        """Take over what was noted. Return the nodes that have an image that changed, None where none did."""
+        """Apply the noted changes. Return the nodes with a changed image, None where there is none."""
         changed: set[str] = set()
         for each in self._noted:
             self._take(*each, changed)
@@ -79,13 +81,13 @@ class ImageSpread:
         return self._homes.get(name, ())
 
     def images(self, sizes: Mapping[str, int]) -> FrozenMap[str, NodeImage]:
-        """Return the images of a node, which has each of `sizes`, with the number of nodes that have them."""
+        """Return the images of a node, which has each of `sizes`, with the number of nodes of each image."""
         if not sizes:
             return NO_IMAGES
         return FrozenMap({name: self._image(name, size) for name, size in sizes.items()})
 
     def _image(self, name: str, size: int) -> NodeImage:
-        """Return an image of a node: nodes that have it share one object."""
+        """Return an image of a node: nodes with equal values share one object."""
         count, known = len(self._homes[name]), self._images.get(name)
         if known is None or known.size_bytes != size or known.node_count != count:
             known = self._images[name] = NodeImage(size, count)

@@ -1,7 +1,7 @@
-"""Label selectors: which pods, or namespaces, a labelSelector of the API means.
+"""Label selectors: the pods, or namespaces, that a labelSelector of the API selects.
 
-Terms of pod affinity, spread constraints and disruption budgets are made of them. An empty selector selects
-everything; where the API has no selector at all there is None, which selects nothing.
+Terms of pod affinity, spread constraints and disruption budgets contain them. An empty selector selects all
+objects; a missing selector of the API is None and selects none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class LabelSelector:
 
     @staticmethod
     def of(spec: LabelSelectorSpec) -> LabelSelector:
-        """Read a selector of the API that was found valid."""
+        """Convert a valid selector of the API."""
         written = (
             LabelRequirement(one.key, Operator(one.operator), frozenset(one.values))
             for one in spec.match_expressions
@@ -31,16 +31,16 @@ class LabelSelector:
 
     @staticmethod
     def of_labels(labels: Mapping[str, str]) -> LabelSelector:
-        """Return what selects by equal labels, as services and replication controllers do."""
+        """Return the selector that requires these labels, as services and replication controllers do."""
         return LabelSelector(frozenset(own_labels(labels, labels)))
 
     @property
     def selects_everything(self) -> bool:
-        """Tell whether there are no conditions."""
+        """Return whether there are no conditions."""
         return not self.requirements
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether all conditions hold for `labels`."""
+        """Return whether all conditions hold for `labels`."""
         return all([one.holds(labels) for one in self.requirements])  # noqa: C419 - few, and often asked
 
     def merged(self, others: Iterable[LabelRequirement]) -> LabelSelector:
@@ -54,13 +54,13 @@ EVERYTHING: Final = LabelSelector()
 def own_labels(
     labels: Mapping[str, str], keys: Iterable[str], operator: Operator = Operator.IN
 ) -> Iterable[LabelRequirement]:
-    """Return the conditions that a label is one of `labels`, or is not, for those of `keys` that it has.
+    """Return, for each of `keys` that `labels` has, the condition that the label is, or is not, this value.
 
-    The API server writes them into the selector for matchLabelKeys and mismatchLabelKeys.
+    The API server writes these conditions into the selector for matchLabelKeys and mismatchLabelKeys.
     """
     return (LabelRequirement(key, operator, frozenset((labels[key],))) for key in keys if key in labels)
 
 
 def read_selector(spec: LabelSelectorSpec | None) -> LabelSelector | None:
-    """Read a selector of the API; None, which selects nothing, where there is none."""
+    """Convert a selector of the API; None, which selects nothing, for a missing one."""
     return None if spec is None else LabelSelector.of(spec)

@@ -1,6 +1,6 @@
-"""A node as the scheduler sees it: its own facts, and the pods on it.
+"""A node as the scheduler uses it: its own facts, and the pods on it.
 
-Everything from the cache to the back ends uses it.
+The cache, the cycle and the back ends use it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kdsl.cluster.objects.taints import Taint
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What a node says of itself, which placements do not change.
+    """The facts of a node's API object, which placements do not change.
 
     `device_capacity` has the whole numbers of extended resources, as devices read them. `image_sizes` are
     bytes by every name of an image; of two images with one name the first counts.
@@ -48,7 +48,7 @@ class NodeFacts:
 
     @staticmethod
     def of(node: Node) -> NodeFacts:
-        """Read an API object, which must have its defaults."""
+        """Convert an API object, which must have its defaults."""
         meta, spec, status = node.metadata, node.spec, node.status
         return NodeFacts(
             name=meta.name,
@@ -67,10 +67,10 @@ class NodeFacts:
 
 
 class NodeInfo(Struct, frozen=True):
-    """A node and the pods on it; it never changes, `with_pod` and `without_pod` return another one.
+    """A node and the pods on it, immutable: `with_pod` and `without_pod` return a new one.
 
-    It offers the fields of the `Node` view. `images` knows how many nodes have each image where the cache
-    made it; a node on its own counts itself. `affine_pods` is how many of the pods have affinity terms.
+    It has the fields of the `Node` view. The cache fills `images` with the number of nodes of each image; a
+    node outside a cache counts itself. `affine_pods` is the number of its pods with affinity terms.
     """
 
     facts: NodeFacts
@@ -124,7 +124,7 @@ class NodeInfo(Struct, frozen=True):
         return self.facts.conditions
 
     def avoids(self, pod: PodInfo) -> bool:
-        """Tell whether an annotation asks that the pods of `pod`'s controller go elsewhere."""
+        """Return whether an annotation asks to keep the pods of `pod`'s controller off this node."""
         return is_avoided(pod, self.annotations)
 
     @property
@@ -162,7 +162,7 @@ class NodeInfo(Struct, frozen=True):
         )
 
     def without_pod(self, pod: PodInfo) -> NodeInfo:
-        """Return this node without `pod`, known by its key; KeyError where it is not there."""
+        """Return this node without `pod`, identified by its key; raises KeyError for a pod not on it."""
         key = pod.key
         index = next((i for i, other in enumerate(self.pods) if other.key == key), None)
         if index is None:
@@ -183,7 +183,7 @@ class NodeInfo(Struct, frozen=True):
         )
 
     def with_changed(self, pod: PodInfo) -> NodeInfo:
-        """Return this node with `pod` in the place of the one of its key, which asked for the same."""
+        """Return this node with `pod` in place of the pod of its key, which had the same requests."""
         return self.with_fields(pods=tuple(pod if other.key == pod.key else other for other in self.pods))
 
     def with_facts(self, facts: NodeFacts) -> NodeInfo:
@@ -191,7 +191,7 @@ class NodeInfo(Struct, frozen=True):
         return self.with_fields(facts=facts)
 
     def with_images(self, images: FrozenMap[str, NodeImage]) -> NodeInfo:
-        """Return this node with what is known of its images."""
+        """Return this node with other values of `images`."""
         return self if images == self.images else self.with_fields(images=images)
 
     def with_fields(self, **fields: Any) -> NodeInfo:

@@ -1,6 +1,6 @@
-"""A pod as the scheduler sees it: what rules read of it, computed once.
+"""A pod as the scheduler uses it: the facts that rules read, computed once.
 
-Everything from the cache to the back ends uses it.
+The cache, the cycle and the back ends use it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PREEMPT_LOWER: Final = "PreemptLowerPriority"
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """What made the pod and keeps it: a ReplicaSet, a StatefulSet and so on."""
+    """The controller of the pod: a ReplicaSet, a StatefulSet and so on."""
 
     api_version: str
     kind: str
@@ -43,15 +43,16 @@ class Owner:
 
 
 class PodInfo(Struct, frozen=True):
-    """What is known of a pod. Fields are those of the `Pod` view; times are nanoseconds since the Unix epoch.
+    """The facts of a pod. Fields are those of the `Pod` view; times are nanoseconds since the Unix epoch, 0
+    for none.
 
-    `requests` and `scored_requests` are what the pod asks for while it is placed, `usage` and `scored_usage`
-    what it counts for on its node: see `requests.py`. `device_containers` are there where one of them names
-    an extended resource. `namespace_labels` are known to the catalog only: `Catalog.complete` fills them in.
-    A time of 0 is none.
+    `requests` and `scored_requests` are the amounts that the pod needs for its placement, `usage` and
+    `scored_usage` the amounts it counts for on its node: see `requests.py`. `device_containers` is filled
+    where one of the containers names an extended resource. `namespace_labels` come from the catalog:
+    `Catalog.complete` fills them in.
     """
 
-    # Not a dataclass: every placement makes one, and setting so many fields takes 20 times as long there.
+    # Not a dataclass: every placement creates one, and a dataclass takes 20 times as long to set its fields.
 
     name: str
     namespace: str = "default"
@@ -98,7 +99,7 @@ class PodInfo(Struct, frozen=True):
 
     @staticmethod
     def of(pod: Pod) -> PodInfo:
-        """Read an API object, which must have its defaults."""
+        """Convert an API object, which must have its defaults."""
         meta, spec, status = pod.metadata, pod.spec, pod.status
         affinity = spec.affinity.node_affinity
         requests = pod_requests(pod)
@@ -156,17 +157,17 @@ class PodInfo(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The name that is unique in the cluster: `namespace/name`."""
+        """The unique name of the pod in the cluster: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     @property
     def is_finished(self) -> bool:
-        """Tell whether the pod has run to its end, and so takes nothing of its node any more."""
+        """Return whether the pod has ended, and so uses no resources of its node any more."""
         return self.phase in _TERMINAL_PHASES
 
     @property
     def is_terminating(self) -> bool:
-        """Tell whether the pod is on its way out."""
+        """Return whether the pod is being deleted."""
         return self.deletion_timestamp != 0
 
     @property
@@ -184,11 +185,11 @@ class PodInfo(Struct, frozen=True):
 
     @property
     def claim_names(self) -> tuple[str, ...]:
-        """The claims that the volumes of the pod are of, those made for it included."""
+        """The names of the claims of the pod's volumes, including the claims created for it."""
         return tuple(volume.claim_name for volume in self.volumes if volume.claim_name)
 
     def can_be_on(self, node: Selectable) -> bool:
-        """Tell whether nodeSelector and required node affinity allow `node`."""
+        """Return whether nodeSelector and required node affinity allow `node`."""
         labels = node.labels
         if any(labels.get(key) != value for key, value in self.node_selector.items()):
             return False
@@ -196,14 +197,14 @@ class PodInfo(Struct, frozen=True):
 
     @property
     def affine_label_keys(self) -> frozenset[str] | None:
-        """The labels that tell whether `can_be_on` holds for a node; None where they do not tell it all."""
+        """The label keys that decide `can_be_on` for a node; None where other facts decide, too."""
         affinity = self.required_node_affinity
         keys: frozenset[str] | None = frozenset() if affinity is None else affinity.label_keys
         return None if keys is None else keys.union(self.node_selector)
 
     @property
     def has_affinity_terms(self) -> bool:
-        """Tell whether the pod wants to be near other pods or away from them."""
+        """Return whether the pod has affinity or anti-affinity terms."""
         return bool(
             self.required_affinity
             or self.required_anti_affinity
@@ -213,24 +214,24 @@ class PodInfo(Struct, frozen=True):
 
     @property
     def started_at(self) -> int:
-        """When the pod was started; the end of time for one that was not, which so started last."""
+        """The time at which the pod started; the end of time for a pod that has not started."""
         return self.start_time or NEVER
 
     def tolerates(self, taint: Taint) -> bool:
-        """Tell whether some toleration of the pod matches `taint`."""
+        """Return whether some toleration of the pod matches `taint`."""
         return any(toleration.tolerates(taint) for toleration in self.tolerations)
 
     def on(self, node_name: str) -> PodInfo:
-        """Return this pod as it is when placed on node `node_name`."""
+        """Return this pod as placed on node `node_name`."""
         return replace(self, node_name=node_name)
 
     def with_fields(self, **fields: Any) -> PodInfo:
-        """Return this pod with other values in some fields."""
+        """Return a copy of this pod with other values in some fields."""
         return replace(self, **fields)
 
 
 def _device_containers(spec: PodSpec) -> tuple[DeviceContainer, ...]:
-    """Return the containers where one of them names an extended resource, with no others."""
+    """Return the containers where one of them names an extended resource, else none."""
     amounts = (each.resources for each in (*spec.init_containers, *spec.containers))
     if any("/" in name for one in amounts for name in (*one.limits, *one.requests)):
         return tuple(each.extended() for each in containers_of(spec))
@@ -243,7 +244,7 @@ def nanoseconds(time: datetime | None) -> int:
 
 
 def _is_preempted(pod: Pod) -> bool:
-    """Tell whether a scheduler has marked the pod as a victim."""
+    """Return whether a scheduler has marked the pod as a victim."""
     return any(
         one.type == "DisruptionTarget" and one.status == "True" and one.reason == "PreemptionByScheduler"
         for one in pod.status.conditions
@@ -266,7 +267,7 @@ def _host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 
 
 def _images(spec: PodSpec) -> tuple[str, ...]:
-    """Return the images of init containers, containers and image volumes, as often as they are used."""
+    """Return the images of init containers, containers and image volumes, with repetitions."""
     names = [container.image for container in (*spec.init_containers, *spec.containers)]
     names.extend(volume.image.reference for volume in spec.volumes if volume.image is not None)
     return tuple(tagged(name) for name in names if name)

@@ -1,7 +1,8 @@
-"""Affinity and anti-affinity to pods, as rules see them.
+"""Affinity and anti-affinity to pods, in the form that rules read.
 
-Facts of kube-scheduler (framework.AffinityTerm): a term means pods of certain namespaces with certain labels.
-Namespaces are those it lists, those its namespaceSelector selects, and the pod's own where it has neither.
+Facts of kube-scheduler (framework.AffinityTerm): a term selects pods of certain namespaces with certain
+labels. Its namespaces are those it lists, those its namespaceSelector selects, and the pod's own where it has
+neither.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from kdsl.cluster.objects.label_selectors import LabelSelector, own_labels, read
 from kdsl.cluster.objects.selectors import Operator
 
 if TYPE_CHECKING:
-    # A pod has terms, and terms look at pods.
+    # A pod holds terms, and terms match pods.
     from kdsl.cluster.objects.pod import PodInfo
 
 
 @dataclass(frozen=True, slots=True)
 class PodAffinityTerm:
-    """Pods to be with, or not to be with, in a domain of `topology_key`; terms that mean the same are equal.
+    """The pods to be with, or not to be with, in a domain of `topology_key`; terms with one meaning are
+    equal.
 
     `weight` is 0 for a required term.
     """
@@ -31,11 +33,11 @@ class PodAffinityTerm:
     selector: LabelSelector | None
     namespaces: frozenset[str]
     namespace_selector: LabelSelector | None
-    # Terms are looked up far more often than made.
+    # Terms are hashed far more often than created.
     _hash: int = field(init=False, compare=False, repr=False)
 
     READ_OF_PODS: ClassVar = ("labels", "namespace", "namespace_labels")
-    """What `matches` reads of a pod."""
+    """The fields of a pod that `matches` reads."""
 
     def __post_init__(self) -> None:
         parts = (self.topology_key, self.weight, self.selector, self.namespaces, self.namespace_selector)
@@ -46,7 +48,7 @@ class PodAffinityTerm:
 
     @staticmethod
     def of(spec: PodAffinityTermSpec, owner: ObjectMeta, weight: int = 0) -> PodAffinityTerm:
-        """Read a term of the pod `owner`, whose labels matchLabelKeys and mismatchLabelKeys speak of."""
+        """Convert a term of the pod `owner`, whose labels complete matchLabelKeys and mismatchLabelKeys."""
         names = spec.namespaces
         if not names and spec.namespace_selector is None:
             names = [owner.namespace]
@@ -61,7 +63,7 @@ class PodAffinityTerm:
         )
 
     def matches(self, pod: PodInfo) -> bool:
-        """Tell whether the term means `pod`."""
+        """Return whether the term selects `pod`."""
         if self.selector is None or not self._has_namespace(pod):
             return False
         return self.selector.matches(pod.labels)
@@ -72,15 +74,15 @@ class PodAffinityTerm:
         return self.namespace_selector is not None and self.namespace_selector.matches(pod.namespace_labels)
 
 
-# Pods of one template have one object.
+# Pods of one template share one object.
 _shared: Final = sharing(PodAffinityTerm)
 
 
 def required_terms(affinity: PodAffinity, owner: ObjectMeta) -> tuple[PodAffinityTerm, ...]:
-    """Read the terms that must hold for the pod `owner`."""
+    """Convert the terms that must hold for the pod `owner`."""
     return tuple(PodAffinityTerm.of(one, owner) for one in affinity.required)
 
 
 def preferred_terms(affinity: PodAffinity, owner: ObjectMeta) -> tuple[PodAffinityTerm, ...]:
-    """Read the terms that the pod `owner` would like to hold."""
+    """Convert the terms that the pod `owner` prefers."""
     return tuple(PodAffinityTerm.of(one.pod_affinity_term, owner, one.weight) for one in affinity.preferred)

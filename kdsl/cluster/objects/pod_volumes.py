@@ -1,4 +1,4 @@
-"""The volumes of a pod that bear on where it can run, as rules see them."""
+"""The volumes of a pod that restrict its nodes, in the form that rules read."""
 
 from __future__ import annotations
 
@@ -39,9 +39,8 @@ _MIGRATABLE: Final = frozenset(
 class PodVolume:
     """A volume of a pod. `kind` is its source as the API spells it: `persistentVolumeClaim`, `rbd` and so on.
 
-    `claim_name` is the claim it is of, `id` what the disk is known by where the pod names one inline: pdName,
-    volumeID, diskURI, volumePath, iqn, the driver of an inline csi volume. `monitors`, `pool` and `image` are
-    those of rbd.
+    `claim_name` is the volume's claim, `id` the identity of an inline disk: pdName, volumeID, diskURI,
+    volumePath, iqn, or the driver of an inline csi volume. `monitors`, `pool` and `image` are those of rbd.
     """
 
     name: str
@@ -55,21 +54,23 @@ class PodVolume:
 
     @property
     def is_ephemeral(self) -> bool:
-        """Tell whether the claim is made for the pod and goes with it."""
+        """Return whether the claim is created for the pod and deleted with it."""
         return self.kind == "ephemeral"
 
     @property
     def is_exclusive(self) -> bool:
-        """Tell whether the volume is a disk that pods on one node may not share, unless all only read it."""
+        """Return whether pods on one node may not share the volume, a disk, unless all mount it read-only."""
         return self.kind in _EXCLUSIVE
 
     @property
     def is_attachable(self) -> bool:
-        """Tell whether a CSI driver may have to attach it: it is of a claim, or a disk that one took over."""
+        """Return whether a CSI driver may have to attach it: a claim's volume, or a migrated plugin's
+        disk.
+        """
         return bool(self.claim_name) or self.kind in _MIGRATABLE
 
     def conflicts_with(self, other: PodVolume) -> bool:
-        """Tell whether pods with these volumes cannot run on the same node. EBS volumes are never shared."""
+        """Return whether pods with these volumes cannot share a node. EBS volumes are never shared."""
         if self.kind != other.kind or self.kind not in _EXCLUSIVE:
             return False
         if self.kind == "awsElasticBlockStore":
@@ -83,7 +84,7 @@ class PodVolume:
 
 
 def read_volumes(volumes: Iterable[Volume], pod_name: str) -> tuple[PodVolume, ...]:
-    """Read the volumes of pod `pod_name` that are claims or disks; others are everywhere."""
+    """Convert the volumes of pod `pod_name` that are claims or disks; others do not restrict its nodes."""
     found = (_read(volume, pod_name) for volume in volumes)
     return tuple(volume for volume in found if volume is not None)
 
@@ -99,7 +100,7 @@ def _read(volume: Volume, pod_name: str) -> PodVolume | None:
 
 
 def read_disk(name: str, source: VolumeSource) -> PodVolume | None:
-    """Read what stands for a disk, inline or in a persistent volume; None for what is no disk."""
+    """Convert the source of a disk, inline or in a persistent volume; None for other sources."""
     match source:
         case VolumeSource(gce_persistent_disk=GceDisk(pd_name=id, read_only=read_only)):
             return PodVolume(name, "gcePersistentDisk", id=id, read_only=read_only)

@@ -1,4 +1,4 @@
-"""Host ports, as rules see them."""
+"""Host ports, in the form that rules read."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ EVERY_ADDRESS: Final = "0.0.0.0"
 
 @dataclass(frozen=True, slots=True)
 class HostPort:
-    """A port of the node that a pod takes; `ip` 0.0.0.0 stands for every address of the node."""
+    """A port of the node that a pod uses; `ip` 0.0.0.0 means every address of the node."""
 
     ip: str
     protocol: str
     port: int
 
     def conflicts_with(self, other: HostPort) -> bool:
-        """Tell whether both cannot be on one node: same port and protocol, and the same or every address."""
+        """Return whether one node cannot have both: same port and protocol, and the same or every address."""
         return (
             self.port == other.port
             and self.protocol == other.protocol

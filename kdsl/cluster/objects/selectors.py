@@ -1,8 +1,8 @@
-"""Node selectors: required and preferred node affinity, as rules see them.
+"""Node selectors: required and preferred node affinity, in the form that rules read.
 
 Facts of k8s.io/component-helpers/scheduling/corev1/nodeaffinity: terms are alternatives, the requirements of
-a term must all hold, a term without requirements matches nothing, and a term that cannot be read is passed
-over.
+a term must all hold, a term without requirements matches nothing, and a term that cannot be parsed is
+ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NAME_FIELD: Final = "metadata.name"
 
 
 class Operator(StrEnum):
-    """How a requirement looks at a label."""
+    """The comparison of a requirement."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -36,7 +36,7 @@ _OPERATORS: Final = {operator.value: operator for operator in Operator}
 
 
 class Selectable(Protocol):
-    """What selectors look at: a node."""
+    """An object that selectors match: a node."""
 
     @property
     def name(self) -> str: ...
@@ -54,7 +54,7 @@ class LabelRequirement:
     bound: int = 0
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether the label of `labels` meets this condition. NotIn holds for an absent label."""
+        """Return whether the label of `labels` meets this condition. NotIn holds for an absent label."""
         value = labels.get(self.key)
         match self.operator:
             case Operator.IN:
@@ -93,7 +93,7 @@ class SelectorTerm:
 
     @property
     def label_keys(self) -> frozenset[str] | None:
-        """The labels that tell whether a node matches; None where they do not tell it all."""
+        """The label keys that decide whether a node matches; None where other facts decide, too."""
         return None if self.fields else frozenset(one.key for one in self.labels)
 
     def matches(self, node: Selectable) -> bool:
@@ -115,7 +115,7 @@ class NodeSelector:
 
     @staticmethod
     def of(spec: NodeSelectorSpec) -> NodeSelector:
-        """Read a node selector of the API."""
+        """Convert a node selector of the API."""
         terms = (read_term(term) for term in spec.node_selector_terms)
         return NodeSelector(
             tuple(term for term in terms if term is not None), _node_names(spec.node_selector_terms)
@@ -123,30 +123,30 @@ class NodeSelector:
 
     @property
     def label_keys(self) -> frozenset[str] | None:
-        """The labels that tell whether a node matches; None where they do not tell it all."""
+        """The label keys that decide whether a node matches; None where other facts decide, too."""
         keys = [term.label_keys for term in self.terms]
         known = [each for each in keys if each is not None]
         return frozenset[str]().union(*known) if len(known) == len(keys) else None
 
     def matches(self, node: Selectable) -> bool:
-        """Tell whether some term matches `node`."""
+        """Return whether some term matches `node`."""
         return any(term.matches(node) for term in self.terms)
 
 
 @dataclass(frozen=True, slots=True)
 class PreferredNodeTerm:
-    """Preferred node affinity: nodes that match are worth `weight`. An empty preference matches nothing."""
+    """Preferred node affinity: nodes that match get `weight`. An empty preference matches nothing."""
 
     weight: int
     term: SelectorTerm | None
 
     @property
     def label_keys(self) -> frozenset[str] | None:
-        """The labels that tell whether a node matches; None where they do not tell it all."""
+        """The label keys that decide whether a node matches; None where other facts decide, too."""
         return frozenset() if self.term is None else self.term.label_keys
 
     def matches(self, node: Selectable) -> bool:
-        """Tell whether the preference matches `node`."""
+        """Return whether the preference matches `node`."""
         return self.term is not None and self.term.matches(node)
 
 
@@ -172,13 +172,13 @@ class NodeRequirement:
 
 @dataclass(frozen=True, slots=True)
 class NodeTerm:
-    """A term that rules write; without requirements, or with one that means nothing, it matches nothing."""
+    """A term that rules write; without requirements, or with an invalid one, it matches nothing."""
 
     term: SelectorTerm | None
 
     @staticmethod
     def of(requirements: Iterable[NodeRequirement]) -> NodeTerm:
-        """Read the term of these requirements."""
+        """Return the term of these requirements."""
         read = NodeSelectorTerm()
         for one in requirements:
             listed = read.match_fields if one.is_field else read.match_expressions
@@ -187,20 +187,20 @@ class NodeTerm:
 
     @property
     def label_keys(self) -> frozenset[str] | None:
-        """The labels that tell whether a node matches; None where they do not tell it all."""
+        """The label keys that decide whether a node matches; None where other facts decide, too."""
         return frozenset() if self.term is None else self.term.label_keys
 
     def matches(self, node: Selectable) -> bool:
-        """Tell whether the term matches `node`."""
+        """Return whether the term matches `node`."""
         return self.term is not None and self.term.matches(node)
 
     def weighing(self, weight: int) -> PreferredNodeTerm:
-        """Return the term as a preference."""
+        """Return the term as a preference with a weight."""
         return PreferredNodeTerm(weight, self.term)
 
 
 def read_term(term: NodeSelectorTerm) -> SelectorTerm | None:
-    """Read a term of the API; None where it has no requirements or one that means nothing."""
+    """Convert a term of the API; None for one without requirements, or with an invalid one."""
     labels = [_label_requirement(one) for one in term.match_expressions]
     fields = [_field_requirement(one) for one in term.match_fields]
     if not labels and not fields:
@@ -233,7 +233,7 @@ def _field_requirement(spec: NodeSelectorRequirement) -> FieldRequirement | None
 
 
 def _node_names(terms: Iterable[NodeSelectorTerm]) -> tuple[str, ...] | None:
-    """Return the names that the terms allow, in written order; None where some term allows any."""
+    """Return the names that the terms allow, in written order; None where some term allows any name."""
     names: dict[str, None] = {}
     has_terms = False
     for term in terms:
@@ -248,12 +248,12 @@ def _node_names(terms: Iterable[NodeSelectorTerm]) -> tuple[str, ...] | None:
 
 
 def is_integer(text: str) -> bool:
-    """Tell whether Gt and Lt can compare with `text`."""
+    """Return whether Gt and Lt can compare with `text`."""
     return _integer(text) is not None
 
 
 def _integer(text: str) -> int | None:
-    """Read a decimal int64 as Go does; None where it is none."""
+    """Parse a decimal int64 as Go does; None for any other text."""
     if len(text) > 64 or not _INTEGER.fullmatch(text):
         return None
     number = int(text)

@@ -1,7 +1,7 @@
-"""Topology spread constraints, as rules see them.
+"""Topology spread constraints, in the form that rules read.
 
-Facts of kube-scheduler (podtopologyspread): pods of the owner's namespace that the selector means are to be
-spread over the domains of a topology key; the inclusion policies say which nodes count.
+Facts of kube-scheduler (podtopologyspread): the pods of the owner's namespace that the selector selects are
+spread over the domains of a topology key; the inclusion policies decide which nodes count.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kdsl.cluster.api.objects import ObjectMeta, TopologySpreadConstraint
 from kdsl.cluster.objects.label_selectors import LabelSelector, own_labels, read_selector
 
 if TYPE_CHECKING:
-    # A pod has constraints, and constraints look at pods and nodes.
+    # A pod holds constraints, and constraints match pods and nodes.
     from kdsl.cluster.objects.node import NodeInfo
     from kdsl.cluster.objects.pod import PodInfo
 
@@ -24,10 +24,10 @@ _REPELLING: Final = ("NoSchedule", "NoExecute")
 
 @dataclass(frozen=True, slots=True)
 class SpreadConstraint:
-    """How evenly the pods that it selects must be spread; constraints that mean the same are equal.
+    """A limit on the skew of the selected pods between domains; constraints with one meaning are equal.
 
-    `selector` is None where there is none, which selects no pod. `honors_affinity` and `honors_taints` say
-    that only nodes count which the pod's node affinity matches, and whose taints it tolerates.
+    `selector` is None where the API has none, which selects no pod. With `honors_affinity` only nodes count
+    that the pod's node affinity matches; with `honors_taints` only nodes whose taints it tolerates.
     """
 
     topology_key: str
@@ -38,13 +38,13 @@ class SpreadConstraint:
     selector: LabelSelector | None = None
     honors_affinity: bool = True
     honors_taints: bool = False
-    # Constraints are looked up far more often than made.
+    # Constraints are hashed far more often than created.
     _hash: int = field(init=False, compare=False, repr=False)
 
     READ_OF_PODS: ClassVar = ("labels", "namespace", "deletion_timestamp")
-    """What `selects` reads of a pod."""
+    """The fields of a pod that `selects` reads."""
     READ_OF_SPREAD_PODS: ClassVar = ("node_selector", "required_node_affinity", "tolerations")
-    """What `counts_node` reads of the pod that is spread."""
+    """The fields of the pod to be spread that `counts_node` reads."""
 
     def __post_init__(self) -> None:
         what = (self.topology_key, self.max_skew, self.when_unsatisfiable, self.min_domains)
@@ -56,7 +56,7 @@ class SpreadConstraint:
 
     @staticmethod
     def of(spec: TopologySpreadConstraint, owner: ObjectMeta) -> SpreadConstraint:
-        """Read a constraint of the pod `owner`, whose labels matchLabelKeys speak of."""
+        """Convert a constraint of the pod `owner`, whose labels complete matchLabelKeys."""
         selector = read_selector(spec.label_selector)
         if selector is not None:
             selector = selector.merged(own_labels(owner.labels, spec.match_label_keys))
@@ -75,17 +75,17 @@ class SpreadConstraint:
 
     @property
     def selects_everything(self) -> bool:
-        """Tell whether the selector has no conditions: kube-scheduler then counts no pods at all."""
+        """Return whether the selector has no conditions: kube-scheduler then counts no pods at all."""
         return self.selector is not None and self.selector.selects_everything
 
     def selects(self, pod: PodInfo) -> bool:
-        """Tell whether `pod` is one of those to spread: in the namespace, selected, not on its way out."""
+        """Return whether the constraint spreads `pod`: in the namespace, selected, not being deleted."""
         if self.selector is None or pod.namespace != self.namespace or pod.is_terminating:
             return False
         return self.selector.matches(pod.labels)
 
     def counts_node(self, pod: PodInfo, node: NodeInfo) -> bool:
-        """Tell whether the pods on `node` count for the spread of `pod`, by the inclusion policies."""
+        """Return whether the pods on `node` count for the spread of `pod`, by the inclusion policies."""
         if self.honors_affinity and not pod.can_be_on(node):
             return False
         return not self.honors_taints or all(
@@ -93,7 +93,7 @@ class SpreadConstraint:
         )
 
     def counts_node_keys(self, pod: PodInfo) -> frozenset[str] | None:
-        """Return the labels that tell whether a node counts; None where they do not tell it all."""
+        """Return the label keys that decide whether a node counts; None where other facts decide, too."""
         if self.honors_taints:
             return None
         return pod.affine_label_keys if self.honors_affinity else frozenset()
@@ -115,5 +115,5 @@ class SpreadConstraint:
         return replace(self, namespace=namespace, selector=selector)
 
 
-# Pods of one template have one object.
+# Pods of one template share one object.
 _shared: Final = sharing(SpreadConstraint)

@@ -1,4 +1,4 @@
-"""Taints of nodes and tolerations of pods, as rules see them."""
+"""Taints of nodes and tolerations of pods, in the form that rules read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """A mark on a node that keeps pods away: effect is NoSchedule, PreferNoSchedule or NoExecute."""
+    """A mark on a node that repels pods: effect is NoSchedule, PreferNoSchedule or NoExecute."""
 
     key: str
     value: str
@@ -16,7 +16,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """What a pod puts up with. An empty effect or key stands for every one, an empty operator for Equal."""
+    """A tolerance of taints. An empty effect or key matches every taint's, an empty operator means Equal."""
 
     key: str
     operator: str
@@ -24,7 +24,7 @@ class Toleration:
     effect: str
 
     def tolerates(self, taint: Taint) -> bool:
-        """Tell whether this matches `taint`, as `ToleratesTaint` of k8s.io/component-helpers does."""
+        """Return whether this matches `taint`, as `ToleratesTaint` of k8s.io/component-helpers does."""
         if self.effect and self.effect != taint.effect:
             return False
         if self.key and self.key != taint.key:

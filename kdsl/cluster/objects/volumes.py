@@ -1,6 +1,6 @@
-"""A persistent volume as the scheduler reads it: what matching looks at, computed once.
+"""A persistent volume as the scheduler uses it: the facts that matching reads, computed once.
 
-`StorageIndex` makes one for each object of the API.
+`StorageIndex` creates one for each object of the API.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from kdsl.cluster.objects.selectors import NodeSelector
 
 STORAGE: Final = "storage"
 BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-"""The annotation that named the storage class before there was a field; where it is there, it counts."""
+"""The annotation for the storage class, older than the field; it takes precedence over the field."""
 FILESYSTEM: Final = "Filesystem"
 AVAILABLE: Final = "Available"
 
 
 @dataclass(frozen=True, slots=True)
 class VolumeInfo:
-    """A persistent volume. `disk` is what it stands for, None where that is no disk of the network.
+    """A persistent volume. `thing` is its API object, `disk` its network disk, None for another source.
 
-    Without `node_affinity` it can be reached from everywhere.
+    Without `node_affinity` every node can reach it.
     """
 
     thing: PersistentVolume
@@ -38,12 +38,12 @@ class VolumeInfo:
     disk: PodVolume | None
 
     @staticmethod
-    def of(thing: PersistentVolume) -> VolumeInfo:
-        """Read an API object, which was found valid."""
-        meta, spec = thing.metadata, thing.spec
+    def of(volume: PersistentVolume) -> VolumeInfo:
+        """Convert a valid API object."""
+        meta, spec = volume.metadata, volume.spec
         required = spec.node_affinity.required
         return VolumeInfo(
-            thing=thing,
+            thing=volume,
             labels=freeze(meta.labels),
             capacity=storage_in(spec.capacity),
             storage_class_name=meta.annotations.get(BETA_CLASS, spec.storage_class_name),
@@ -57,24 +57,24 @@ class VolumeInfo:
 
     @property
     def is_free(self) -> bool:
-        """Tell whether the volume may be given to a claim that fits."""
+        """Return whether the volume may be given to a claim that it fits."""
         return self.thing.status.phase == AVAILABLE and self.thing.spec.claim_ref is None
 
     def is_set_aside_for(self, claim: PersistentVolumeClaim) -> bool:
-        """Tell whether the volume names `claim` as its own, by uid where it has one."""
+        """Return whether the volume's claimRef names `claim`, by uid where it has one."""
         reference, meta = self.thing.spec.claim_ref, claim.metadata
         if reference is None or (reference.namespace, reference.name) != (meta.namespace, meta.name):
             return False
         return reference.uid in ("", meta.uid)
 
     def can_be_used_on(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether a node with `labels` can reach the volume. Affinity does not name nodes by field."""
+        """Return whether a node with `labels` can reach the volume. Affinity does not name nodes by field."""
         return self.node_affinity is None or self.node_affinity.matches(_Labelled(labels))
 
 
 @dataclass(frozen=True, slots=True)
 class _Labelled:
-    """A node of which only labels are known."""
+    """A node with labels only."""
 
     labels: Mapping[str, str]
 
@@ -84,6 +84,6 @@ class _Labelled:
 
 
 def storage_in(amounts: ResourceList) -> Quantity:
-    """Return the amount of storage among `amounts`; zero where it is not there."""
+    """Return the amount of storage among `amounts`; zero where it is missing."""
     written = amounts.get(STORAGE)
     return Quantity(0) if written is None else quantity(written)

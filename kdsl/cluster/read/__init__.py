@@ -1,1 +1,1 @@
-"""Files of Kubernetes objects, read, completed with the API's defaults and validated."""
+"""Files of Kubernetes objects: parsed, completed with the API's defaults and validated."""

@@ -1,4 +1,4 @@
-"""What the API server fills in for objects of the catalog that come from files; `defaults` applies it.
+"""The API server's defaults for catalog objects from files; `defaults` applies them.
 
 Facts of k8s.io/kubernetes/pkg/apis/{core,storage,apps}/v1/defaults.go, 1.36.
 """
@@ -20,28 +20,28 @@ NAME_LABEL: Final = "kubernetes.io/metadata.name"
 Stored = TypeVar("Stored", PersistentVolumeClaim, PersistentVolume)
 
 
-def default_catalog_object(thing: CatalogObject) -> CatalogObject:
-    """Return `thing` with the fields filled in that the API server would fill in."""
-    meta = default_metadata(thing.metadata, is_namespaced=isinstance(thing, NAMESPACED))
-    if meta is not thing.metadata:
-        thing = replace(thing, metadata=meta)
-    if isinstance(thing, Namespace):
+def default_catalog_object(api_object: CatalogObject) -> CatalogObject:
+    """Return `api_object` with the API server's defaults in its absent fields."""
+    meta = default_metadata(api_object.metadata, is_namespaced=isinstance(api_object, NAMESPACED))
+    if meta is not api_object.metadata:
+        api_object = replace(api_object, metadata=meta)
+    if isinstance(api_object, Namespace):
         labels = {**meta.labels, NAME_LABEL: meta.name}
-        return replace(thing, metadata=replace(meta, labels=labels))
-    if isinstance(thing, PersistentVolumeClaim):
-        return _default_stored(thing)
-    if isinstance(thing, PersistentVolume):
-        return _default_stored(thing)
-    if isinstance(thing, StorageClass):
-        return replace(thing, volume_binding_mode=thing.volume_binding_mode or "Immediate")
-    if isinstance(thing, ReplicationController) and not thing.spec.selector:
-        labels = thing.spec.template.metadata.labels
-        return replace(thing, spec=replace(thing.spec, selector=labels))
-    return thing
+        return replace(api_object, metadata=replace(meta, labels=labels))
+    if isinstance(api_object, PersistentVolumeClaim):
+        return _default_stored(api_object)
+    if isinstance(api_object, PersistentVolume):
+        return _default_stored(api_object)
+    if isinstance(api_object, StorageClass):
+        return replace(api_object, volume_binding_mode=api_object.volume_binding_mode or "Immediate")
+    if isinstance(api_object, ReplicationController) and not api_object.spec.selector:
+        labels = api_object.spec.template.metadata.labels
+        return replace(api_object, spec=replace(api_object.spec, selector=labels))
+    return api_object
 
 
 def default_metadata(meta: ObjectMeta, *, is_namespaced: bool) -> ObjectMeta:
-    """Return metadata with a namespace, for kinds that have them, and a uid."""
+    """Return metadata with a namespace, for namespaced kinds, and a uid."""
     namespace = (meta.namespace or DEFAULT_NAMESPACE) if is_namespaced else ""
     uid = meta.uid or (f"{namespace}/{meta.name}" if is_namespaced else meta.name)
     if namespace == meta.namespace and uid == meta.uid:
@@ -49,7 +49,7 @@ def default_metadata(meta: ObjectMeta, *, is_namespaced: bool) -> ObjectMeta:
     return replace(meta, namespace=namespace, uid=uid)
 
 
-def _default_stored(thing: Stored) -> Stored:
-    spec = replace(thing.spec, volume_mode=thing.spec.volume_mode or "Filesystem")
-    status = replace(thing.status, phase=thing.status.phase or "Pending")
-    return replace(thing, spec=spec, status=status)
+def _default_stored(api_object: Stored) -> Stored:
+    spec = replace(api_object.spec, volume_mode=api_object.spec.volume_mode or "Filesystem")
+    status = replace(api_object.status, phase=api_object.status.phase or "Pending")
+    return replace(api_object, spec=spec, status=status)

@@ -1,8 +1,8 @@
-"""Plain values to API structs, with everything that does not fit reported. `reader` uses it for each object.
+"""Converts plain values to API structs and reports every wrong type. `reader` uses it for each object.
 
-msgspec stops at the first misfit. So a misfit is reported, cut out of a copy of the value, and the rest is
-tried again: all the wrong types of an object are found at once, and the good case stays as fast as msgspec
-is.
+msgspec stops at the first wrong type. So that value is reported and removed from a copy, and the rest is
+converted again: one run finds all the wrong types of an object, and a valid object is as fast as with msgspec
+alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PLACEHOLDERS: Final[dict[str, object]] = {"str": "", "int": 0, "object": {}, "a
 
 
 def decode(raw: object, into: type[T], problems: Problems) -> T | None:
-    """Convert plain JSON values to a struct; None where something did not fit, which `problems` then says.
+    """Convert plain JSON values to a struct; return None where a type is wrong, which `problems` gets.
 
     Null counts as absent, as it does in Kubernetes.
     """
@@ -52,16 +52,16 @@ def _decode_again(value: object, into: type[T], problems: Problems) -> T | None:
             _report(message, path, problems)
             if not path:
                 return None
-            _cut_out(value, path, message)
+            _remove(value, path, message)
         else:
             return decoded if is_clean else None
     return None
 
 
 def _without_nulls(raw: object) -> object:
-    """Copy plain values, leaving out mapping entries that are null.
+    """Copy plain values without mapping entries that are null.
 
-    Not recursive: depth is the user's choice.
+    It is not recursive, since the user decides the depth.
     """
     root: list[object] = [raw]
     todo: list[tuple[list[object] | dict[str, object], str | int, object]] = [(root, 0, raw)]
@@ -81,7 +81,7 @@ def _without_nulls(raw: object) -> object:
 
 
 def _split(error: msgspec.ValidationError) -> tuple[str, Path]:
-    """Take msgspec's text apart; the key of a map, which it does not name, becomes the step `...`."""
+    """Split msgspec's message into text and path; `...` is the step for a map's key, which it omits."""
     match = _PLACE.fullmatch(str(error))
     if match is None:
         return str(error), ()
@@ -92,7 +92,7 @@ def _split(error: msgspec.ValidationError) -> tuple[str, Path]:
 
 
 def _resolve(value: object, into: type, steps: Path) -> Path:
-    """Replace a final `...` by the first key of the map there whose entry alone still does not fit."""
+    """Replace a final `...` by the first key of the map whose entry alone has the wrong type."""
     if not steps or steps[-1] != "...":
         return steps
     parent, at = _at(value, steps[:-2]), steps[-2]
@@ -134,13 +134,13 @@ def _put(parent: object, at: str | int, value: object) -> None:
         parent[at] = value
 
 
-def _cut_out(value: object, path: Path, message: str) -> None:
+def _remove(value: object, path: Path, message: str) -> None:
     parent, at = _at(value, path[:-1]), path[-1]
     if isinstance(at, str):
         assert isinstance(parent, dict)
         del parent[at]
         return
-    # A list keeps its length, so that the places of later findings stay right.
+    # A list keeps its length, so that the paths of later findings stay right.
     expected = _EXPECTED.match(message)
     wanted = expected[1].split(" | ")[0] if expected else ""
     _put(parent, at, _PLACEHOLDERS.get(wanted))
@@ -149,7 +149,7 @@ def _cut_out(value: object, path: Path, message: str) -> None:
 def _report(message: str, path: Path, problems: Problems) -> None:
     expected = _EXPECTED.match(message)
     if expected is None:
-        # What is left is the text of a time: msgspec speaks of RFC3339 there.
+        # The only other message is about the text of a time: msgspec mentions RFC3339 there.
         problems.add(InputCode.VALUE, path, message[:1].lower() + message[1:])
         return
     wanted, got = expected[1].removesuffix(" | null"), expected[2]

@@ -1,4 +1,4 @@
-"""What the API server fills in when an object is stored, for objects that come from files.
+"""The API server's defaults for objects from files, which it would fill in when it stores them.
 
 Only defaults that change a decision are here (k8s.io/kubernetes/pkg/apis/core/v1/defaults.go, 1.36).
 """
@@ -21,13 +21,13 @@ DEFAULT_PROTOCOL: Final = "TCP"
 DEFAULT_RBD_POOL: Final = "rbd"
 
 
-def with_defaults(thing: KubeObject) -> KubeObject:
-    """Return `thing` with the fields filled in that the API server would fill in."""
-    if isinstance(thing, Pod):
-        return default_pod(thing)
-    if isinstance(thing, Node):
-        return default_node(thing)
-    return default_catalog_object(thing)
+def with_defaults(api_object: KubeObject) -> KubeObject:
+    """Return `api_object` with the API server's defaults in its absent fields."""
+    if isinstance(api_object, Pod):
+        return default_pod(api_object)
+    if isinstance(api_object, Node):
+        return default_node(api_object)
+    return default_catalog_object(api_object)
 
 
 def default_pod(pod: Pod) -> Pod:
@@ -83,7 +83,7 @@ def _default_volume(volume: Volume) -> Volume:
 def _default_pod_level(spec: PodSpec) -> ResourceRequirements:
     """Fill pod-level requests where there are pod-level limits.
 
-    What the containers ask for comes first, for cpu and memory; then the limit.
+    For cpu and memory the containers' requests take precedence over the limit.
     """
     resources = spec.resources
     asked = container_requests(spec)

@@ -1,4 +1,4 @@
-"""Bytes of one input to plain documents, whatever the format: YAML, JSON or JSON lines.
+"""Bytes of one input to plain documents, in any of the formats YAML, JSON and JSON lines.
 
 `reader` uses it for every file.
 """
@@ -25,16 +25,16 @@ _CODES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A value read from `where`, a file and the number of the document or line in it: `nodes.yaml#3`."""
+    """A value from `where`, a file with the number of the document or line in it: `nodes.yaml#3`."""
 
     where: str
     value: object
 
 
 def read_documents(name: str, data: bytes, found: list[Diagnostic]) -> Iterator[Document]:
-    """Yield the documents of an input; what cannot be read is added to `found` and passed over.
+    """Yield the documents of an input; skip those that cannot be parsed and add the errors to `found`.
 
-    The ending of `name` says what it is: `.json` and `.jsonl` are JSON, anything else is YAML unless it is
+    The suffix of `name` is the format: `.json` and `.jsonl` are JSON; any other input is YAML unless it is
     JSON.
     """
     suffixes = PurePath(name).suffixes
@@ -73,7 +73,7 @@ def _json_lines(name: str, data: bytes, found: list[Diagnostic]) -> Iterator[Doc
 
 
 def _is_json_lines(data: bytes) -> bool:
-    """Tell JSON lines, some of which may be broken, from YAML whose documents happen to be JSON."""
+    """Return whether the data is JSON lines, some perhaps broken, and not YAML whose documents are JSON."""
     lines = [line for line in data.splitlines() if line.strip()]
     if len(lines) < 2 or any(line.startswith(b"---") for line in lines):
         return False

@@ -1,7 +1,7 @@
 """Paths to bytes: files, folders, standard input, compressed or not.
 
-Readers of inputs use this and never open files themselves; which files may be opened says
-`kdsl.base.file_policy`.
+Readers of inputs use it and never open files themselves; `kdsl.base.file_policy` decides which files may be
+opened.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kdsl.base.file_policy import Refusal, RefusedError, files_below, read_named
 from kdsl.cluster.read.problems import InputCode, Problems
 
 MAX_BYTES: Final = 2**30
-"""The most that one input may hold, unpacked."""
+"""The maximum size of one input, unpacked."""
 
 STDIN: Final = "-"
 SUFFIXES: Final = tuple(
@@ -32,7 +32,7 @@ _GZIP_MAGIC: Final = b"\x1f\x8b"
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """The unpacked content of an input and the name it is shown under."""
+    """The unpacked content of an input, and the name for messages."""
 
     name: str
     data: bytes
@@ -41,9 +41,9 @@ class InputFile:
 def read_files(
     paths: Sequence[str | Path], stdin: BinaryIO | None, found: list[Diagnostic]
 ) -> Iterator[InputFile]:
-    """Yield the files that `paths` name, folders in sorted order with all below them.
+    """Yield the files that `paths` name, folders recursively and in sorted order.
 
-    What cannot be read is added to `found`. `-` is standard input. In folders only files ending in `SUFFIXES`
+    Errors of reading are added to `found`. `-` is standard input. In folders only files ending in `SUFFIXES`
     count, and hidden files and folders do not.
     """
     for path in paths:
@@ -59,7 +59,7 @@ def read_files(
         refused: list[OSError] = []
         inside = files_below(Path(path), lambda name: name.endswith(SUFFIXES), refused)
         for error in refused:
-            _complain(str(error.filename), error, found)
+            _report(str(error.filename), error, found)
         for file in inside:
             yield from _read_path(file.path, file.read, found)
         if not inside and not refused:
@@ -68,12 +68,12 @@ def read_files(
 
 
 def read_file(path: str | Path, found: list[Diagnostic]) -> InputFile | None:
-    """Read one file that the user names; None where it cannot be read, which `found` then says."""
+    """Read one file that the user names; return None where it cannot be read, with the error in `found`."""
     return next(_read_path(Path(path), partial(read_named, Path(path)), found), None)
 
 
 def read_written_file(folder: Path, name: str, found: list[Diagnostic]) -> InputFile | None:
-    """Read one file that another file names, which is in `folder`."""
+    """Read one file in `folder` whose name another file gives."""
     return next(_read_path(folder / name, partial(read_written, folder, name), found), None)
 
 
@@ -81,7 +81,7 @@ def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
     except ValueError:
-        # A path that holds a null byte: reading it says so.
+        # A path with a null byte: reading it reports that.
         return False
 
 
@@ -89,12 +89,12 @@ def _read_path(path: Path, read: Callable[[int], bytes], found: list[Diagnostic]
     try:
         data = read(MAX_BYTES)
     except (OSError, ValueError) as error:
-        _complain(str(path), error, found)
+        _report(str(path), error, found)
     else:
         yield from _unpacked(str(path), data, found)
 
 
-def _complain(where: str, error: OSError | ValueError, found: list[Diagnostic]) -> None:
+def _report(where: str, error: OSError | ValueError, found: list[Diagnostic]) -> None:
     if isinstance(error, RefusedError) and error.refusal is Refusal.TOO_LARGE:
         _too_large(Problems(found, where))
         return

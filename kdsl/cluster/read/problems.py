@@ -1,6 +1,6 @@
-"""Findings about input files and objects, gathered while reading goes on.
+"""Diagnostics of input files and objects, collected while they are read.
 
-Every reader of inputs writes into a `Problems`.
+Every reader of inputs adds to a `Problems`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kdsl.base.paths import Path, path_text
 
 
 class InputCode(StrEnum):
-    """What can be wrong with an input."""
+    """The kinds of errors in inputs."""
 
     UNREADABLE = "K1101"
     SYNTAX = "K1102"
@@ -35,10 +35,10 @@ class InputCode(StrEnum):
 
 @dataclass(slots=True)
 class Problems:
-    """A list of diagnostics and the place they are about.
+    """A list of diagnostics, and the place that new ones are about.
 
-    `where` is a file and document such as `nodes.yaml#3`, `base` leads to the object inside the document, for
-    lists of objects.
+    `where` is a file and document such as `nodes.yaml#3`. `base` is the path of the object inside the
+    document, for lists of objects.
     """
 
     found: list[Diagnostic]
@@ -54,7 +54,7 @@ class Problems:
         *help: str,
         severity: Severity = Severity.ERROR,
     ) -> None:
-        """Report that `title` holds at `path`, unless something was already reported there."""
+        """Report `title` at `path`, unless something was already reported there."""
         if path in self.paths:
             return
         self.paths.add(path)

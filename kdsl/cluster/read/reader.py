@@ -1,8 +1,8 @@
-"""Files of Kubernetes objects to checked and completed API structs.
+"""Files of Kubernetes objects to validated and completed API structs.
 
 The commands, the simulator and the tests read clusters here.
 
-Every mistake becomes a diagnostic and costs the object it is in, never the others.
+Every error becomes a diagnostic. An object with an error is left out, all others stay.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Manifest: TypeAlias = dict[str, Any]
 
 _LIST: Final = "List"
 
-# What a pod may ask for that rules cannot see yet: a decision without it may be wrong, so it is said.
+# Requests of a pod that rules cannot read yet: a decision without them may be wrong, so they are reported.
 _UNREAD_POD_FIELDS: Final[tuple[Path, ...]] = (
     ("spec", "resourceClaims"),
     ("spec", "schedulingGroup"),
@@ -38,14 +38,14 @@ _UNREAD_POD_FIELDS: Final[tuple[Path, ...]] = (
 
 
 MAX_UNKNOWN_FIELDS: Final = 50
-"""The most unknown fields that are shown one by one."""
+"""The maximum number of unknown fields that are listed one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
-    """The usable objects in input order, how many of which kinds were passed over, and what is wrong.
+    """The valid objects in input order, the number of skipped ones by kind, and the diagnostics.
 
-    `sources` are the objects as they were written, where the reader was asked to keep them.
+    `sources` are the objects as they were written, if the reader was asked to keep them.
     """
 
     objects: tuple[KubeObject, ...]
@@ -63,7 +63,7 @@ class ReadResult:
 
     @property
     def catalog(self) -> tuple[CatalogObject, ...]:
-        """What there is besides nodes and pods."""
+        """The objects that are neither nodes nor pods."""
         return tuple(one for one in self.objects if not isinstance(one, Node | Pod))
 
 
@@ -72,7 +72,7 @@ def read_objects(
 ) -> ReadResult:
     """Read YAML, JSON and JSON lines from files, folders and `-` (`stdin`), packed with gzip or not.
 
-    Lists as `kubectl get -o json` writes them count as their items. Raises nothing, whatever the bytes.
+    Lists as `kubectl get -o json` writes them count as their items. No input raises an exception.
     """
     reader = _Reader(keeps_sources)
     for file in read_files(paths, stdin, reader.found):
@@ -82,7 +82,7 @@ def read_objects(
 
 
 def read_values(values: Iterable[object], name: str = "<values>") -> ReadResult:
-    """Read objects given as plain JSON values, as `read_objects` reads those of a file."""
+    """Read objects given as plain JSON values, with the checks of `read_objects`."""
     reader = _Reader()
     for number, value in enumerate(values, start=1):
         reader.take(Document(f"{name}#{number}", value))
@@ -90,8 +90,8 @@ def read_values(values: Iterable[object], name: str = "<values>") -> ReadResult:
 
 
 @dataclass(slots=True)
-class _Seen:
-    """An unknown field, the collector for its object, and how often it was seen."""
+class _Occurrences:
+    """An unknown field, the collector for its object, and the number of its occurrences."""
 
     field: UnknownField
     problems: Problems
@@ -106,7 +106,7 @@ class _Reader:
     objects: list[KubeObject] = field(default_factory=list)
     unread: Counter[str] = field(default_factory=Counter)
     unread_fields: Counter[Path] = field(default_factory=Counter)
-    unknown_fields: dict[tuple[str, Path], _Seen] = field(default_factory=dict)
+    unknown_fields: dict[tuple[str, Path], _Occurrences] = field(default_factory=dict)
     more_unknown_fields: int = 0
     places: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
@@ -118,41 +118,41 @@ class _Reader:
     def _take_object(self, raw: dict[str, object], kind: tuple[str, str], problems: Problems) -> None:
         into = KINDS.get(kind)
         if into is None:
-            self._pass_over(kind, problems)
+            self._skip(kind, problems)
             return
         before = len(self.found)
         decoded = decode(raw, into, problems)
         if decoded is None:
             return
         for unknown in unknown_fields(raw, into):
-            self._note(kind[1], unknown, problems)
+            self._count_unknown(kind[1], unknown, problems)
         validate(decoded, problems)
         if has_errors(self.found[before:]):
             return
-        thing = with_defaults(decoded)
-        meta = thing.metadata
+        api_object = with_defaults(decoded)
+        meta = api_object.metadata
         key = (kind[1], meta.namespace, meta.name)
         if key in self.places:
             title = f"a second {kind[1]} is named `{'/'.join(filter(None, key[1:]))}`"
             problems.add(InputCode.DUPLICATE_OBJECT, (), title, f"the first one is {self.places[key]}")
             return
         self.places[key] = problems.where
-        self.objects.append(thing)
+        self.objects.append(api_object)
         if self.keeps_sources:
-            # Items of typed lists may leave out what they are.
+            # Items of typed lists may have no kind.
             self.sources.append({"apiVersion": kind[0], "kind": kind[1], **raw})
-        if isinstance(thing, Pod):
+        if isinstance(api_object, Pod):
             self.unread_fields.update(path for path in _UNREAD_POD_FIELDS if _has(raw, path))
 
-    def _note(self, kind: str, unknown: UnknownField, problems: Problems) -> None:
-        """Count an unknown field; of those at like places of several objects the first one is shown."""
+    def _count_unknown(self, kind: str, unknown: UnknownField, problems: Problems) -> None:
+        """Count an unknown field; among equal paths of several objects only the first is shown."""
         place = tuple(step for step in unknown.path if isinstance(step, str))
         if (kind, place) in self.unknown_fields or len(self.unknown_fields) < MAX_UNKNOWN_FIELDS:
-            self.unknown_fields.setdefault((kind, place), _Seen(unknown, problems)).count += 1
+            self.unknown_fields.setdefault((kind, place), _Occurrences(unknown, problems)).count += 1
         else:
             self.more_unknown_fields += 1
 
-    def _pass_over(self, kind: tuple[str, str], problems: Problems) -> None:
+    def _skip(self, kind: tuple[str, str], problems: Problems) -> None:
         if kind in KNOWN_KINDS:
             self.unread[kind[1]] += 1
             return
@@ -189,7 +189,7 @@ class _Reader:
 
 
 def _items(value: object, problems: Problems) -> Iterator[tuple[dict[str, object], Path, tuple[str, str]]]:
-    """Yield the objects in a document, lists unfolded, each with its place and its (apiVersion, kind)."""
+    """Yield the objects in a document, lists unfolded, each with its path and its (apiVersion, kind)."""
     todo: list[tuple[object, Path, tuple[str, str] | None]] = [(value, (), None)]
     while todo:
         raw, path, implied = todo.pop()
@@ -208,14 +208,15 @@ def _items(value: object, problems: Problems) -> Iterator[tuple[dict[str, object
             if items is not None:
                 place.add(InputCode.WRONG_TYPE, ("items",), "expected a list")
             continue
-        # Items of typed lists may leave out their kind: those of a PodList are Pods.
+        # Items of typed lists may have no kind: those of a PodList are Pods.
         inner = (kind[0], kind[1].removesuffix(_LIST)) if kind[1] != _LIST else None
         todo.extend((items[i], (*path, "items", i), inner) for i in reversed(range(len(items))))
 
 
 def _is_custom(version: str) -> bool:
-    """Tell whether an apiVersion is that of a custom resource: built-in groups have no dot, or end in
-    `k8s.io`.
+    """Return whether an apiVersion is that of a custom resource.
+
+    Built-in groups have no dot, or end in `k8s.io`.
     """
     group = version.rpartition("/")[0]
     return "." in group and not group.endswith("k8s.io")
@@ -237,7 +238,7 @@ def _kind(
 
 
 def _has(raw: object, path: Path) -> bool:
-    """Tell whether there is something at `path`, which leads through every item of a list."""
+    """Return whether `path`, which includes all items of a list, leads to a non-empty value."""
     if not path:
         return bool(raw)
     if isinstance(raw, list):

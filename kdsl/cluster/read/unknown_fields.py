@@ -1,7 +1,7 @@
 """Finds fields that no object of Kubernetes has: a misspelled `nodeSelectors` would have no effect.
 
-kdsl's structs hold the fields that it reads. This table adds the fields of the API (1.36) that it does not
-read, for the structs where a misspelled field changes a decision. Other structs are not looked into.
+kdsl's structs hold the fields that it reads. This table adds the other fields of the API (1.36), for the
+structs where a misspelled field changes a decision. Other structs are not checked.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _UNREAD: Final[Mapping[type[Struct], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class UnknownField:
-    """A field that the API does not have, where it stands, and the fields that are known there."""
+    """A field that the API does not have, with its path and the fields that the API has there."""
 
     path: Path
     known: frozenset[str]
@@ -116,7 +116,7 @@ def unknown_fields(raw: Mapping[str, Any], kind: type[Struct]) -> Iterator[Unkno
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The fields that are known of a struct, none where not all are, and the structs that fields hold."""
+    """The API's fields of a struct, empty without a full list, and the structs inside its fields."""
 
     known: frozenset[str]
     inner: Mapping[str, type[Struct]]
@@ -132,7 +132,7 @@ def _shape_of(kind: type[Struct]) -> _Shape:
 
 
 def _struct_in(info: inspect.Type) -> type[Struct] | None:
-    """Return the struct that a field or the items of its list have."""
+    """Return the struct type of a field, or of the items of its list."""
     match info:
         case inspect.StructType(cls=cls):
             return cls

@@ -1,9 +1,9 @@
-"""What the API server would refuse, checked for files that never went through one.
+"""The API server's validation, for files that never went through an API server.
 
-`reader` runs this on every object.
+`reader` runs it on every object.
 
-Checked is what would make a decision wrong or ambiguous: amounts, names, ports, operators, effects. Rules
-that only protect other components (image names, probes) are left to the API server.
+It checks values that would make a decision wrong or ambiguous: amounts, names, ports, operators, effects.
+Rules that only protect other components (image names, probes) are left to the API server.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 _INT32: Final = range(-(2**31), 2**31)
 
 
-def validate(thing: KubeObject, problems: Problems) -> None:
-    """Report everything in `thing` that the API server would refuse and that a decision depends on."""
-    _check_metadata(thing, thing.metadata, problems)
-    if isinstance(thing, Pod):
-        _check_pod(thing, problems)
-    elif isinstance(thing, Node):
-        _check_node(thing, problems)
+def validate(api_object: KubeObject, problems: Problems) -> None:
+    """Report the values in `api_object` that the API server would refuse and that a decision depends on."""
+    _check_metadata(api_object, api_object.metadata, problems)
+    if isinstance(api_object, Pod):
+        _check_pod(api_object, problems)
+    elif isinstance(api_object, Node):
+        _check_node(api_object, problems)
     else:
-        check_catalog_object(thing, problems)
+        check_catalog_object(api_object, problems)
 
 
-def _check_metadata(thing: KubeObject, meta: ObjectMeta, problems: Problems) -> None:
-    named = is_dns_label if isinstance(thing, Namespace | Service) else is_dns_subdomain
+def _check_metadata(api_object: KubeObject, meta: ObjectMeta, problems: Problems) -> None:
+    named = is_dns_label if isinstance(api_object, Namespace | Service) else is_dns_subdomain
     if not meta.name:
         problems.add(InputCode.MISSING, ("metadata", "name"), "an object needs a name")
     elif not named(meta.name):
@@ -224,7 +224,7 @@ def _check_taint(taint: TaintSpec, path: Path, taken: set[tuple[str, str]], prob
 
 
 def _warn(code: InputCode, path: Path, title: str, problems: Problems) -> None:
-    """Report what the API server would refuse though its meaning is clear: the object is used."""
+    """Report a value that the API server would refuse though its meaning is clear: the object is used."""
     problems.add(code, path, title, "the API server would refuse this", severity=Severity.WARNING)
 
 

@@ -25,7 +25,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def check_label_selector(selector: LabelSelectorSpec | None, path: Path, problems: Problems) -> None:
-    """Check keys, operators and values of a label selector, where there is one."""
+    """Check keys, operators and values of a label selector, if there is one."""
     if selector is None:
         return
     check_equal_labels(selector.match_labels, (*path, "matchLabels"), problems)
@@ -34,7 +34,7 @@ def check_label_selector(selector: LabelSelectorSpec | None, path: Path, problem
 
 
 def check_equal_labels(labels: dict[str, str], path: Path, problems: Problems) -> None:
-    """Check labels that others must be equal to."""
+    """Check the labels of a selector by equality."""
     for key, value in labels.items():
         _check_key(key, (*path, key), problems)
         _check_value(value, (*path, key), problems)
@@ -57,7 +57,7 @@ def check_pod_affinity(affinity: Affinity, problems: Problems) -> None:
 
 
 def check_spread(constraints: list[TopologySpreadConstraint], problems: Problems) -> None:
-    """Check topology spread constraints; the API server lets a key and an action be named together once."""
+    """Check topology spread constraints; the API server allows each pair of key and action once."""
     taken: set[tuple[str, str]] = set()
     for i, one in enumerate(constraints):
         path: Path = ("spec", "topologySpreadConstraints", i)
@@ -106,7 +106,7 @@ def _check_term(term: PodAffinityTermSpec, path: Path, problems: Problems) -> No
 
 
 def _check_keys(keys: list[str], selector: LabelSelectorSpec | None, path: Path, problems: Problems) -> None:
-    """Check keys whose labels of the pod itself are added to a selector."""
+    """Check keys whose labels, taken from the pod itself, are added to a selector."""
     if keys and selector is None:
         problems.add(InputCode.VALUE, path, f"{path[-1]} needs a labelSelector to add to")
     for i, key in enumerate(keys):

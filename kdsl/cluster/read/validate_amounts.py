@@ -19,7 +19,8 @@ from kdsl.cluster.api.objects import (
 )
 from kdsl.cluster.read.problems import InputCode, Problems
 
-# Requests add up, and doubles see them: 2^53 bytes are 8 PiB, and a thousand such pods still fit into int64.
+# Requests are summed, and converted to doubles: 2^53 bytes are 8 PiB, and the sum for a thousand such pods
+# still fits into int64.
 MAX_REQUEST: Final = 2**53
 HUGE_PAGES: Final = "hugepages-"
 
@@ -48,7 +49,7 @@ def check_pod_amounts(pod: Pod, problems: Problems) -> None:
 
 
 def check_node_amounts(node: Node, problems: Problems) -> None:
-    """Check what a node says it has. Its amounts may be as large as int64, since they are never added up."""
+    """Check the amounts that a node reports. They may be as large as int64, since they are never summed."""
     status = node.status
     for field, amounts in (("allocatable", status.allocatable or {}), ("capacity", status.capacity)):
         for name, written in amounts.items():
@@ -83,7 +84,7 @@ def _check_status(
 def _check_requests(
     amounts: ResourceList, known: tuple[str, ...] | None, path: Path, problems: Problems
 ) -> dict[str, Quantity]:
-    """Check what a pod asks for and return what can be read; `known` are the names without a domain."""
+    """Check requests and return those that can be parsed; `known` are the resource names without a domain."""
     readable: dict[str, Quantity] = {}
     for name, written in amounts.items():
         place = (*path, name)
@@ -117,7 +118,7 @@ def _check_request(name: str, amount: Quantity, path: Path, problems: Problems) 
 
 
 def _is_counted(name: str) -> bool:
-    """Tell whether a resource comes in whole units only: extended resources and huge pages."""
+    """Return whether a resource has whole units only: extended resources and huge pages."""
     return name.startswith(HUGE_PAGES) or ("/" in name and "kubernetes.io/" not in name)
 
 

@@ -33,34 +33,34 @@ BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")
 STORAGE: Final = "storage"
 
 
-def check_catalog_object(thing: CatalogObject, problems: Problems) -> None:
-    """Check what decisions depend on of an object that is neither pod nor node."""
-    match thing:
+def check_catalog_object(api_object: CatalogObject, problems: Problems) -> None:
+    """Check the fields of a catalog object that decisions depend on."""
+    match api_object:
         case Service() | ReplicationController():
-            check_equal_labels(thing.spec.selector or {}, ("spec", "selector"), problems)
+            check_equal_labels(api_object.spec.selector or {}, ("spec", "selector"), problems)
         case ReplicaSet() | StatefulSet():
-            if thing.spec.selector is None:
+            if api_object.spec.selector is None:
                 problems.add(InputCode.MISSING, ("spec", "selector"), "a selector is needed")
-            check_label_selector(thing.spec.selector, ("spec", "selector"), problems)
+            check_label_selector(api_object.spec.selector, ("spec", "selector"), problems)
         case PodDisruptionBudget():
-            check_label_selector(thing.spec.selector, ("spec", "selector"), problems)
+            check_label_selector(api_object.spec.selector, ("spec", "selector"), problems)
         case ResourceQuota():
-            for name, amount in thing.spec.hard.items():
+            for name, amount in api_object.spec.hard.items():
                 _check_amount(amount, ("spec", "hard", name), problems)
         case PersistentVolumeClaim():
-            _check_claim(thing, problems)
+            _check_claim(api_object, problems)
         case PersistentVolume():
-            _check_volume(thing, problems)
+            _check_volume(api_object, problems)
         case StorageClass():
-            _check_class(thing, problems)
+            _check_class(api_object, problems)
         case CSINode():
-            _check_csi_node(thing, problems)
+            _check_csi_node(api_object, problems)
         case CSIStorageCapacity():
-            check_label_selector(thing.node_topology, ("nodeTopology",), problems)
-            _check_amount(thing.capacity, ("capacity",), problems)
-            _check_amount(thing.maximum_volume_size, ("maximumVolumeSize",), problems)
+            check_label_selector(api_object.node_topology, ("nodeTopology",), problems)
+            _check_amount(api_object.capacity, ("capacity",), problems)
+            _check_amount(api_object.maximum_volume_size, ("maximumVolumeSize",), problems)
         case _:
-            pass  # nothing of namespaces, drivers and attachments can be wrong but their names
+            pass  # namespaces, drivers and attachments have no such fields but their names
 
 
 def _check_claim(claim: PersistentVolumeClaim, problems: Problems) -> None:

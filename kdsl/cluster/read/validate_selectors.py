@@ -73,7 +73,7 @@ def _check_expression(requirement: NodeSelectorRequirement, path: Path, problems
 
 
 def _warn_of_dead_term(title: str, path: Path, problems: Problems) -> None:
-    """Report what the API server lets pass and the scheduler cannot read."""
+    """Report a term that the API server accepts and the scheduler cannot parse."""
     problems.add(InputCode.VALUE, path, title, "its term matches no node", severity=Severity.WARNING)
 
 

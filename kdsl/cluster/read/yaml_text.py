@@ -1,9 +1,9 @@
-"""YAML as the API server reads it, in bounded memory and with all mistakes reported. `documents` uses it.
+"""YAML as the API server reads it, in bounded memory and with all errors reported. `documents` uses it.
 
-Built on libyaml's events rather than on PyYAML's constructors, for four reasons: PyYAML turns times into
-objects and `22:22` into 1342, it accepts duplicate keys, it recurses as deep as the text says, and aliases
-can blow a line up into gigabytes. Scalars are resolved as `sigs.k8s.io/yaml` does: YAML 1.1 booleans,
-integers in Go's notations, no times, keys are strings.
+It uses libyaml's events instead of PyYAML's constructors, for four reasons: PyYAML turns times into objects
+and `22:22` into 1342, it accepts duplicate keys, it recurses as deep as the text nests, and aliases can
+expand one line into gigabytes. Scalars are resolved as `sigs.k8s.io/yaml` does: YAML 1.1 booleans, integers
+in Go's notations, no times, keys are strings.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import yaml
 
 MAX_DEPTH: Final = 100
 MAX_ALIASED: Final = 100_000
-"""How many values aliases may bring into one document."""
+"""The maximum number of values that aliases may add to one document."""
 MAX_BROKEN: Final = 100
-"""After how many documents that are not YAML the rest is left alone."""
+"""The number of broken documents after which the rest of the stream is skipped."""
 
 _MERGE: Final = "<<"
 _WORDS: Final[dict[str, object]] = {
@@ -43,7 +43,7 @@ class _Events(Protocol):
 
 
 class MistakeKind(StrEnum):
-    """Why a document is not taken as it is."""
+    """The reason why a document has a diagnostic."""
 
     SYNTAX = "syntax"
     DUPLICATE_KEY = "duplicate key"
@@ -52,7 +52,7 @@ class MistakeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class YamlMistake:
-    """What is wrong at `line` (from 1)."""
+    """An error at `line` (from 1)."""
 
     line: int
     text: str
@@ -61,9 +61,9 @@ class YamlMistake:
 
 @dataclass(slots=True)
 class YamlDocument:
-    """One document of a stream: its number (from 1), its value and what is wrong with it.
+    """One document of a stream: its number (from 1), its value and its errors.
 
-    The value is None where a mistake was `fatal`, and where the document is empty.
+    The value is None after a `fatal` error, and for an empty document.
     """
 
     number: int
@@ -85,7 +85,7 @@ _Collection: TypeAlias = dict[str, object] | list[object]
 
 @dataclass(slots=True)
 class _Open:
-    """A collection under construction. `weight` counts the values in it, aliases expanded."""
+    """A collection under construction. `weight` counts the values in it, with aliases expanded."""
 
     value: _Collection
     anchor: str | None
@@ -96,7 +96,7 @@ class _Open:
 
 
 def yaml_documents(text: str) -> Iterator[YamlDocument]:
-    """Yield the documents of a YAML stream; after a syntax error go on at the next line `---`."""
+    """Yield the documents of a YAML stream; after a syntax error continue at the next line `---`."""
     number, line = 0, 0
     for _ in range(MAX_BROKEN):
         reader = _Reader(text, number, line)
@@ -111,10 +111,10 @@ def yaml_documents(text: str) -> Iterator[YamlDocument]:
 
 
 class _Reader:
-    """Builds documents from the events of one stretch of text that begins at line `line` of the file.
+    """Builds documents from the events of one part of the text, which begins at line `line` of the file.
 
-    It stops at the first document that is broken, and says where in `broken_at`: the parser takes time that
-    grows with the square of the depth, so going on inside a hostile document is no choice.
+    It stops at the first broken document and sets `broken_at`: the parser's time grows with the square of the
+    depth, so a hostile document must not be parsed any further.
     """
 
     def __init__(self, text: str, number: int, line: int) -> None:
@@ -140,7 +140,7 @@ class _Reader:
             yield self._broken(document, error)
 
     def _build(self, events: _Events, document: YamlDocument) -> None:
-        """Build one document. It has no recursion: the open collections are on a list."""
+        """Build one document, without recursion: the open collections are on a list."""
         builder = _Builder(document, self._line)
         while events.check_event():
             event = events.get_event()
@@ -155,7 +155,7 @@ class _Reader:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read"
         if mark is None:
-            # Not a place in the structure but a character that YAML does not allow: there is no going on.
+            # The text has a character that YAML does not allow: the rest cannot be parsed.
             self.broken_at = len(self._text)
         else:
             self._stop_at(mark.line)
@@ -164,12 +164,12 @@ class _Reader:
         return document
 
     def _stop_at(self, line: int) -> None:
-        # INVARIANT: the next stretch begins behind the first line of this document: reading makes progress.
+        # INVARIANT: the next part begins after the first line of this document: reading makes progress.
         self.broken_at = _line_start(self._text, max(line, self._document_line + 1))
 
 
 class _Builder:
-    """The value of one document, built event by event."""
+    """Builds the value of one document, event by event."""
 
     def __init__(self, document: YamlDocument, line: int) -> None:
         self._document = document
@@ -248,7 +248,7 @@ class _Builder:
                     self._document.complain(self._line, "`<<` merges mappings only")
 
     def _keep(self, value: object, weight: int, anchor: str | None) -> None:
-        """Put a complete value where it belongs: a key, an entry, an item or the document itself."""
+        """Store a complete value in its parent: as a key, an entry, an item or the document itself."""
         if anchor is not None:
             self._anchors[anchor] = (value, weight)
         if not self._open:
@@ -286,7 +286,7 @@ _MERGE_KEY: Final = object()
 
 
 def resolve_plain(text: str) -> object:
-    """Return what an unquoted scalar stands for: None, a bool, an int, a float or the text itself."""
+    """Return the value of an unquoted scalar: None, a bool, an int, a float or the text itself."""
     if text and text[0] in _NUMBER_START:
         return _resolve_number(text)
     return _WORDS.get(text, text)
@@ -304,7 +304,7 @@ def _resolve_number(text: str) -> object:
 
 
 def _integer(digits: str) -> int:
-    """Read digits in one of Go's notations: 0b101, 0o17, 017, 0x1f, 31."""
+    """Parse digits in one of Go's notations: 0b101, 0o17, 017, 0x1f, 31."""
     base = _BASES.get(digits[:2])
     if base is not None:
         return int(digits[2:] or "0", base)
@@ -312,7 +312,7 @@ def _integer(digits: str) -> int:
 
 
 def _line_of(event: yaml.Event) -> int:
-    # INVARIANT: every event of a parser has a mark; only events made for writing have none.
+    # INVARIANT: every event of a parser has a mark; only events for output have none.
     assert event.start_mark is not None
     return int(event.start_mark.line)
 

@@ -1,1 +1,1 @@
-"""The columnar snapshot that a cycle decides on, and the cache that events keep up to date."""
+"""The columnar snapshot that a cycle reads, and the cache that events keep up to date."""

@@ -1,7 +1,7 @@
-"""Events to snapshots: what the cluster looks like, kept up to date as nodes and pods come, change and go.
+"""Events to snapshots: the state of the cluster, updated as nodes and pods are added, changed and removed.
 
-The cycle assumes a pod on its node before the binding is known to have worked; the pod that comes back from
-the API server then confirms it. One thread uses a cache: events and cycles take turns.
+The cycle assumes a pod on its node before the binding has succeeded; the placed pod from the API server then
+confirms it. One thread uses a cache: events and cycles take turns.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from kdsl.cluster.snapshot.snapshot import LiveSnapshot, Snapshot
 from kdsl.cluster.snapshot.zones import ZoneOrder
 
 Listens = Callable[[str], bool]
-"""Tells whether what happens to the placed pod `namespace/name` would make a difference to somebody."""
+"""Returns whether a change of the placed pod `namespace/name` could affect an observer."""
 
 
 class ClusterCache:
-    """The nodes, the pods on them and the catalog. Pods that are not placed or have finished are no part.
+    """The nodes, the pods on them and the catalog, without pods that are not placed or have finished.
 
-    `snapshot` returns the current state; it costs what changed since the last call, and the result holds
-    until the next one.
+    `snapshot` returns the current state. Its cost grows with the changes since the last call, and the result
+    is valid until the next call.
     """
 
     def __init__(self) -> None:
         self._nodes: dict[str, NodeInfo] = {}
         self._pods: dict[str, PodInfo] = {}
         self._assumed: set[str] = set()
-        # Pods whose node is not known (yet, or any more), by node and key.
+        # Pods whose node is unknown (not yet added, or removed), by node and key.
         self._waiting: dict[str, dict[str, PodInfo]] = {}
         self._zones = ZoneOrder()
         self._spread = ImageSpread()
@@ -43,36 +43,36 @@ class ClusterCache:
         self._snapshot = LiveSnapshot(self._catalog, self._spread)
         self._has_new_catalog = False
         self._has_new_nodes = False
-        # Ordered sets: rows and versions are given out in the order of events, the same in every run.
+        # Ordered sets: rows and versions are assigned in the order of events, the same in every run.
         self._dirty_facts: dict[str, None] = {}
         self._dirty_usage: dict[str, None] = {}
         self._observers: list[tuple[Callable[[ClusterEvent], None], Listens]] = []
 
     def observe(self, observer: Callable[[ClusterEvent], None], listens: Listens = lambda pod: True) -> None:
-        """Tell `observer` of every change from now on, as soon as it is made.
+        """Call `observer` with every change from now on, at once.
 
-        `listens` tells whether what happens to the placed pod `namespace/name` would make a difference to it
-        now: where it would not, the observer may not be told.
+        `listens` returns whether a change of the placed pod `namespace/name` could affect the observer now.
+        Where it could not, the call may be left out.
         """
         self._observers.append((observer, listens))
 
     @staticmethod
     def of(objects: Iterable[KubeObject]) -> ClusterCache:
-        """Return a cache that holds `objects`, added in their order, but for pods that are not placed."""
+        """Return a cache that holds `objects`, added in their order, without pods that are not placed."""
         cache = ClusterCache()
-        for thing in objects:
-            if isinstance(thing, Node):
-                cache.add_node(NodeFacts.of(thing))
-            elif isinstance(thing, Pod):
-                cache.add_pod(PodInfo.of(thing))
+        for api_object in objects:
+            if isinstance(api_object, Node):
+                cache.add_node(NodeFacts.of(api_object))
+            elif isinstance(api_object, Pod):
+                cache.add_pod(PodInfo.of(api_object))
             else:
-                cache.put(thing)
+                cache.put(api_object)
         return cache
 
     def copy(self) -> ClusterCache:
-        """Return a cache of the same cluster, which goes its own way from here; nobody observes it.
+        """Return an independent cache of the same cluster, without observers.
 
-        It costs references alone: a snapshot is made anew when the copy is asked for one.
+        It copies references only: the copy builds a snapshot when it is asked for one.
         """
         other = ClusterCache()
         other._nodes, other._pods = dict(self._nodes), dict(self._pods)
@@ -87,36 +87,36 @@ class ClusterCache:
         return other
 
     def complete(self, pod: PodInfo) -> PodInfo:
-        """Return the pod with what the catalog knows of its namespace."""
+        """Return the pod with the labels of its namespace from the catalog."""
         return self._catalog.complete(pod)
 
-    def put(self, thing: CatalogObject) -> None:
-        """Take in an object of the catalog, or what it has become."""
-        key = key_of(thing)
-        before = self._catalog.find(thing.KIND, key)
-        if self._catalog.put(thing):
-            self._follow_catalog(thing.KIND, thing.metadata.name)
-            self._tell(object_event(Resource(thing.KIND), before, thing))
+    def put(self, api_object: CatalogObject) -> None:
+        """Add or update an object of the catalog."""
+        key = key_of(api_object)
+        before = self._catalog.find(api_object.KIND, key)
+        if self._catalog.put(api_object):
+            self._follow_catalog(api_object.KIND, api_object.metadata.name)
+            self._publish(object_event(Resource(api_object.KIND), before, api_object))
 
     def remove(self, kind: str, key: str) -> None:
-        """Drop an object of the catalog, known by its `key_of`."""
+        """Remove an object of the catalog, identified by its `key_of`."""
         before = self._catalog.find(kind, key)
         if self._catalog.remove(kind, key):
             self._follow_catalog(kind, key)
-            self._tell(object_event(Resource(kind), before, None))
+            self._publish(object_event(Resource(kind), before, None))
 
-    def assume_object(self, thing: CatalogObject) -> None:
-        """Show an object of the catalog as it is going to be, until it is put, removed or forgotten."""
-        self._catalog.assume(thing)
-        self._follow_catalog(thing.KIND, thing.metadata.name)
+    def assume_object(self, api_object: CatalogObject) -> None:
+        """Assume the future state of an object of the catalog, until it is put, removed or forgotten."""
+        self._catalog.assume(api_object)
+        self._follow_catalog(api_object.KIND, api_object.metadata.name)
 
-    def forget_object(self, thing: CatalogObject) -> None:
-        """Show an object as it was before it was assumed, unless it has been put or removed since."""
-        if self._catalog.forget(thing.KIND, key_of(thing)):
-            self._follow_catalog(thing.KIND, thing.metadata.name)
+    def forget_object(self, api_object: CatalogObject) -> None:
+        """Undo the assumption of an object, unless it has been put or removed since."""
+        if self._catalog.forget(api_object.KIND, key_of(api_object)):
+            self._follow_catalog(api_object.KIND, api_object.metadata.name)
 
     def add_node(self, facts: NodeFacts) -> None:
-        """Take in a node, or what it has become; nothing is touched where its facts are the same."""
+        """Add or update a node; equal facts change nothing."""
         name = facts.name
         before = self._nodes.get(name)
         if before is None:
@@ -131,12 +131,12 @@ class ClusterCache:
         self._dirty_facts[name] = None
         self._zones.put(name, facts.labels)
         self._spread.update(name, NO_SIZES if before is None else before.facts.image_sizes, facts.image_sizes)
-        self._tell(node_event(before, self._nodes[name]))
+        self._publish(node_event(before, self._nodes[name]))
 
     update_node = add_node
 
     def remove_node(self, name: str) -> None:
-        """Drop a node. Its pods are kept until they are removed, in case it comes back."""
+        """Remove a node. Its pods stay until they are removed, in case the node is added again."""
         info = self._nodes.pop(name, None)
         if info is None:
             return
@@ -147,17 +147,17 @@ class ClusterCache:
         self._dirty_usage.pop(name, None)
         self._zones.remove(name)
         self._spread.update(name, info.facts.image_sizes, NO_SIZES)
-        self._tell(node_event(info, None))
+        self._publish(node_event(info, None))
 
     def add_pod(self, pod: PodInfo) -> None:
-        """Take in a pod, or what it has become. A pod that was assumed is confirmed by coming back placed."""
+        """Add or update a pod. A placed pod confirms its assumption."""
         key = pod.key
         before = self._pods.get(key)
         if not pod.node_name and key in self._assumed and not pod.is_finished:
-            # News of before the binding: the assumption stands.
+            # The event is older than the binding: the assumption stands.
             return
         self._assumed.discard(key)
-        # INVARIANT: the pods that are known are complete.
+        # INVARIANT: the pods in the cache are complete.
         if before is pod:
             return
         pod = self._catalog.complete(pod)
@@ -168,14 +168,14 @@ class ClusterCache:
     update_pod = add_pod
 
     def remove_pod(self, key: str) -> None:
-        """Drop the pod `namespace/name`."""
+        """Remove the pod `namespace/name`."""
         self._assumed.discard(key)
         pod = self._pods.get(key)
         if pod is not None:
             self._change(key, pod, None)
 
     def assume(self, pod: PodInfo, node_name: str) -> PodInfo:
-        """Count `pod` on a node ahead of its binding and return it as placed there.
+        """Assume `pod` on a node before its binding, and return it as placed there.
 
         Raises KeyError where there is no such node, ValueError where the pod is already on one.
         """
@@ -190,35 +190,35 @@ class ClusterCache:
         return placed
 
     def forget(self, key: str) -> bool:
-        """Undo the assumption of the pod `namespace/name`; False where it is not assumed (any more)."""
+        """Undo the assumption of the pod `namespace/name`; return False where it is not assumed."""
         if key not in self._assumed:
             return False
         self.remove_pod(key)
         return True
 
     def annotate(self, key: str, annotations: Mapping[str, str]) -> bool:
-        """Show an assumed pod with exactly these annotations; False where it is not assumed (any more)."""
+        """Set the annotations of an assumed pod; return False where it is not assumed (any more)."""
         if key not in self._assumed:
             return False
-        self._relabel(self._pods[key].with_fields(annotations=freeze(annotations)))
+        self._replace_in_place(self._pods[key].with_fields(annotations=freeze(annotations)))
         return True
 
     def is_assumed(self, key: str) -> bool:
-        """Tell whether the pod `namespace/name` is assumed and not yet confirmed."""
+        """Return whether the pod `namespace/name` is assumed and not yet confirmed."""
         return key in self._assumed
 
     @property
     def pod_count(self) -> int:
-        """How many pods are placed or assumed."""
+        """The number of placed or assumed pods."""
         return len(self._pods)
 
     @property
     def assumed_count(self) -> int:
-        """How many of them are assumed and not yet confirmed."""
+        """The number of pods that are assumed and not yet confirmed."""
         return len(self._assumed)
 
     def nodes(self) -> Iterable[NodeInfo]:
-        """Return the nodes with the pods on them, in the order in which they came."""
+        """Return the nodes with the pods on them, in the order in which they were added."""
         return self._nodes.values()
 
     def has_node(self, name: str) -> bool:
@@ -230,7 +230,7 @@ class ClusterCache:
         return self._pods.get(key)
 
     def snapshot(self) -> Snapshot:
-        """Bring the snapshot up to date and return it. It is good for reading until the next call."""
+        """Update the snapshot and return it. It is valid until the next call."""
         snapshot = self._snapshot
         if self._has_new_nodes:
             snapshot.set_nodes(self._zones.names())
@@ -254,15 +254,15 @@ class ClusterCache:
         return snapshot
 
     def _follow_catalog(self, kind: str, key: str) -> None:
-        """Note a change of the catalog; pods know the labels of their namespace."""
+        """Note a change of the catalog, and update the namespace labels of pods."""
         self._has_new_catalog = True
         if kind != Namespace.KIND:
             return
         for pod in [pod for pod in self._pods.values() if pod.namespace == key]:
-            self._relabel(self._catalog.complete(pod))
+            self._replace_in_place(self._catalog.complete(pod))
 
-    def _relabel(self, pod: PodInfo) -> None:
-        """Replace a pod where it is; it takes of its node what it took."""
+    def _replace_in_place(self, pod: PodInfo) -> None:
+        """Replace a pod on its node by one with the same requests."""
         name = pod.node_name
         self._pods[pod.key] = pod
         info = self._nodes.get(name)
@@ -273,23 +273,24 @@ class ClusterCache:
         self._dirty_usage[name] = None
 
     def _change(self, key: str, before: PodInfo | None, after: PodInfo | None) -> None:
-        """Let the pod `namespace/name` on a node come, become another, or go."""
-        # The hot path: most pods are placed while nobody waits for anything, and events cost more than that.
-        heard = [observer for observer, listens in self._observers if listens(key)]
-        nodes = self._nodes_of(before, after) if heard else {}
+        """Add, update or remove the pod `namespace/name` on its node."""
+        # The hot path: most pods are placed while no pod waits, and events would cost more than the
+        # placement.
+        interested = [observer for observer, listens in self._observers if listens(key)]
+        nodes = self._nodes_of(before, after) if interested else {}
         if before is not None:
-            self._take_away(key, before)
+            self._take_off(key, before)
         if after is not None:
             self._put(key, after)
-        if heard:
+        if interested:
             for event in assigned_pod_events(before, after, nodes, self._nodes_of(before, after)):
-                self._tell(event)
+                self._publish(event)
 
     def _nodes_of(self, *pods: PodInfo | None) -> dict[str, NodeInfo | None]:
-        """Return what is known of the nodes that pods are on."""
+        """Return the nodes of pods, by name; None for an unknown node."""
         return {pod.node_name: self._nodes.get(pod.node_name) for pod in pods if pod is not None}
 
-    def _tell(self, event: ClusterEvent | None) -> None:
+    def _publish(self, event: ClusterEvent | None) -> None:
         if event is not None:
             for observer, _ in self._observers:
                 observer(event)
@@ -304,7 +305,7 @@ class ClusterCache:
         self._nodes[name] = info.with_pod(pod)
         self._dirty_usage[name] = None
 
-    def _take_away(self, key: str, pod: PodInfo) -> None:
+    def _take_off(self, key: str, pod: PodInfo) -> None:
         name = pod.node_name
         del self._pods[key]
         info = self._nodes.get(name)

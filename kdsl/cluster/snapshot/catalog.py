@@ -1,7 +1,7 @@
-"""Everything in the cluster that is neither node nor pod: namespaces, workloads, storage, budgets.
+"""All objects of the cluster except nodes and pods: namespaces, workloads, storage, budgets.
 
 `ClusterCache` keeps one catalog up to date; readers reach it as `Snapshot.catalog`. It is live: overlays of a
-snapshot have the same one, since a what-if moves pods only.
+snapshot share it, since a what-if moves pods only.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ T = TypeVar("T", bound=CatalogObject)
 
 
 class CatalogWord(StrEnum):
-    """What rules read of a catalog, as a word of `reads`; each has a version of its own."""
+    """The parts of a catalog that rules read, as words of `reads`; each has a version of its own."""
 
     NAMESPACES = "cluster.namespaces"
     SERVICES = "cluster.services"
@@ -67,14 +67,14 @@ _WORDS: Final[dict[str, CatalogWord]] = {
 
 
 def kinds_behind(word: str) -> tuple[str, ...]:
-    """Return the kinds of objects that a word of `reads` is about; none for other words."""
+    """Return the kinds of objects behind a word of `reads`; none for words that are not the catalog's."""
     return tuple(kind for kind, known in _WORDS.items() if known == word)
 
 
-def key_of(thing: CatalogObject) -> str:
-    """Return the name that is unique in its kind: `namespace/name`, or `name` without a namespace."""
-    meta = thing.metadata
-    return f"{meta.namespace}/{meta.name}" if isinstance(thing, NAMESPACED) else meta.name
+def key_of(api_object: CatalogObject) -> str:
+    """Return the name of an object, unique within its kind: `namespace/name` or `name`."""
+    meta = api_object.metadata
+    return f"{meta.namespace}/{meta.name}" if isinstance(api_object, NAMESPACED) else meta.name
 
 
 class Catalog:
@@ -86,13 +86,13 @@ class Catalog:
         self._namespaces: dict[str, FrozenMap[str, str]] = {}
         self._services: dict[str, tuple[LabelSelector, ...]] = {}
         self._selectors: dict[tuple[str, str], LabelSelector] = {}
-        # What assumed objects stand in for, by kind and key.
+        # The objects that assumed objects replace, by kind and key.
         self._assumed: dict[tuple[str, str], CatalogObject | None] = {}
         self._quotas: dict[str, dict[str, int]] = {}
         self.storage = StorageIndex()
 
     def copy(self) -> Catalog:
-        """Return a catalog of the same objects, which goes its own way from here."""
+        """Return an independent catalog of the same objects."""
         other = Catalog()
         other._objects = {kind: dict(objects) for kind, objects in self._objects.items()}
         other._versions, other._assumed = dict(self._versions), dict(self._assumed)
@@ -101,36 +101,33 @@ class Catalog:
         other.storage = self.storage.copy()
         return other
 
-    def put(self, thing: CatalogObject) -> bool:
-        """Take in an object, or what it has become; False where it is known like this.
-
-        An assumption about it is over.
-        """
-        objects, key = self._objects[thing.KIND], key_of(thing)
-        self._assumed.pop((thing.KIND, key), None)
-        if objects.get(key) == thing:
+    def put(self, api_object: CatalogObject) -> bool:
+        """Add or update an object, and end an assumption about it; return False where it is unchanged."""
+        objects, key = self._objects[api_object.KIND], key_of(api_object)
+        self._assumed.pop((api_object.KIND, key), None)
+        if objects.get(key) == api_object:
             return False
-        objects[key] = thing
-        self._changed(thing.KIND, key)
+        objects[key] = api_object
+        self._changed(api_object.KIND, key)
         return True
 
     def remove(self, kind: str, key: str) -> bool:
-        """Drop the object of a kind, known by `key_of`; False where there is none."""
+        """Remove the object of a kind, identified by `key_of`; return False where there is none."""
         self._assumed.pop((kind, key), None)
         if self._objects[kind].pop(key, None) is None:
             return False
         self._changed(kind, key)
         return True
 
-    def assume(self, thing: CatalogObject) -> None:
-        """Show readers `thing`, until it is forgotten or the API says what has become of the object."""
-        objects, key = self._objects[thing.KIND], key_of(thing)
-        self._assumed.setdefault((thing.KIND, key), objects.get(key))
-        objects[key] = thing
-        self._changed(thing.KIND, key)
+    def assume(self, api_object: CatalogObject) -> None:
+        """Show readers `api_object`, until it is forgotten or the API reports a new version of the object."""
+        objects, key = self._objects[api_object.KIND], key_of(api_object)
+        self._assumed.setdefault((api_object.KIND, key), objects.get(key))
+        objects[key] = api_object
+        self._changed(api_object.KIND, key)
 
     def forget(self, kind: str, key: str) -> bool:
-        """Show the object as it was before it was assumed; False where it is not assumed (any more)."""
+        """Undo the assumption of an object; return False where it is not assumed (any more)."""
         if (kind, key) not in self._assumed:
             return False
         before = self._assumed.pop((kind, key))
@@ -142,11 +139,11 @@ class Catalog:
         return True
 
     def find(self, kind: str, key: str) -> CatalogObject | None:
-        """Return the object of a kind, known by `key_of`."""
+        """Return the object of a kind, identified by `key_of`."""
         return self._objects[kind].get(key)
 
     def version(self, word: str) -> int:
-        """Return the version of what a word of `reads` names: `cluster.namespaces` and so on."""
+        """Return the version of a word of `reads`: `cluster.namespaces` and so on."""
         return self._versions[word]
 
     @property
@@ -156,15 +153,15 @@ class Catalog:
 
     @property
     def services(self) -> Mapping[str, tuple[LabelSelector, ...]]:
-        """What the services of each namespace select by; those without a selector select no pods."""
+        """The selectors of the services of each namespace; services without a selector select no pods."""
         return self._services
 
     def workload_selector(self, kind: str, key: str) -> LabelSelector | None:
-        """Return what a ReplicationController, ReplicaSet or StatefulSet `namespace/name` selects by."""
+        """Return the selector of a ReplicationController, ReplicaSet or StatefulSet `namespace/name`."""
         return self._selectors.get((kind, key))
 
     def workload_selectors(self, namespace: str) -> tuple[LabelSelector, ...]:
-        """Return what the ReplicationControllers, ReplicaSets and StatefulSets of a namespace select by."""
+        """Return the selectors of the ReplicationControllers, ReplicaSets and StatefulSets of a namespace."""
         start = f"{namespace}/"
         return tuple(one for (_, key), one in self._selectors.items() if key.startswith(start))
 
@@ -183,7 +180,7 @@ class Catalog:
 
     @property
     def csi_nodes(self) -> Mapping[str, CSINode]:
-        """What CSI drivers say of nodes, by the name of the node."""
+        """The reports of CSI drivers about nodes, by the name of the node."""
         return self._of(CSINode)
 
     @property
@@ -192,7 +189,7 @@ class Catalog:
 
     @property
     def storage_capacities(self) -> Mapping[str, CSIStorageCapacity]:
-        """What storage is left, by `namespace/name` of the object that says so."""
+        """The remaining storage, by `namespace/name` of the object that reports it."""
         return self._of(CSIStorageCapacity)
 
     @property
@@ -201,7 +198,7 @@ class Catalog:
 
     @property
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
-        """The disruption budgets, in the order in which they came."""
+        """The disruption budgets, in the order in which they were added."""
         return tuple(self._of(PodDisruptionBudget).values())
 
     @property
@@ -210,7 +207,9 @@ class Catalog:
         return tuple(self._quotas)
 
     def quota_limits(self, namespace: str) -> Mapping[str, int]:
-        """Return what ResourceQuotas limit containers of a namespace to, by resource: whole numbers only."""
+        """Return the limits of ResourceQuotas for containers of a namespace, by resource, in whole
+        numbers.
+        """
         return self._quotas.get(namespace, {})
 
     def complete(self, pod: PodInfo) -> PodInfo:
@@ -224,11 +223,11 @@ class Catalog:
         return cast("Mapping[str, T]", self._objects[kind.KIND])
 
     def _changed(self, kind: str, key: str) -> None:
-        """Follow a change: versions, and what is kept in another form."""
+        """Update versions and derived values after a change."""
         self._versions[_WORDS[kind]] += 1
-        thing = self._objects[kind].get(key)
+        api_object = self._objects[kind].get(key)
         if kind == Namespace.KIND:
-            _set(self._namespaces, key, None if thing is None else freeze(thing.metadata.labels))
+            _set(self._namespaces, key, None if api_object is None else freeze(api_object.metadata.labels))
         elif kind == Service.KIND:
             namespace = key.partition("/")[0]
             _set(self._services, namespace, self._service_selectors(namespace) or None)
@@ -236,12 +235,12 @@ class Catalog:
             namespace = key.partition("/")[0]
             _set(self._quotas, namespace, self._limits(namespace) or None)
         elif _WORDS[kind] is CatalogWord.STORAGE:
-            if thing is None:
+            if api_object is None:
                 self.storage.remove(kind, key)
             else:
-                self.storage.put(thing)
+                self.storage.put(api_object)
         elif _WORDS[kind] is CatalogWord.SERVICES:
-            _set(self._selectors, (kind, key), None if thing is None else _selector_of(thing))
+            _set(self._selectors, (kind, key), None if api_object is None else _selector_of(api_object))
 
     def _service_selectors(self, namespace: str) -> tuple[LabelSelector, ...]:
         services = (one for one in self._of(Service).values() if one.metadata.namespace == namespace)
@@ -250,7 +249,7 @@ class Catalog:
         )
 
     def _limits(self, namespace: str) -> dict[str, int]:
-        """Return the limits of a namespace: of several quotas the smallest counts."""
+        """Return the limits of a namespace: of several quotas the smallest limit counts."""
         found: dict[str, int] = {}
         for quota in self._of(ResourceQuota).values():
             if quota.metadata.namespace == namespace:
@@ -270,9 +269,9 @@ def _set(into: dict[K, V], key: K, value: V | None) -> None:
         into[key] = value
 
 
-def _selector_of(thing: CatalogObject) -> LabelSelector | None:
-    if isinstance(thing, ReplicationController):
-        return LabelSelector.of_labels(thing.spec.selector or {})
-    if isinstance(thing, ReplicaSet | StatefulSet) and thing.spec.selector is not None:
-        return LabelSelector.of(thing.spec.selector)
+def _selector_of(api_object: CatalogObject) -> LabelSelector | None:
+    if isinstance(api_object, ReplicationController):
+        return LabelSelector.of_labels(api_object.spec.selector or {})
+    if isinstance(api_object, ReplicaSet | StatefulSet) and api_object.spec.selector is not None:
+        return LabelSelector.of(api_object.spec.selector)
     return None

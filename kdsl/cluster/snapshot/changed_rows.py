@@ -1,13 +1,13 @@
-"""Which rows changed, in order: so that a reader looks at those alone, however many rows there are."""
+"""The changed rows in order, so that a reader updates those alone, however many rows there are."""
 
 from __future__ import annotations
 
 _SPARE = 1024
-"""So many changes are kept however few rows there are; else as many as there are rows."""
+"""The number of changes that are kept in addition to one for each row."""
 
 
 class Changes:
-    """A log of changed rows. `position` is where it ends; it only rises."""
+    """A log of changed rows. `position` is its end; it only rises."""
 
     def __init__(self) -> None:
         self.position = 0
@@ -15,7 +15,10 @@ class Changes:
         self._rows: list[int] = []
 
     def note(self, row: int, rows: int) -> None:
-        """Log a change of `row`, one of `rows`. Who has missed more changes than rows looks at all."""
+        """Log a change of `row`, one of `rows`.
+
+        A reader that has missed more changes than rows reads all rows.
+        """
         self._rows.append(row)
         self.position += 1
         if len(self._rows) > 2 * (rows + _SPARE):
@@ -24,7 +27,7 @@ class Changes:
             self._first += dropped
 
     def since(self, position: int) -> list[int] | None:
-        """Return the rows that changed after `position`, some perhaps twice; None where that is not known."""
+        """Return the rows that changed after `position`, perhaps repeated; None for a dropped position."""
         if position == self.position:
             return []
         if position < self._first:
@@ -33,13 +36,13 @@ class Changes:
 
 
 class ChangedRows:
-    """What a reader has not seen yet of some logs, the same ones in every call."""
+    """The position of a reader in some logs, which must be the same in every call."""
 
     def __init__(self) -> None:
         self._positions: list[int] = []
 
     def take(self, *logs: Changes) -> list[int] | None:
-        """Return the rows that changed since the last call, each once; None where it may be any."""
+        """Return the rows that changed since the last call, each once; None where any may have changed."""
         positions = self._positions
         if not positions:
             self._positions = [log.position for log in logs]

@@ -1,6 +1,6 @@
 """Amounts of resources in columns: one int64 array for each resource, one cell for each row.
 
-Snapshots are made of them.
+Snapshots consist of them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from kdsl.base.resources import capped
 
 Int64Column: TypeAlias = NDArray[np.int64]
 Bounds: TypeAlias = tuple[int, int]
-"""The least and the largest that an amount may be."""
+"""The smallest and the largest possible amount."""
 _NOTHING: Bounds = (0, 0)
 
 
 def readable(cells: Int64Column) -> Int64Column:
-    """Return a view of `cells` that nobody can write through."""
+    """Return a read-only view of `cells`."""
     view = cells.view()
     view.flags.writeable = False
     return view
@@ -36,8 +36,9 @@ def grown(cells: Int64Column, rows: int) -> Int64Column:
 class Columns:
     """Amounts by resource and row, capped at int64. A resource without a column is zero everywhere.
 
-    `bounds` hold every amount of a resource that was ever written to a row. They grow in leaps, so that what
-    follows from them stays true for long. With `holds_blank`, they hold rows that nothing was written to.
+    `bounds` enclose every amount of a resource that was ever written to a row. They grow in leaps, so that
+    conclusions from them stay valid for long. With `holds_blank` they also enclose the zero of rows that were
+    never written.
     """
 
     def __init__(self, holds_blank: bool) -> None:
@@ -54,14 +55,14 @@ class Columns:
         return self._cells.keys()
 
     def resize(self, rows: int) -> None:
-        """Make room for `rows` rows; they never become fewer."""
+        """Set the number of rows to `rows`, which never becomes smaller."""
         self._rows = rows
         self._zeros = readable(np.zeros(rows, np.int64))
         self._cells = {name: grown(cells, rows) for name, cells in self._cells.items()}
         self._views = {name: readable(cells) for name, cells in self._cells.items()}
 
     def write(self, row: int, amounts: Mapping[str, int]) -> None:
-        """Set the amounts of one row; what is not named becomes zero."""
+        """Set the amounts of one row; resources that are not named become zero."""
         bounds = self._bounds
         if not amounts.keys() <= self._cells.keys():
             for name in [name for name in amounts if name not in self._cells]:
@@ -69,7 +70,7 @@ class Columns:
                 self._views[name] = readable(self._cells[name])
                 amount = 0 if self._holds_zero else capped(amounts[name])
                 bounds[name] = _leap(amount, amount)
-        # Of what is named later, this row has none.
+        # This row has none of the resources that are named later.
         self._holds_zero = True
         for name, cells in self._cells.items():
             amount = amounts.get(name, 0)
@@ -80,7 +81,7 @@ class Columns:
             cells[row] = amount
 
     def clear(self, row: int) -> None:
-        """Set the amounts of a row that is not in use any more to zero."""
+        """Set the amounts of an unused row to zero."""
         for cells in self._cells.values():
             cells[row] = 0
 
@@ -94,10 +95,10 @@ class Columns:
 
 
 def _leap(least: int, largest: int) -> Bounds:
-    """Return bounds that hold two amounts. Towards zero they are as narrow as can be."""
+    """Return bounds that enclose two amounts. On the side of zero they are as narrow as possible."""
     return least if least >= 0 else -_above(-least), largest if largest <= 0 else _above(largest) - 1
 
 
 def _above(amount: int) -> int:
-    """Return the power of 256 above a positive amount, or what is above all of them."""
+    """Return the smallest power of 256 above a positive amount, at most 2^63."""
     return 1 << min(-(-amount.bit_length() // 8) * 8, 63)

@@ -1,7 +1,7 @@
-"""What changed in the cluster, as events: the differences between an object and what it has become.
+"""Changes of the cluster as events: the differences between two versions of an object.
 
-The cache tells its observers of every change. An event on a node carries the node as it was and as it is, so
-that a rule can be asked whether it thinks differently now.
+The cache passes every change to its observers. An event on a node carries the old and the new node, so that a
+rule can be run on both.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from kdsl.cluster.objects.pod import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
-    """Something that happened. `before` and `after` are the object, None where it was not or is no more.
+    """A change of one object. `before` and `after` are its versions, None before its creation or after its
+    deletion.
 
-    `node_before` and `node_after` are the node that it concerns, with its pods: None where there is none, or
-    where it is not known. `target` names the only pod (`namespace/name`) that it concerns, `priority` the
-    highest priority of those it does.
+    `node_before` and `node_after` are the versions of the affected node, with its pods: None where there is
+    no node, or an unknown one. `target` is the only pod (`namespace/name`) that the event affects, `priority`
+    the highest priority of the pods it affects.
     """
 
     resource: Resource
@@ -36,13 +37,13 @@ class ClusterEvent:
 
     @property
     def pod(self) -> PodInfo | None:
-        """The pod it is about, as it is now or last was."""
-        thing = self.after if self.after is not None else self.before
-        return thing if isinstance(thing, PodInfo) else None
+        """The pod of the event, in its last version."""
+        latest = self.after if self.after is not None else self.before
+        return latest if isinstance(latest, PodInfo) else None
 
 
 def node_event(before: NodeInfo | None, after: NodeInfo | None) -> ClusterEvent | None:
-    """Return the event of a node that came, changed or went; None where nothing is different."""
+    """Return the event of a node that was added, changed or removed; None for equal versions."""
     old = None if before is None else before.facts
     new = None if after is None else after.facts
     actions = _presence(old, new) if old is None or new is None else node_actions(old, new)
@@ -50,7 +51,7 @@ def node_event(before: NodeInfo | None, after: NodeInfo | None) -> ClusterEvent 
 
 
 def node_actions(old: NodeFacts, new: NodeFacts) -> Action:
-    """Return what happened to a node."""
+    """Return the differences between two versions of a node."""
     found = _amounts(
         old.allocatable, new.allocatable, Action.NODE_ALLOCATABLE_UP, Action.NODE_ALLOCATABLE_DOWN
     )
@@ -74,7 +75,7 @@ def node_actions(old: NodeFacts, new: NodeFacts) -> Action:
 
 
 def pod_actions(old: PodInfo, new: PodInfo) -> Action:
-    """Return what happened to a pod that stays where it is."""
+    """Return the differences between two versions of a pod that stays on its node."""
     found = _amounts(old.usage, new.usage, Action.POD_SCALE_UP, Action.POD_SCALE_DOWN)
     found |= _amounts(old.requests, new.requests, Action.POD_SCALE_UP, Action.POD_SCALE_DOWN)
     found |= _when(old.labels != new.labels, Action.POD_LABEL)
@@ -90,7 +91,7 @@ def pod_actions(old: PodInfo, new: PodInfo) -> Action:
         scheduling_gates=() if found & Action.POD_GATES_ELIMINATED else old.scheduling_gates,
         containers=new.containers if is_scaled else old.containers,
         init_containers=new.init_containers if is_scaled else old.init_containers,
-        # What the scheduler itself writes.
+        # The scheduler itself writes these.
         nominated_node_name=new.nominated_node_name,
         node_name=new.node_name,
     )
@@ -98,7 +99,7 @@ def pod_actions(old: PodInfo, new: PodInfo) -> Action:
 
 
 def object_event(resource: Resource, before: object | None, after: object | None) -> ClusterEvent | None:
-    """Return the event of an object that is neither node nor pod; None where nothing is different."""
+    """Return the event of an object that is neither node nor pod; None for equal versions."""
     if before == after:
         return None
     actions = _presence(before, after) or Action.UPDATE_OTHER
@@ -106,7 +107,7 @@ def object_event(resource: Resource, before: object | None, after: object | None
 
 
 def pending_pod_event(before: PodInfo, after: PodInfo) -> ClusterEvent | None:
-    """Return the event of a waiting pod that was changed; None where nothing is that rules could read."""
+    """Return the event of a changed waiting pod; None where no field changed that rules can read."""
     actions = pod_actions(before, after)
     return ClusterEvent(Resource.TARGET_POD, actions, before, after, target=after.key) if actions else None
 
@@ -117,9 +118,9 @@ def assigned_pod_events(
     nodes_before: dict[str, NodeInfo | None],
     nodes_after: dict[str, NodeInfo | None],
 ) -> Iterator[ClusterEvent]:
-    """Yield the events of a placed pod that came, changed, went, or went from one node to another.
+    """Yield the events of a placed pod that was added, changed, removed, or moved from one node to another.
 
-    The maps hold the nodes concerned by name, None for those that the cluster does not have.
+    The maps hold the affected nodes by name, None for nodes that the cluster does not have.
     """
     if before is not None and after is not None and before.node_name == after.node_name:
         changes = [(pod_actions(before, after), before.node_name)]

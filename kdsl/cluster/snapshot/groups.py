@@ -20,16 +20,16 @@ class PodGroup:
     selector: LabelSelector
 
     READ_OF_PODS: ClassVar = ("labels", "namespace", "deletion_timestamp")
-    """What `includes` reads of a pod."""
+    """The fields of a pod that `includes` reads."""
 
     def includes(self, pod: PodInfo) -> bool:
-        """Tell whether `pod` is one of the group and not on its way out."""
+        """Return whether `pod` belongs to the group and is not being deleted."""
         is_near = pod.namespace == self.namespace and not pod.is_terminating
         return is_near and self.selector.matches(pod.labels)
 
 
 def service_groups(pod: PodInfo, catalog: Catalog) -> tuple[PodGroup, ...]:
-    """Return the groups of the services that select `pod`, in the order in which they came."""
+    """Return the groups of the services that select `pod`, in the order in which the services were added."""
     selectors = catalog.services.get(pod.namespace, ())
     return tuple(PodGroup(pod.namespace, one) for one in selectors if one.matches(pod.labels))
 

@@ -1,4 +1,4 @@
-"""Annotations of pods kept in memory: what simulations and rule tests have in place of the API server."""
+"""Annotations of pods kept in memory: simulations and rule tests use them in place of the API server."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 
 
 class MemoryAnnotations:
-    """A `PodAnnotator` for which `cluster` is all there is. `cluster` may be set to another one."""
+    """A `PodAnnotator` that changes `cluster` only. `cluster` may be replaced by another one."""
 
     def __init__(self, cluster: ClusterCache) -> None:
         self.cluster = cluster
 
     def assume(self, pod: PodInfo, annotations: Mapping[str, str]) -> None:
-        """Show the assumed pod with these annotations."""
+        """Set the annotations of the assumed pod."""
         self.cluster.annotate(pod.key, annotations)
 
     def forget(self, pod: PodInfo) -> None:
-        """Show the pod, if it is still assumed, as it came."""
+        """Restore the annotations of the pod, if it is still assumed."""
         self.cluster.annotate(pod.key, pod.annotations)
 
     def write(self, pod: PodInfo, annotations: Mapping[str, str]) -> None:
-        """Add annotations to the assumed pod: binding keeps what it has."""
+        """Add annotations to the assumed pod: binding keeps its annotations."""
         assumed = self.cluster.pod(pod.key)
         if assumed is not None:
             self.cluster.annotate(pod.key, {**assumed.annotations, **annotations})

@@ -1,4 +1,4 @@
-"""A choice of nodes of a snapshot, in an order: the candidates that hooks take and return."""
+"""A selection of nodes of a snapshot, in order: the candidates that hooks take and return."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kdsl.cluster.snapshot.snapshot import Rows, Snapshot
 
 
 class NodeSet(Struct, frozen=True, eq=False):
-    """Nodes of `snapshot`, by row, in the order they are looked at.
+    """Nodes of `snapshot`, by row, in visiting order.
 
-    Results for a node set line up with `rows`.
+    Results for a node set are parallel to `rows`.
     """
 
     snapshot: Snapshot

@@ -1,14 +1,16 @@
-"""The cluster at one moment, in rows and columns: what a scheduling cycle reads.
+"""The cluster at one moment, in rows and columns: the input of a scheduling cycle.
 
-`ClusterCache.snapshot` makes it.
+`ClusterCache.snapshot` returns it.
 
-Each node has a row, which stays the same while the node exists; the row of a node that went is given to a
-later one. Columns have a cell for every row, free ones included, so `order`, which lists the rows in use, is
-the way to walk over nodes. What a reader computed of a row is good as long as the version it was computed
-from is: `static_version[row]` for the node's own facts, `usage_version[row]` for the pods on it,
-`images_version` for how images are spread, `nodes_version` for which nodes there are. Versions never come
-twice, so equal versions mean equal facts. Those of the live snapshot count up; those of overlays are
-negative, so that how many what-ifs were looked at does not show in the version that a decision records.
+Each node has a row, which stays the same while the node exists; a later node may get the row of a removed
+one. Columns have a cell for every row, free ones included, so readers walk over nodes by `order`, which lists
+the rows in use.
+
+A value that a reader computed from a row is valid as long as the version it was computed from:
+`static_version[row]` for the node's own facts, `usage_version[row]` for the pods on it, `images_version` for
+the nodes of each image, `nodes_version` for the set of nodes. Versions are never repeated, so equal versions
+mean equal facts. Versions of the live snapshot count up. Versions of overlays are negative, so that the
+number of what-ifs does not change the version that a decision records.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ Rows: TypeAlias = NDArray[np.int32]
 
 
 class Snapshot(ABC):
-    """What readers see of the cluster.
+    """The interface of a snapshot for readers.
 
     Arrays are read only and in canonical units; a row is an index into them.
     """
@@ -48,7 +50,7 @@ class Snapshot(ABC):
     names: Sequence[str]
     """The name of each row's node; empty for a free row."""
     catalog: Catalog
-    """What there is besides nodes and pods; the same for overlays."""
+    """The objects that are neither nodes nor pods; overlays share it."""
 
     @property
     @abstractmethod
@@ -65,7 +67,7 @@ class Snapshot(ABC):
     @property
     @abstractmethod
     def resource_names(self) -> tuple[str, ...]:
-        """The resources that nodes have or pods ask for, in `resource_order`."""
+        """The resources that nodes have or pods request, in `resource_order`."""
 
     @abstractmethod
     def info(self, row: int) -> NodeInfo:
@@ -81,29 +83,29 @@ class Snapshot(ABC):
 
     @abstractmethod
     def allocatable(self, resource: str) -> Int64Column:
-        """Return what each node has of `resource`."""
+        """Return the amount of `resource` of each node, by row."""
 
     @abstractmethod
     def requested(self, resource: str) -> Int64Column:
-        """Return what the pods on each node ask for of `resource`."""
+        """Return the requests for `resource` of the pods on each node, by row."""
 
     @abstractmethod
     def scored_requests(self, resource: str) -> Int64Column:
-        """Return what the pods on each node count for in scores: `NodeInfo.scored_requests`."""
+        """Return the amounts that the pods on each node count for in scores, by row."""
 
     @property
     @abstractmethod
     def live(self) -> LiveSnapshot:
-        """The snapshot that all overlays are laid over; a live one is its own."""
+        """The snapshot below all overlays; a live snapshot returns itself."""
 
     @property
     @abstractmethod
     def changed_rows(self) -> frozenset[int]:
-        """The rows that are other than in the live snapshot."""
+        """The rows that differ from the live snapshot."""
 
     @abstractmethod
     def what_if_version(self) -> int:
-        """Draw a version for an overlay: negative, and never used before."""
+        """Return a new version for an overlay: negative, and never used before."""
 
     def __len__(self) -> int:
         """Return the number of nodes."""
@@ -115,10 +117,10 @@ class Snapshot(ABC):
         return None if row is None else self.info(row)
 
     def overlay(self, row: int, info: NodeInfo) -> Snapshot:
-        """Return this snapshot as it would be with `info` in place of the node of `row`.
+        """Return this snapshot with `info` in place of the node of `row`.
 
-        This one does not change. `info` is the same node with other pods or facts; its images must stay,
-        since other nodes know of them.
+        This snapshot does not change. `info` is the same node with other pods or facts; its images must stay
+        equal, since other nodes count them.
         """
         return _Overlay(self, row, info)
 
@@ -126,8 +128,8 @@ class Snapshot(ABC):
 class LiveSnapshot(Snapshot):
     """The snapshot that a cache keeps up to date, row by row.
 
-    Only the cache writes to it, between two cycles. `fact_changes` and `usage_changes` log the rows that were
-    written, `looks` tells which rows look alike, `fact_looks` which do with no pods on them.
+    Only the cache writes to it, between two cycles. `fact_changes` and `usage_changes` log the written rows.
+    `looks` hold the node class of each row, `fact_looks` the class without its pods.
     """
 
     is_overlay = False
@@ -143,12 +145,12 @@ class LiveSnapshot(Snapshot):
         self.names = self._names
         self._infos: list[NodeInfo | None] = []
         self.labels: list[Mapping[str, str]] = []
-        """The labels of the node of each row: whoever reads one key of all nodes reads nothing else."""
+        """The labels of the node of each row: a reader of one key of all nodes needs no other facts."""
         self._rows: dict[str, int] = {}
         self._free: list[int] = []
         self._static_version = self._usage_version = self._pod_counts = np.zeros(0, np.int64)
         self._static_view = self._usage_view = self._counts_view = readable(np.zeros(0, np.int64))
-        # Who has no pods yet may have no usage written.
+        # A node without pods may have no usage written.
         self._allocatable, self._requested, self._scored = Columns(False), Columns(True), Columns(True)
         self._families = {
             "allocatable": self._allocatable,
@@ -161,7 +163,7 @@ class LiveSnapshot(Snapshot):
         self.fact_changes, self.usage_changes = Changes(), Changes()
         self.looks, self.fact_looks = Looks(look_of), Looks(look_of_facts)
         self.kept: dict[object, object] = {}
-        """What readers keep with the snapshot, each under its own key; it goes when the snapshot does."""
+        """Values that readers cache with the snapshot, each under its own key; dropped with the snapshot."""
 
     @property
     def live(self) -> LiveSnapshot:
@@ -220,8 +222,10 @@ class LiveSnapshot(Snapshot):
         return self._scored.column(resource)
 
     def bounds(self, family: str, resource: str) -> Bounds:
-        """Return what no amount of a resource in a family (`allocatable`, `requested`, `scored_requests`) is
-        beyond, whichever node in use it is of. They are the same object as long as they are equal.
+        """Return bounds of the amounts of a resource in a family (`allocatable`, `requested`,
+        `scored_requests`), over all nodes in use.
+
+        Equal bounds are the same object.
         """
         return self._families[family].bounds(resource)
 
@@ -229,7 +233,7 @@ class LiveSnapshot(Snapshot):
         return next(self._what_if_versions)
 
     def set_nodes(self, names: Iterable[str]) -> None:
-        """Give each node of `names`, which are in visiting order, a row; free the rows of all others."""
+        """Assign a row to each node of `names`, which are in visiting order; free the rows of all others."""
         wanted = tuple(names)
         kept = set(wanted)
         for name in [name for name in self._rows if name not in kept]:
@@ -245,7 +249,7 @@ class LiveSnapshot(Snapshot):
         self.version = self.nodes_version = self.images_version = next(self._versions)
 
     def set_facts(self, info: NodeInfo) -> None:
-        """Take over the facts of a node."""
+        """Write the facts of a node."""
         row = self._rows[info.name]
         self._infos[row] = info
         self.labels[row] = info.facts.labels.entries
@@ -257,7 +261,7 @@ class LiveSnapshot(Snapshot):
         self.version = self._static_version[row] = next(self._versions)
 
     def set_usage(self, info: NodeInfo) -> None:
-        """Take over the pods of a node."""
+        """Write the pods of a node."""
         row = self._rows[info.facts.name]
         self._infos[row] = info
         self._requested.write(row, info.requested.amounts())
@@ -269,13 +273,13 @@ class LiveSnapshot(Snapshot):
         self.version = self._usage_version[row] = next(self._versions)
 
     def set_images(self, infos: Iterable[NodeInfo]) -> None:
-        """Take over what nodes know of their images."""
+        """Write the images of nodes."""
         for info in infos:
             self._infos[self._rows[info.name]] = info
         self.version = self.images_version = next(self._versions)
 
     def set_catalog(self) -> None:
-        """Note that the catalog changed."""
+        """Record a change of the catalog."""
         self.version = next(self._versions)
 
     def _look(self, looks: Looks, row: int, info: NodeInfo) -> None:
@@ -322,7 +326,7 @@ class LiveSnapshot(Snapshot):
 
 
 class _Overlay(Snapshot):
-    """A snapshot with another node in one row. Columns are copied when they are asked for, and only those."""
+    """A snapshot with another node in one row. A column is copied at its first use."""
 
     is_overlay = True
 

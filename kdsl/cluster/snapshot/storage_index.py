@@ -1,4 +1,4 @@
-"""Volumes and attachments of the catalog in the forms in which they are asked for."""
+"""Indexes of the catalog's volumes and attachments, in the form that readers use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_ATTACHMENTS: Final[Mapping[str, VolumeAttachment]] = MappingProxyType({})
 
 
 class StorageIndex:
-    """Follows the catalog, which is the only one to write to it."""
+    """The indexes. Only the catalog writes to them."""
 
     def __init__(self) -> None:
         self._volumes: dict[str, VolumeInfo] = {}
@@ -24,7 +24,7 @@ class StorageIndex:
         self._attached: dict[str, dict[str, VolumeAttachment]] = {}
 
     def copy(self) -> StorageIndex:
-        """Return the same index, which goes its own way from here."""
+        """Return an independent index with the same contents."""
         other = StorageIndex()
         other._volumes, other._attachments = dict(self._volumes), dict(self._attachments)
         other._classes = {name: dict(volumes) for name, volumes in self._classes.items()}
@@ -37,26 +37,26 @@ class StorageIndex:
         return self._volumes
 
     def of_class(self, storage_class: str) -> Collection[VolumeInfo]:
-        """Return the volumes of a storage class; those without one are of the class with the empty name."""
+        """Return the volumes of a storage class; volumes without one are in the class with the empty name."""
         return self._classes.get(storage_class, _NO_VOLUMES).values()
 
     def attached_to(self, node: str) -> Collection[VolumeAttachment]:
-        """Return what is, or is about to be, attached to a node."""
+        """Return the attachments of a node, complete or in progress."""
         return self._attached.get(node, _NO_ATTACHMENTS).values()
 
-    def put(self, thing: CatalogObject) -> None:
-        """Take in a volume or an attachment, or what it has become; other things are passed over."""
-        name = thing.metadata.name
-        self.remove(thing.KIND, name)
-        if isinstance(thing, PersistentVolume):
-            volume = self._volumes[name] = VolumeInfo.of(thing)
+    def put(self, api_object: CatalogObject) -> None:
+        """Add or update a volume or an attachment; ignore other objects."""
+        name = api_object.metadata.name
+        self.remove(api_object.KIND, name)
+        if isinstance(api_object, PersistentVolume):
+            volume = self._volumes[name] = VolumeInfo.of(api_object)
             self._classes.setdefault(volume.storage_class_name, {})[name] = volume
-        elif isinstance(thing, VolumeAttachment):
-            self._attachments[name] = thing
-            self._attached.setdefault(thing.spec.node_name, {})[name] = thing
+        elif isinstance(api_object, VolumeAttachment):
+            self._attachments[name] = api_object
+            self._attached.setdefault(api_object.spec.node_name, {})[name] = api_object
 
     def remove(self, kind: str, name: str) -> None:
-        """Drop a volume or an attachment, if there is one of that name."""
+        """Remove a volume or an attachment, if there is one of that name."""
         if kind == PersistentVolume.KIND and name in self._volumes:
             del self._classes[self._volumes.pop(name).storage_class_name][name]
         elif kind == VolumeAttachment.KIND and name in self._attachments:

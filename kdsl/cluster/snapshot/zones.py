@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-# The beta labels win where both are there.
+# The beta labels take precedence.
 _ZONE: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 _REGION: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
 
@@ -16,14 +16,14 @@ Zone = tuple[str, str]
 
 
 def zone_of(labels: Mapping[str, str]) -> Zone:
-    """Return region and zone of a node with `labels`; both are empty where it has none."""
+    """Return region and zone of a node with `labels`; a missing one is empty."""
     return (_first(labels, _REGION), _first(labels, _ZONE))
 
 
 class ZoneOrder:
-    """Nodes by zone: zones in the order they were first seen, nodes of a zone in the order they were added.
+    """Nodes by zone: zones in the order of their first nodes, nodes of a zone in the order they were added.
 
-    A node that changes its zone goes to the end of the new one. A zone without nodes is forgotten.
+    A node that changes its zone goes to the end of the new one. A zone without nodes is removed.
     """
 
     def __init__(self) -> None:
@@ -31,14 +31,14 @@ class ZoneOrder:
         self._zone_of: dict[str, Zone] = {}
 
     def copy(self) -> ZoneOrder:
-        """Return the same order, which goes its own way from here."""
+        """Return an independent copy of the order."""
         other = ZoneOrder()
         other._zones = {zone: dict(nodes) for zone, nodes in self._zones.items()}
         other._zone_of = dict(self._zone_of)
         return other
 
     def put(self, name: str, labels: Mapping[str, str]) -> None:
-        """Add the node, or move it where its zone is another one than before."""
+        """Add the node, or move it where its zone has changed."""
         zone = zone_of(labels)
         if self._zone_of.get(name) == zone:
             return
@@ -47,7 +47,7 @@ class ZoneOrder:
         self._zone_of[name] = zone
 
     def remove(self, name: str) -> None:
-        """Take the node out; a node that is not there is none of our business."""
+        """Remove the node, if it is there."""
         zone = self._zone_of.pop(name, None)
         if zone is None:
             return

@@ -1,1 +1,1 @@
-"""Claims, volumes and CSI limits of pods on nodes, and what binding a claim changes."""
+"""Claims, volumes and CSI limits of pods on nodes, and the changes of binding a claim."""

@@ -1,4 +1,4 @@
-"""The claims of a pod and what the catalog knows of them, as rules and plugins read them."""
+"""The claims of a pod with their objects in the catalog, in the form that rules and plugins read."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ON_FIRST_USE: Final = "WaitForFirstConsumer"
 
 @dataclass(frozen=True, slots=True)
 class PodClaim:
-    """A claim that a volume of a pod is of. It offers the fields of the `Claim` view.
+    """The claim of a pod's volume. It has the fields of the `Claim` view.
 
-    What there is not in the catalog is None: `thing` the claim itself, `volume` the one that it names,
-    `storage_class` its class.
+    An object that the catalog does not have is None: `thing` is the claim itself, `volume` the volume that it
+    names, `storage_class` its class.
     """
 
     name: str
@@ -55,17 +55,17 @@ class PodClaim:
 
 
 def class_of(claim: PersistentVolumeClaim) -> str:
-    """Return the storage class of a claim; empty where it wants none."""
+    """Return the storage class of a claim; empty for a claim without a class."""
     return claim.metadata.annotations.get(BETA_CLASS, claim.spec.storage_class_name or "")
 
 
 def is_bound(claim: PersistentVolumeClaim) -> bool:
-    """Tell whether claim and volume are done binding; naming a volume alone is not enough."""
+    """Return whether claim and volume are fully bound; the name of a volume alone is not enough."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
 
 
 def users_of(claim: PodClaim, pods: Iterable[PodInfo]) -> int:
-    """Count the pods among `pods` that name the claim; one that was made for a pod is not named."""
+    """Count the pods among `pods` that name the claim; a claim created for a pod is not named."""
     return sum(
         any(volume.claim_name == claim.name and not volume.is_ephemeral for volume in pod.volumes)
         for pod in pods
@@ -74,7 +74,7 @@ def users_of(claim: PodClaim, pods: Iterable[PodInfo]) -> int:
 
 
 def claims_of(pod: PodInfo, catalog: Catalog) -> tuple[PodClaim, ...]:
-    """Return the claims of the pod's volumes in their order, those made for it included."""
+    """Return the claims of the pod's volumes in their order, including those created for it."""
     if not pod.volumes:
         return ()
     return tuple(
@@ -85,14 +85,14 @@ def claims_of(pod: PodInfo, catalog: Catalog) -> tuple[PodClaim, ...]:
 
 
 def _claim(name: str, namespace: str, is_ephemeral: bool, catalog: Catalog) -> PodClaim:
-    thing = catalog.claims.get(f"{namespace}/{name}")
-    if thing is None:
+    claim = catalog.claims.get(f"{namespace}/{name}")
+    if claim is None:
         return PodClaim(name, namespace, is_ephemeral)
     return PodClaim(
         name,
         namespace,
         is_ephemeral,
-        thing,
-        catalog.storage.volumes.get(thing.spec.volume_name),
-        catalog.storage_classes.get(class_of(thing)),
+        claim,
+        catalog.storage.volumes.get(claim.spec.volume_name),
+        catalog.storage_classes.get(class_of(claim)),
     )

@@ -1,7 +1,7 @@
-"""The disks of pods by kind, as kube-scheduler counted them before CSI drivers took over.
+"""The disks of pods by kind, as kube-scheduler counted them before the migration to CSI drivers.
 
-A disk is named inline, or by the persistent volume of a claim. A claim without a volume is a disk of its own
-if its storage class provisions that kind.
+A disk is named inline, or by the persistent volume of a claim. A claim without a volume counts as one disk if
+its storage class provisions that kind.
 """
 
 from __future__ import annotations
@@ -34,5 +34,5 @@ def _disk_of(claim: PodClaim, kind: str) -> str:
         disk = claim.volume.disk
         return disk.id if disk is not None and disk.kind == kind else ""
     provisioner = "" if claim.storage_class is None else claim.storage_class.provisioner
-    # No disk is called this: it has a space in it.
+    # No disk has this name: it has a space in it.
     return f"claim {claim.namespace}/{claim.name}" if provisioner == _PROVISIONERS.get(kind) else ""

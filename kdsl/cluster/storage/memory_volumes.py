@@ -1,4 +1,4 @@
-"""Volumes bound in memory: what the volume controller and the provisioners of a cluster would do, at once.
+"""Volumes bound in memory, at once, in place of the volume controller and the provisioners of a cluster.
 
 Simulations and rule tests use it where a live scheduler asks the API server and waits.
 """
@@ -35,36 +35,37 @@ BOUND = "Bound"
 
 
 class MemoryVolumes:
-    """A `VolumeBinder` for which `cluster` is all there is. `cluster` may be set to another one."""
+    """A `VolumeBinder` that changes `cluster` only. `cluster` may be replaced by another one."""
 
     def __init__(self, cluster: ClusterCache) -> None:
         self.cluster = cluster
 
     def assume(self, plan: VolumePlan) -> None:
-        """Let later pods see what the plan takes."""
-        for thing in plan.changes():
-            self.cluster.assume_object(thing)
+        """Assume the objects that the plan changes, so that later pods cannot use them."""
+        for api_object in plan.changes():
+            self.cluster.assume_object(api_object)
 
     def forget(self, plan: VolumePlan) -> None:
-        """Give back what the plan took, where it is not bound yet."""
-        for thing in plan.changes():
-            self.cluster.forget_object(thing)
+        """Undo the assumptions of the plan that are not bound yet."""
+        for api_object in plan.changes():
+            self.cluster.forget_object(api_object)
 
     def bind(self, pod: PodInfo, plan: VolumePlan) -> None:
-        """Bind claims and volumes to each other, making the volumes that are to be provisioned."""
+        """Bind claims and volumes to each other; create the volumes to be provisioned."""
         for change in plan.changes():
             if isinstance(change, PersistentVolume):
                 self.cluster.put(replace(change, status=VolumeStatus(phase=BOUND)))
         for binding in plan.bindings:
-            self.cluster.put(_bound(binding.claim, binding.volume.metadata.name))
+            self.cluster.put(_bound_claim(binding.claim, binding.volume.metadata.name))
         for claim in plan.provisions:
             volume = self._provisioned(claim, plan.node)
             self.cluster.put(volume)
-            self.cluster.put(_bound(claim, volume.metadata.name))
+            self.cluster.put(_bound_claim(claim, volume.metadata.name))
 
     def _provisioned(self, claim: PersistentVolumeClaim, node: str) -> PersistentVolume:
-        """Return the volume that a provisioner makes: of the size asked for, and reachable where its driver
-        says that the volumes of `node` are.
+        """Return the volume that a provisioner would create.
+
+        It has the requested size, and the topology that its driver reports for `node`.
         """
         spec, storage_class = claim.spec, class_of(claim)
         catalog = self.cluster.snapshot().catalog
@@ -88,21 +89,21 @@ class MemoryVolumes:
         csi_node, info = snapshot.catalog.csi_nodes.get(node), snapshot.node(node)
         drivers = () if csi_node is None else csi_node.spec.drivers
         labels = {} if info is None else info.labels
-        places = [
+        requirements = [
             NodeSelectorRequirement(key=key, operator="In", values=[labels[key]])
             for one in drivers
             if one.name == driver
             for key in one.topology_keys
             if key in labels
         ]
-        if not places:
+        if not requirements:
             return VolumeNodeAffinity()
         return VolumeNodeAffinity(
-            required=NodeSelectorSpec(node_selector_terms=[NodeSelectorTerm(match_expressions=places)])
+            required=NodeSelectorSpec(node_selector_terms=[NodeSelectorTerm(match_expressions=requirements)])
         )
 
 
-def _bound(claim: PersistentVolumeClaim, volume: str) -> PersistentVolumeClaim:
+def _bound_claim(claim: PersistentVolumeClaim, volume: str) -> PersistentVolumeClaim:
     meta = claim.metadata
     return replace(
         claim,

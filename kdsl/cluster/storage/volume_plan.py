@@ -1,6 +1,6 @@
-"""What a pod's unbound claims get on a node, and what that changes in the catalog.
+"""The volumes for a pod's unbound claims on a node, and the changes of the catalog that follow.
 
-The volume binding plugin makes plans; a `VolumeBinder` assumes them and carries them out.
+The volume binding plugin creates plans; a `VolumeBinder` assumes and executes them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A volume that is there, for a claim that it fits."""
+    """An existing volume, for a claim that it fits."""
 
     claim: PersistentVolumeClaim
     volume: PersistentVolume
@@ -29,7 +29,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class VolumePlan:
-    """Volumes for claims on `node`: `bindings` to those there are, `provisions` for those to be made."""
+    """Volumes for claims on `node`: `bindings` to existing ones, `provisions` for those to be created."""
 
     node: str
     bindings: tuple[Binding, ...] = ()
@@ -37,11 +37,11 @@ class VolumePlan:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether there is nothing to bind."""
+        """Return whether the plan has no bindings and no provisions."""
         return not self.bindings and not self.provisions
 
     def changes(self) -> tuple[StorageObject, ...]:
-        """Return the objects that the plan changes, as they are once the scheduler has said so."""
+        """Return the objects that the plan changes, in the form the scheduler writes."""
         return (
             *(_set_aside(binding) for binding in self.bindings),
             *(_selected(claim, self.node) for claim in self.provisions),
@@ -49,7 +49,7 @@ class VolumePlan:
 
 
 def reference_to(claim: PersistentVolumeClaim) -> ClaimReference:
-    """Return what a volume says of the claim it belongs to."""
+    """Return the claimRef of a volume for its claim."""
     meta = claim.metadata
     return ClaimReference(namespace=meta.namespace, name=meta.name, uid=meta.uid)
 

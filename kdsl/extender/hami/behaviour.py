@@ -260,7 +260,7 @@ class _Rules:
             title = f"no profile of scheduler `{options.scheduler_name}` has devices"
             raise InvalidInputError([Diagnostic("K0301", title, help=("`profile … { devices … }`",))])
         self.devices = found
-        programs = found.stock.programs.values()
+        programs = found.inventories.programs.values()
         self.locks: tuple[NodeLock, ...] = tuple(
             dict.fromkeys(program.lock for program in programs if program.lock is not None)
         )

@@ -23,10 +23,10 @@ from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.reservations import Reservations
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.devices.answers import UNREGISTERED, Answers
-from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.plugin import DevicesPlugin
-from kdsl.plan.devices.stock import Stock
+from kdsl.plan.devices.requests import Demand
 
 
 class Ranking:
@@ -156,7 +156,7 @@ class Simulator:
         if isinstance(demand, Status):
             return Answer(problem=demand.message)
         # The nodes are nobody else's, and may have names of ours: what is found out about them is not kept.
-        answers, found = Answers(Stock(self._devices.stock.programs)), _Found()
+        answers, found = Answers(Inventories(self._devices.inventories.programs)), _Found()
         found.reject([node.name for node in nodes if not self._options.selects(node.facts)])
         asked = [node for node in nodes if self._options.selects(node.facts)]
         said = [answers.ask(demand, node) for node in asked]

@@ -85,12 +85,12 @@ class Sighting:
     @staticmethod
     def of(devices: DevicesPlugin, snapshot: Snapshot) -> Sighting:
         """Look at the cluster, on the scheduling thread."""
-        stock, catalog = devices.stock, snapshot.catalog
+        inventories, catalog = devices.inventories, snapshot.catalog
         infos = (snapshot.info(row) for row in snapshot.order.tolist())
         return Sighting(
-            tuple((info.name, stock.cards(info)) for info in infos),
+            tuple((info.name, inventories.cards(info)) for info in infos),
             {name: catalog.quota_limits(name) for name in catalog.limited_namespaces},
-            {kind: program.quota_names for kind, program in stock.programs.items()},
+            {kind: program.quota_names for kind, program in inventories.programs.items()},
         )
 
 

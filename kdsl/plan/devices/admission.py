@@ -1,8 +1,9 @@
-"""What devices refuse and change when a pod is created, container by container."""
+"""The admission of pods by devices, container by container: refusals and changes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from kdsl.base.frozen_map import FrozenMap
@@ -16,30 +17,20 @@ from kdsl.plan.compile.scope import Functions
 from kdsl.plan.compile.template import text_in
 from kdsl.plan.devices.section import Section
 
+Step = Callable[[Frame, DevicePod, int], "DevicePod | str | bool | None"]
+"""Returns the changed pod, a refusal, False if the container goes no further, or None."""
+
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A pod after admission. `refusal` says why it may not be created; `uses_devices` tells whether some
-    container went through all of a device's admission.
+    """A pod after admission. `refusal` is the reason why it may not be created.
+
+    A pod `uses_devices` if a container went through all of a device's admission.
     """
 
     pod: DevicePod
     uses_devices: bool = False
     refusal: str = ""
-
-
-@dataclass(slots=True)
-class _State:
-    """A container on its way; `frame` belongs to the pod as it is now."""
-
-    pod: DevicePod
-    at: int
-    frame: Frame
-    refusal: str = ""
-    is_out: bool = False
-
-
-Step = Callable[[_State], None]
 
 
 class AdmitProgram:
@@ -49,80 +40,58 @@ class AdmitProgram:
         checked: CheckedAdmit = device.admit
         self._section = Section(checked.scope, device, functions)
         self._lets: list[int] = []
-        self._steps: list[Step] = [self._step(step) for step in checked.steps]
-        self._is_empty = not checked.steps
+        self._steps = [self._step(step) for step in checked.steps]
 
     def admit(self, pod: DevicePod, at: int) -> Admission:
-        """Take container number `at` of a pod through the section; EvalError where an expression fails."""
-        if self._is_empty:
+        """Take container number `at` of a pod through the section; EvalError if an expression fails."""
+        if not self._steps:
             return Admission(pod)
-        state = _State(pod, at, self._section.frame(pod=pod, container=pod.containers[at]))
+        frame = self._section.frame(pod=pod, container=pod.containers[at])
         for step in self._steps:
-            step(state)
-            if state.refusal or state.is_out:
-                return Admission(state.pod, False, state.refusal)
-        return Admission(state.pod, True)
+            match step(frame, pod, at):
+                case False:
+                    return Admission(pod)
+                case str() as refusal:
+                    return Admission(pod, refusal=refusal)
+                case DevicePod() as pod:
+                    before = frame
+                    frame = self._section.frame(pod=pod, container=pod.containers[at])
+                    for slot in self._lets:
+                        frame[slot] = before[slot]
+        return Admission(pod, uses_devices=True)
 
     def _step(self, step: CheckedLet | CheckedGate | CheckedTest | CheckedChange) -> Step:
-        match step:
-            case CheckedLet():
-                return self._let(step)
-            case CheckedGate():
-                return self._gate(step)
-            case CheckedTest():
-                return self._test(step)
-            case CheckedChange():
-                return self._change(step)
+        section = self._section
+        if isinstance(step, CheckedLet):
+            return self._let(step)
+        if isinstance(step, CheckedChange):
+            return self._change(step)
+        condition = section.compile(step.condition)
+        if isinstance(step, CheckedGate):
+            return lambda frame, pod, at: None if condition(frame) else False
+        reason = section.template(step.reason)
+        return lambda frame, pod, at: None if condition(frame) else text_in(reason, frame) or None
 
     def _let(self, let: CheckedLet) -> Step:
-        """Compute a `let` where it stands: what it reads may change further down."""
-        slot = self._section.let(let)
+        """Compute a `let` in its place: lines below it may change what it reads."""
+        self._lets.append(self._section.let(let))
         read = self._section.compile(let.variable)
-        self._lets.append(slot)
 
-        def run(state: _State) -> None:
-            try:
-                read(state.frame)
-            except EvalError:
-                return  # the slot holds the error, which is its user's
-
-        return run
-
-    def _gate(self, gate: CheckedGate) -> Step:
-        condition = self._section.compile(gate.condition)
-
-        def run(state: _State) -> None:
-            state.is_out = not condition(state.frame)
-
-        return run
-
-    def _test(self, test: CheckedTest) -> Step:
-        condition, reason = self._section.compile(test.condition), self._section.template(test.reason)
-
-        def run(state: _State) -> None:
-            if not condition(state.frame):
-                state.refusal = text_in(reason, state.frame)
+        def run(frame: Frame, pod: DevicePod, at: int) -> None:
+            with suppress(EvalError):  # the slot holds the error for those who read it
+                read(frame)
 
         return run
 
     def _change(self, change: CheckedChange) -> Step:
         section = self._section
-        where, key, value = (
-            section.maybe(change.where),
-            section.maybe(change.key),
-            section.compile(change.value),
-        )
-        lets = tuple(self._lets)
+        where, key = section.maybe(change.where), section.maybe(change.key)
+        value = section.compile(change.value)
 
-        def run(state: _State) -> None:
-            if where is not None and not where(state.frame):
-                return
-            name = "" if key is None else key(state.frame)
-            state.pod = changed(state.pod, state.at, change.target, name, value(state.frame))
-            before = state.frame
-            state.frame = section.frame(pod=state.pod, container=state.pod.containers[state.at])
-            for slot in lets:
-                state.frame[slot] = before[slot]
+        def run(frame: Frame, pod: DevicePod, at: int) -> DevicePod | None:
+            if where is not None and not where(frame):
+                return None
+            return changed(pod, at, change.target, "" if key is None else key(frame), value(frame))
 
         return run
 

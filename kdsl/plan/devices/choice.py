@@ -1,20 +1,21 @@
-"""What a chooser gets and what it answers."""
+"""The choice that a chooser makes, and its results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kdsl.cluster.devices.cards import Card
+from kdsl.cluster.devices.cards import Card, Grant
 from kdsl.eval.values import Value
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A card that fits and what it would give. `place` is its number among all cards that were tried."""
+class Charge:
+    """The part of a card that a container would get. Fields are those of the `DeviceCharge` view.
 
-    card: Card
-    place: int
+    `type` is recorded.
+    """
+
     memory: int
     cores: int
     slots: int
@@ -22,11 +23,26 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """No choice does: `count` of `total` cards for the chooser's reason.
+class Candidate:
+    """A card and its charge. `place` is its number in the order of trying."""
 
-    `total` is the number of cards that were tried where it is None. `counts` is what is said instead of all
-    that was counted, by reason; an empty reason stands for the chooser's.
+    card: Card
+    place: int
+    charge: Charge
+
+    def grant(self) -> Grant:
+        """Return the part of the card that the container gets."""
+        card, charge = self.card, self.charge
+        return Grant(
+            card.id, charge.type, charge.memory, charge.cores, charge.slots, card.index, card.attributes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """No choice: `count` of `total` cards (None: of all) for the chooser's reason.
+
+    `counts` replaces all counts by reason; an empty reason stands for the chooser's.
     """
 
     count: int = 0
@@ -35,22 +51,19 @@ class Refusal:
 
 
 Read = Callable[..., Value]
-"""`read("field", card, other)`: the value of a chooser's field, for one card, for two, or for none."""
+"""`read("field", card, other)`: the value of a chooser's field for a card, a pair of cards, or none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a chooser chooses from: `fitting` are in the order of trying, `cards` are all that were tried.
-
-    `candidate` gives what a card would be charged by its place, also of one that does not fit.
-    """
+    """The cards that fit and all `cards`, both in the order of trying. `rejected` counts cards by reason."""
 
     count: int
     fitting: Sequence[Candidate]
     cards: Sequence[Card]
     read: Read
     rejected: Mapping[str, int]
-    candidate: Callable[[int], Candidate]
+    charges: Sequence[Charge]
 
 
 Chosen = Sequence[Candidate]
@@ -58,5 +71,5 @@ Chooser = Callable[[Choice], Chosen | Refusal]
 
 
 def too_few(choice: Choice) -> Refusal | None:
-    """Refuse where fewer cards fit than are asked for."""
+    """Refuse if fewer cards fit than are requested."""
     return Refusal(len(choice.fitting)) if len(choice.fitting) < choice.count else None

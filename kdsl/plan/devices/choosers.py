@@ -1,7 +1,7 @@
 """Ways to choose among cards that fit: one function for each entry of `kdsl.check.devices.forms.CHOOSERS`.
 
 To add one: declare its name and fields there, write a function of the type `Chooser` here or in a module of
-its own, name it in `CHOOSERS`, list it in docs/devices.md.
+its own, name it in `CHOOSERS`, list it in docs/devices.md. Most choices need none: see `listed`.
 """
 
 from __future__ import annotations
@@ -10,18 +10,35 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Final
 
-from kdsl.plan.devices.blocks import blocks, zones
-from kdsl.plan.devices.choice import Choice, Chooser, Chosen, Refusal, too_few
-from kdsl.plan.devices.grouping import groups
+from kdsl.eval.values import EvalError
+from kdsl.plan.devices.choice import Candidate, Choice, Chooser, Chosen, Refusal, too_few
 from kdsl.plan.devices.intervals import intervals
-from kdsl.plan.devices.ranking import rank
-from kdsl.plan.devices.runs import runs
-from kdsl.plan.devices.wings import wings
 
 
 def first(choice: Choice) -> Chosen | Refusal:
     """Take the first cards. `GREEDY` choosers are asked as soon as enough cards fit."""
     return too_few(choice) or choice.fitting[: choice.count]
+
+
+def listed(choice: Choice) -> Chosen | Refusal:
+    """Take the first cards of the first of `choices`, lists of the numbers of cards; refuse if it is empty.
+
+    A refusal counts the rejected cards by reason, and `counted` cards for the chooser's own reason, out of
+    `total`. Their defaults are all cards that fit, and all cards. With `told` it counts the cards that were
+    rejected for one of these reasons, else `counted` alone.
+    """
+    choices = choice.read("choices") if len(choice.fitting) >= choice.count else ()
+    if choices:
+        numbers = choices[0][: choice.count]
+        if len(set(numbers)) < len(numbers) or not all(0 <= number < len(choice.cards) for number in numbers):
+            raise EvalError(f"a choice must be different numbers below {len(choice.cards)}")
+        return [Candidate(choice.cards[place], place, choice.charges[place]) for place in numbers]
+    counted, told = choice.read("counted"), choice.read("told")
+    count = len(choice.fitting) if counted is None else counted
+    if told is None:
+        return Refusal(count, choice.read("total"))
+    counts = {reason: choice.rejected[reason] for reason in told if choice.rejected.get(reason)}
+    return Refusal(counts=counts or {"": count})
 
 
 def pairs(choice: Choice) -> Chosen | Refusal:
@@ -51,15 +68,10 @@ def pairs(choice: Choice) -> Chosen | Refusal:
 
 
 CHOOSERS: Final[Mapping[str, Chooser]] = {
-    "blocks": blocks,
     "first": first,
-    "groups": groups,
     "intervals": intervals,
+    "listed": listed,
     "pairs": pairs,
-    "rank": rank,
-    "runs": runs,
-    "wings": wings,
-    "zones": zones,
 }
 GREEDY: Final = frozenset({"first"})
 """Choosers that need no more cards than are asked for: those behind are not tried."""

@@ -1,4 +1,4 @@
-"""Which cards of a node a container gets: one kind of device, one container, one node."""
+"""The cards of one kind that a container gets of a node."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, Value
 from kdsl.plan.compile.scope import Functions
 from kdsl.plan.compile.template import Text, text_in
-from kdsl.plan.devices.choice import Candidate, Choice, Refusal
+from kdsl.plan.devices.attempt import Attempt, Listener
+from kdsl.plan.devices.card_tests import CardTests, Verdicts, Walk
+from kdsl.plan.devices.choice import Choice, Refusal
 from kdsl.plan.devices.choosers import CHOOSERS, GREEDY
+from kdsl.plan.devices.identity import reads_identity
 from kdsl.plan.devices.section import FieldsProgram, Section
-from kdsl.plan.devices.situation import Listener, Situation
-from kdsl.plan.devices.telling import tells
-from kdsl.plan.devices.trying import CardTests, Verdicts, Walk, candidate, granted
 
 INSUFFICIENT: Final = "NodeInsufficientDevice"
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What a container gets, or why the node does not do.
+    """The cards of a container, or the reason why the node does not fit.
 
-    `is_shared` tells that no more was looked at than what nodes have in common whose cards have equal numbers
-    and equal answers of own tests. `is_error` tells that an expression of the device failed.
+    A shared result is that of all nodes of the node's class. `is_error`: an expression of the device failed.
     """
 
     found: tuple[Grant, ...] | str
@@ -59,10 +58,10 @@ class FitProgram:
             for test in device.gates.tests
         ]
         self.cards = CardTests(device, kind, functions)
-        self.is_shared = not tells(
+        self.is_shared = not reads_identity(
             device.charge,
             device.gates,
-            [step for step in device.fit.steps if self.cards.own.number(step) is None],
+            [step for step in device.fit.steps if self.cards.identity.number(step) is None],
             [chooser.where for chooser in device.choosers],
             device.order,
             device.value,
@@ -71,52 +70,49 @@ class FitProgram:
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """What decides which cards are chosen."""
+        """The sections that decide which cards are chosen."""
         choosers = (section for each in self._choosers for section in (each.gates, each.fields.section))
         return (*self.cards.sections, self._gates, *choosers)
 
-    def fit(self, s: Situation, known: Verdicts, listener: Listener | None = None) -> Fitted:
-        """Return what the container gets, or why the node does not do; `known` as in `CardTests.walk`."""
+    def fit(self, attempt: Attempt, verdicts: Verdicts, listener: Listener | None = None) -> Fitted:
+        """Return the cards of the container, or the reason against the node; see `CardTests.walk`."""
         is_shared = self.is_shared
-        total = len(s.cards)
-        about = {
-            "pod": s.pod, "node": s.node, "policy": s.policy, "request": s.request, "devices": tuple(s.cards),
-        }  # fmt: skip
+        total = len(attempt.cards)
+        about = {**attempt.names, "devices": tuple(attempt.cards)}
         try:
             chooser = next(
                 each for each in self._choosers if each.where is None or each.where(each.gates.frame(**about))
             )
             if listener is not None:
                 listener.chooses(chooser.name)
-            if s.request.count > total and not CHOOSER_FORMS[chooser.name].repeats:
+            if attempt.request.count > total and not CHOOSER_FORMS[chooser.name].repeats:
                 return Fitted(INSUFFICIENT, is_shared)
             if self._tests:
                 frame = self._gates.frame(**about)
                 for condition, reason in self._tests:
                     if not condition(frame):
                         return Fitted(f"1/{total} {text_in(reason, frame)}", is_shared)
-            walk = self.cards.walk(s, known, chooser.name in GREEDY, listener)
+            walk = self.cards.walk(attempt, verdicts, chooser.name in GREEDY, listener)
             is_shared = is_shared and chooser.is_shared
-            return Fitted(self._choose(s, about, chooser, walk), is_shared)
+            return Fitted(self._choose(attempt, about, chooser, walk), is_shared)
         except EvalError as error:
             return Fitted(f"{self._kind}: {error.message}", is_shared, is_error=True)
 
     def _choose(
-        self, s: Situation, about: Mapping[str, Value], chooser: _Chooser, walk: Walk
+        self, attempt: Attempt, about: Mapping[str, Value], chooser: _Chooser, walk: Walk
     ) -> tuple[Grant, ...] | str:
+        names = {**about, "fitting": tuple(one.place for one in walk.taken), "allocated": attempt.allocated}
+
         def read(name: str, device: Card | None = None, other: Card | None = None) -> Value:
-            frame = chooser.fields.section.frame(**about, device=device, other=other, allocated=s.allocated)
+            frame = chooser.fields.section.frame(**names, device=device, other=other)
             return chooser.fields.value(name, frame, None)
 
-        def charged(place: int) -> Candidate:
-            return candidate(s.cards[place], place, walk.charges[place])
-
-        choice = Choice(s.request.count, walk.taken, s.cards, read, walk.rejected, charged)
+        choice = Choice(attempt.request.count, walk.taken, attempt.cards, read, walk.rejected, walk.charges)
         chosen = CHOOSERS[chooser.name](choice)
         if not isinstance(chosen, Refusal):
-            return tuple(map(granted, chosen))
+            return tuple(one.grant() for one in chosen)
         reason = text_in(chooser.reason, chooser.gates.frame(**about))
-        total = len(s.cards) if chosen.total is None else chosen.total
+        total = len(attempt.cards) if chosen.total is None else chosen.total
         counts = dict(walk.rejected)
         if chosen.counts is not None:
             counts = {word or reason: count for word, count in chosen.counts.items()}
@@ -133,5 +129,5 @@ def _compile_chooser(checked: CheckedChooser, device: CheckedDevice, functions: 
         gates,
         gates.template(checked.reason),
         FieldsProgram(checked.fields, device, functions),
-        not tells(checked.reason, checked.fields),
+        not reads_identity(checked.reason, checked.fields),
     )

@@ -19,10 +19,10 @@ from kdsl.hooks.context import NodeAnnotator
 from kdsl.hooks.status import Status
 
 if TYPE_CHECKING:
-    from kdsl.plan.devices.stock import Stock
+    from kdsl.plan.devices.inventories import Inventories
 
 PERIOD: Final = 15 * 10**9
-"""How often handshakes are to be looked after, in nanoseconds."""
+"""The time between two rounds of handshakes, in nanoseconds."""
 _SECOND: Final = 10**9
 _REQUESTING: Final = "Requesting"
 _DELETED: Final = "Deleted"
@@ -41,11 +41,11 @@ class Handshake:
     seconds: int = 60
 
     def is_gone(self, node: NodeFacts) -> bool:
-        """Tell whether the node's cards are not there, whatever it registers."""
+        """Return whether the node has lost its cards, whatever it registers."""
         return _DELETED in node.annotations.get(self.key, "") and not self._count(node)
 
     def next(self, node: NodeFacts, now: int) -> str | None:
-        """Return what is to be written at a time, in nanoseconds since 1970; None for nothing."""
+        """Return the next value at a time, in nanoseconds since 1970; None to leave the annotation."""
         value = node.annotations.get(self.key, "")
         if _REQUESTING in value:
             asked = _time_of(value)
@@ -60,13 +60,13 @@ class Handshake:
 
 
 class Handshakes:
-    """Looks after the handshakes of all nodes that have cards; to be asked once in a `PERIOD`."""
+    """The handshakes of all nodes with cards; a round is due once in a `PERIOD`."""
 
-    def __init__(self, stock: Stock, nodes: NodeAnnotator, clock: Clock) -> None:
-        self._stock, self._nodes, self._clock = stock, nodes, clock
+    def __init__(self, inventories: Inventories, nodes: NodeAnnotator, clock: Clock) -> None:
+        self._inventories, self._nodes, self._clock = inventories, nodes, clock
 
     def shake(self, nodes: Iterable[NodeFacts]) -> dict[str, Status]:
-        """Write what is due on each node; return by node what could not be written."""
+        """Write the handshakes that are due; return the failed writes by node."""
         problems: dict[str, Status] = {}
         for node in nodes:
             for key, value in self._due(node):
@@ -76,17 +76,19 @@ class Handshakes:
         return problems
 
     def _due(self, node: NodeFacts) -> Iterator[tuple[str, str]]:
-        kinds = {card.kind for card in self._stock.inventory(node).cards}
-        for kind, handshake in _handshakes(self._stock).items():
+        kinds = {card.kind for card in self._inventories.inventory(node).cards}
+        for kind, handshake in _handshakes(self._inventories).items():
             if kind in kinds or handshake.key in node.annotations:
                 value = handshake.next(node, self._clock.now())
                 if value is not None:
                     yield handshake.key, value
 
 
-def _handshakes(stock: Stock) -> Mapping[str, Handshake]:
+def _handshakes(inventories: Inventories) -> Mapping[str, Handshake]:
     return {
-        kind: program.handshake for kind, program in stock.programs.items() if program.handshake is not None
+        kind: program.handshake
+        for kind, program in inventories.programs.items()
+        if program.handshake is not None
     }
 
 
@@ -95,7 +97,7 @@ def _stamped(word: str, now: int) -> str:
 
 
 def _time_of(value: str) -> int | None:
-    """Return the time in a value, None where there is none that can be read."""
+    """Return the time in a value, None for an unreadable one."""
     try:
         time = datetime.strptime(value.partition("_")[2], _LAYOUT).replace(tzinfo=UTC)
     except ValueError:

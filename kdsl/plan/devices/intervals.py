@@ -17,28 +17,26 @@ Interval = tuple[int, int]
 """Where a part starts and how long it is."""
 
 PART = "part"
-"""The attribute of a granted card that says which part it is: `profile`, `start` and `size`."""
+"""The attribute with the part of a granted card: `profile`, `start` and `size`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Profile:
-    """A way to cut a part from a card, and where parts of it may be, the first to be tried first."""
+    """A way to cut a part from a card, and the places of such parts in the order of trying."""
 
     name: str
     memory: int
     cores: int
-    slices: int
     placements: tuple[Interval, ...]
 
 
 def intervals(choice: Choice) -> Chosen | Refusal:
     """Take parts of the first cards that have room, as many of each as it has.
 
-    A part is of the profile with the least `memory`, then the fewest `slices`, that holds what the card would
-    give and has a place free of `busy` parts. Places are tried in rising order, in falling order for profiles
-    whose name begins as `fromEnd` says. A card on which some part finds no place counts for `infeasible`, and
-    the parts found for the chooser's own reason where they are too few. A card whose `busy` parts cannot be
-    read counts with why: pods say them, and what one says must not hold up the other cards.
+    A part has the first of the `profiles` with enough memory, at its first placement that is free of `busy`
+    parts. A card on which some part finds no place counts for `infeasible`, and the parts found for the
+    chooser's own reason if they are too few. A card with unreadable `busy` parts counts with the error: pods
+    write them, and one pod's mistake must not block other cards.
     """
     taken: list[Candidate] = []
     unknown: Counter[str] = Counter()
@@ -69,13 +67,13 @@ def intervals(choice: Choice) -> Chosen | Refusal:
 def _parts(candidate: Candidate, profiles: Sequence[_Profile], busy: list[Interval]) -> Iterator[Candidate]:
     """Yield parts of a card until none finds a place beside `busy` ones, or the card has no slot left."""
     free = candidate.card.slots - candidate.card.used
-    while free >= candidate.slots:
-        free -= candidate.slots
+    while free >= candidate.charge.slots:
+        free -= candidate.charge.slots
         found = next(
             (
                 (profile, place)
                 for profile in profiles
-                if profile.memory >= candidate.memory
+                if profile.memory >= candidate.charge.memory
                 for place in profile.placements
                 if _is_free(place, busy)
             ),
@@ -87,7 +85,8 @@ def _parts(candidate: Candidate, profiles: Sequence[_Profile], busy: list[Interv
         busy.append(place)
         part = {"profile": profile.name, "start": place[0], "size": place[1]}
         card = replace(candidate.card, attributes={**candidate.card.attributes, PART: part})
-        yield replace(candidate, card=card, memory=profile.memory, cores=profile.cores)
+        charge = replace(candidate.charge, memory=profile.memory, cores=profile.cores)
+        yield Candidate(card, candidate.place, charge)
 
 
 def _is_free(place: Interval, busy: Iterable[Interval]) -> bool:
@@ -96,17 +95,14 @@ def _is_free(place: Interval, busy: Iterable[Interval]) -> bool:
 
 
 def _profiles(choice: Choice, candidate: Candidate) -> list[_Profile]:
-    prefixes = tuple(choice.read("fromEnd", candidate.card))
-    read = (_profile(each, prefixes) for each in choice.read("profiles", candidate.card))
-    return sorted(read, key=lambda profile: (profile.memory, profile.slices))
+    return [_profile(each) for each in choice.read("profiles", candidate.card)]
 
 
-def _profile(value: Value, from_end: tuple[str, ...]) -> _Profile:
+def _profile(value: Value) -> _Profile:
     if not isinstance(value, Mapping) or not isinstance(name := value.get("name"), str):
         raise EvalError("a profile is a map with a name")
-    places = sorted(map(_interval, _items(value.get("placements"))), reverse=name.startswith(from_end))
-    memory, cores, slices = (_number(value.get(key, 0)) for key in ("memory", "cores", "slices"))
-    return _Profile(name, memory, cores, slices, tuple(places))
+    places = tuple(map(_interval, _items(value.get("placements"))))
+    return _Profile(name, _number(value.get("memory", 0)), _number(value.get("cores", 0)), places)
 
 
 def _interval(value: Value) -> Interval:

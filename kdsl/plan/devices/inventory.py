@@ -1,8 +1,8 @@
-"""The cards of a node, as its annotations and its capacity have them."""
+"""The idle cards of a node, from its annotations and its capacity."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
@@ -13,12 +13,10 @@ from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, kind_of
 from kdsl.plan.compile.scope import Functions
-from kdsl.plan.devices.reads import needs
+from kdsl.plan.devices.reads import keys_read, needs
 from kdsl.plan.devices.section import FieldsProgram, Section
-from kdsl.plan.devices.watched import Seen, WatchedNode
 
-MAX_KNOWN: Final = 4
-"""How many nodes are remembered, so that others of which the same would be read need not be read."""
+_MAPS: Final = ("annotations", "capacity", "labels")
 
 
 class InventoryProgram:
@@ -34,27 +32,33 @@ class InventoryProgram:
         # What does not depend on the row is computed once for all.
         lets = {let.variable.slot: let for let in checked.fields.lets}
         self._section.keep([slot for slot, let in lets.items() if self._row not in needs(let.value, lets)])
-        self._known: deque[tuple[Seen, tuple[Card, ...]]] = deque(maxlen=MAX_KNOWN)
+        # A probe must see what is asked of nodes, and only that.
+        self._needed = self._keys_needed() if functions.probe is None else None
+
+    def has_none(self, node: DeviceNode) -> bool:
+        """Return whether the node has none of the keys that its cards would come from."""
+        return self._needed is not None and all(
+            keys.isdisjoint(getattr(node, name)) for name, keys in self._needed
+        )
+
+    def _keys_needed(self) -> tuple[tuple[str, frozenset[str]], ...] | None:
+        """Return the keys that every node with cards has one of, by map; None if there are no such keys."""
+        rows = self._section.exprs[:1]
+        needed = []
+        for name in _MAPS:
+            keys = keys_read(rows, "DeviceNode", name)
+            if keys is None:
+                return None
+            if keys:
+                needed.append((name, keys))
+        try:
+            is_empty = not self._rows(self._section.frame(node=DeviceNode("")))
+        except EvalError:
+            return None
+        return tuple(needed) if is_empty and keys_read(rows, "DeviceNode", "name") == frozenset() else None
 
     def cards(self, node: DeviceNode) -> tuple[Card, ...]:
-        """Return the idle cards of a node; EvalError where it registers what cannot be read."""
-        return self.read(node)[0]
-
-    def read(self, node: DeviceNode) -> tuple[tuple[Card, ...], Seen | None]:
-        """Return the idle cards of a node and what was read of it: others of which the same would be read
-        have the same cards. EvalError where it registers what cannot be read.
-        """
-        for seen, cards in tuple(self._known):
-            if seen.holds(node):
-                return cards, seen
-        watched = WatchedNode(node)
-        cards = self._cards(watched)
-        seen_now = watched.seen()
-        if seen_now is not None:
-            self._known.append((seen_now, cards))
-        return cards, seen_now
-
-    def _cards(self, node: WatchedNode) -> tuple[Card, ...]:
+        """Return the idle cards of a node; EvalError if its registration is unreadable."""
         frame = self._section.frame(node=node)
         rows = self._rows(frame)
         if not isinstance(rows, (tuple, list)):

@@ -17,13 +17,13 @@ from kdsl.hooks.context import NodeAnnotator
 from kdsl.hooks.status import Code, Status
 
 CONTENTION: Final = "node lock contention"
-"""What a problem ends with that is another pod's lock."""
+"""The end of the reason if another pod holds a lock."""
 _SECOND: Final = 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class NodeLock:
-    """The lock of a kind of device; `is_owned` says that it names the pod that holds it."""
+    """The lock of a kind of device; an owned one names the pod that holds it."""
 
     key: str
     seconds: int = 300
@@ -37,7 +37,7 @@ class Locks:
         self._nodes, self._clock = nodes, clock
 
     def acquire(self, locks: Iterable[NodeLock], node: str, pod: str) -> Status | None:
-        """Take all locks for the pod `namespace/name`, or none and say why."""
+        """Take all locks for the pod `namespace/name`; or take none and return the reason."""
         taken: list[NodeLock] = []
         for lock in dict.fromkeys(locks):
             problem = self._take(lock, node, pod)
@@ -48,7 +48,7 @@ class Locks:
         return None
 
     def release(self, locks: Sequence[NodeLock], node: str, pod: str) -> Status | None:
-        """Give back locks that the pod took, last first; return the first problem. Those of others stay."""
+        """Give back the locks of the pod, last first; return the first problem."""
         problems = [self._give_back(lock, node, pod) for lock in reversed(locks)]
         return next((problem for problem in problems if problem is not None), None)
 
@@ -74,7 +74,7 @@ class Locks:
         return self._nodes.write(node, lock.key, "", held)
 
     def _holds(self, lock: NodeLock, held: str) -> bool:
-        """Tell whether a lock is young enough.
+        """Return whether a lock is young enough.
 
         One without a readable time holds nobody up, and neither does one from further ahead than it may
         last: no clock goes that wrong, and it would hold for ever.
@@ -84,7 +84,7 @@ class Locks:
 
 
 def taken_at(held: str) -> int | None:
-    """Return when a lock was taken, in nanoseconds since 1970; None where it does not say."""
+    """Return when a lock was taken, in nanoseconds since 1970; None without a readable time."""
     try:
         taken = datetime.fromisoformat(held.partition(",")[0])
     except ValueError:
@@ -95,7 +95,7 @@ def taken_at(held: str) -> int | None:
 
 
 def owner_of(held: str) -> str:
-    """Return the pod `namespace/name` that holds a lock; empty for one that does not say, as of old."""
+    """Return the pod `namespace/name` that holds a lock; empty for the old form without a pod."""
     parts = held.split(",")
     return f"{parts[1]}/{parts[2]}" if len(parts) == 3 else ""
 

@@ -1,12 +1,12 @@
-"""Which cards a pod would get on a node, and the node's score: the algorithm of HAMi's scheduler.
+"""The cards that a pod would get on a node, and the node's score: the algorithm of HAMi's scheduler.
 
-An ordinary init container runs alone but for the sidecars before it; sidecars and containers run together.
-A card must do for the larger of the two.
+An ordinary init container runs beside the sidecars before it; sidecars and containers run together. The pod
+uses the larger of the two parts of each card.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -17,20 +17,17 @@ from kdsl.cluster.devices.codec import collapse
 from kdsl.cluster.devices.pods import DeviceContainer, DeviceNode, DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
-from kdsl.plan.devices.known import KnownCards
-from kdsl.plan.devices.naming import OwnAnswers
-from kdsl.plan.devices.ordering import arrange, card_score, node_score
-from kdsl.plan.devices.program import Allocation, DeviceProgram
-from kdsl.plan.devices.requests import Request
-from kdsl.plan.devices.situation import Allotment, Listener, Situation
-
-Requests = tuple[Mapping[str, Request], ...]
-"""What each container asks for, by kind."""
+from kdsl.plan.devices.attempt import Attempt, Listener
+from kdsl.plan.devices.card_tests import CardMemo
+from kdsl.plan.devices.fullness import node_score
+from kdsl.plan.devices.identity import IdentityAnswers
+from kdsl.plan.devices.program import DeviceProgram
+from kdsl.plan.devices.requests import Allocation, Allotment, Request, Requests
 
 
 @dataclass(slots=True)
 class NodeCards:
-    """A node and its cards with what of them is taken."""
+    """A node and its cards with their usage."""
 
     node: DeviceNode
     cards: tuple[Card, ...]
@@ -38,7 +35,7 @@ class NodeCards:
 
     @property
     def fullness(self) -> np.float32:
-        """How full the cards are together: `node_score`."""
+        """The fill level of the cards together: `node_score`."""
         if self._fullness is None:
             self._fullness = node_score(self.cards)
         return self._fullness
@@ -46,7 +43,7 @@ class NodeCards:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The pod fits: what it gets by kind, and the node's score. `is_shared` is that of `Fitted`."""
+    """The pod fits: its cards by kind, and the node's score. `is_shared` as in `Fitted`."""
 
     score: np.float32
     allocations: Mapping[str, Allocation]
@@ -55,23 +52,11 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
-    """The pod does not fit; `reason` is HAMi's, `is_shared` that of `Fitted`."""
+    """The pod does not fit; `reason` is HAMi's, `is_shared` as in `Fitted`."""
 
     reason: str
     is_shared: bool = True
     is_error: bool = False
-
-
-def requests_of(programs: Sequence[DeviceProgram], pod: DevicePod) -> Requests:
-    """Return what each container of a pod asks for; EvalError where a request has no value."""
-    return tuple(
-        {
-            program.kind: request
-            for program in programs
-            if (request := program.requests.request(pod, container)) is not None
-        }
-        for container in pod.containers
-    )
 
 
 def place(
@@ -82,16 +67,17 @@ def place(
     at: NodeCards,
     quota: Quota = NO_QUOTA,
     listener: Listener | None = None,
-    known: KnownCards | None = None,
-    own: Mapping[str, OwnAnswers] | None = None,
+    memo: CardMemo | None = None,
+    identity: Mapping[str, IdentityAnswers] | None = None,
 ) -> Placed | Unplaced:
-    """Return what the pod would get on a node. `quota` is that of its namespace; EvalError in a `value`.
+    """Return the cards that the pod would get on a node. `quota` is that of its namespace; EvalError in a
+    `value`.
 
-    `known` is what is known of cards for pods like this one, `own` what own tests say of the node by kind:
-    both only save time.
+    `memo` is that of the pod's signature, `identity` the answers of identity tests by kind: both only save
+    time.
     """
-    known = KnownCards() if known is None else known
-    run = _Run(programs, pod, requests, policy, at, quota, listener, known, own or {})
+    memo = CardMemo() if memo is None else memo
+    run = _Run(programs, pod, requests, policy, at, quota, listener, memo, identity or {})
     for number, container in enumerate(pod.containers):
         reason = run.container(number, container)
         if reason:
@@ -105,7 +91,10 @@ def place(
 
 @dataclass(slots=True)
 class _Run:
-    """One pod on one node, container by container. `cards` is what sidecars and containers leave."""
+    """One pod on one node, container by container.
+
+    `cards` are those that sidecars and containers leave, in the order in which they were tried last.
+    """
 
     programs: Mapping[str, DeviceProgram]
     pod: DevicePod
@@ -114,39 +103,39 @@ class _Run:
     at: NodeCards
     quota: Quota
     listener: Listener | None
-    known: KnownCards
-    own: Mapping[str, OwnAnswers]
+    memo: CardMemo
+    identity: Mapping[str, IdentityAnswers]
     cards: list[Card] = field(init=False)
     got: list[dict[str, Allotment]] = field(default_factory=list)
     is_shared: bool = True
     is_error: bool = False
 
     def __post_init__(self) -> None:
-        self.cards = list(self.at.cards)
+        self.cards = list(reversed(self.at.cards))
 
     def container(self, number: int, container: DeviceContainer) -> str:
-        """Give a container its cards; return the reason where there are none."""
+        """Give a container its cards; return a reason if it gets none."""
         asked = self.requests[number]
         cards = list(self.cards)
         allotments: dict[str, Allotment] = {}
         self.got.append(allotments)
-        scores = self._scores(tuple(asked.values())) if asked else {}
         for kind, request in asked.items():
-            cards = arrange(cards, scores, self.policy)
-            situation = Situation(
+            candidates = self._candidates(cards, request, asked.values())
+            cards = [*candidates, *(card for card in cards if not is_of(card.type, kind))]
+            attempt = Attempt(
                 pod=self.pod,
                 node=self.at.node,
                 policy=self.policy,
                 container=container,
                 request=request,
-                cards=self._candidates(self.programs[kind], cards, request),
+                cards=candidates,
                 allocated=self._earlier(kind, container.phase),
                 allows=self._allows(kind),
-                own=self.own.get(kind),
+                identity=self.identity.get(kind),
             )
             if self.listener is not None:
-                self.listener.begins(situation)
-            fitted = self.programs[kind].fitting.fit(situation, self.known.verdicts(request), self.listener)
+                self.listener.begins(attempt)
+            fitted = self.programs[kind].fitting.fit(attempt, self.memo.verdicts(request), self.listener)
             found = fitted.found
             if self.listener is not None:
                 self.listener.ends(found)
@@ -161,7 +150,7 @@ class _Run:
         return ""
 
     def allocations(self) -> dict[str, Allocation]:
-        """Return what the pod gets of each kind that it asks for."""
+        """Return the cards of each kind that the pod requests."""
         kinds = dict.fromkeys(kind for asked in self.requests for kind in asked)
         return {
             kind: Allocation(
@@ -173,26 +162,15 @@ class _Run:
             for kind in kinds
         }
 
-    def _scores(self, asked: tuple[Request, ...]) -> dict[str, float]:
-        """Return how full each card counts for a container, by name."""
-        known, scores = self.known.scores(asked), {}
-        for card in self.cards:
-            score = known.get(card.shape)
-            if score is None:
-                score = known[card.shape] = float(card_score(card, asked, self.policy.weights))
-            scores[card.id] = score
-        return scores
-
-    def _candidates(self, program: DeviceProgram, cards: Sequence[Card], request: Request) -> list[Card]:
-        """Return the cards whose type has the kind in it, the first to be tried first."""
-        candidates = [card for card in reversed(cards) if is_of(card.type, request.kind)]
-        if program.has_order:
-            known = self.known.orders(request)
-            return program.ordered(candidates, self.pod, self.at.node, self.policy, request, known)
-        return candidates
+    def _candidates(self, cards: Sequence[Card], request: Request, asked: Iterable[Request]) -> list[Card]:
+        """Return the cards of the requested kind in the order of trying."""
+        found = [card for card in cards if is_of(card.type, request.kind)]
+        known = self.memo.sort_keys((request, *asked))
+        program, at = self.programs[request.kind], self.at
+        return program.ordered(found, self.pod, at.node, self.policy, request, asked, known)
 
     def _earlier(self, kind: str, phase: Phase) -> tuple[Allotment, ...]:
-        """Return what containers before this one got that run when it runs."""
+        """Return the cards of containers before this one that run beside it."""
         is_init = phase is Phase.INIT
         return tuple(
             got[kind]
@@ -217,7 +195,7 @@ class _Run:
 
 @lru_cache(maxsize=4096)
 def is_of(type_: str, kind: str) -> bool:
-    """Tell whether cards of a type are of a kind: HAMi looks for the one in the other."""
+    """Return whether cards of a type are of a kind: as in HAMi, if the type contains the kind."""
     return kind.lower() in type_.lower()
 
 
@@ -226,11 +204,3 @@ def _with_grants(cards: Sequence[Card], grants: Sequence[Grant]) -> list[Card]:
     for grant in grants:
         by_id[grant.id] = by_id[grant.id].with_usage(grant.slots, grant.memory, grant.cores)
     return [by_id[card.id] for card in cards]
-
-
-def best_of(scores: Mapping[str, np.float32], policy: Policy) -> tuple[str, ...]:
-    """Return the nodes with the winning score: the lowest where the policy spreads, else the highest."""
-    if not scores:
-        return ()
-    best = min(scores.values()) if policy.spreads_nodes else max(scores.values())
-    return tuple(name for name, score in scores.items() if score == best)

@@ -1,8 +1,7 @@
-"""The devices of a profile as a plugin: cards are found, scored, set aside and written down in the cycle.
+"""The devices of a profile as a plugin: cards are found, scored, reserved and recorded in the cycle.
 
-What of a card is taken follows from the annotations of the pods that the snapshot shows, assumed ones
-included; so a what-if without a pod has its cards free, and nothing is to be repaired after a failure or a
-restart.
+The usage of a card follows from the annotations of the pods in the snapshot, assumed ones included. So a
+what-if without a pod has its cards free, and nothing needs a repair after a failure or a restart.
 """
 
 from __future__ import annotations
@@ -40,13 +39,14 @@ from kdsl.hooks.state import CycleState
 from kdsl.hooks.status import Code, Status, StatusColumn
 from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.answers import Answers
-from kdsl.plan.devices.demand import Demand
+from kdsl.plan.devices.inventories import Inventories, device_node
 from kdsl.plan.devices.locks import Locks, NodeLock
 from kdsl.plan.devices.placing import Placed
 from kdsl.plan.devices.program import DeviceProgram
 from kdsl.plan.devices.reads import pod_attributes
+from kdsl.plan.devices.records import device_pod
+from kdsl.plan.devices.requests import Demand
 from kdsl.plan.devices.review import Reviewed, Reviews, plain, review_admitted
-from kdsl.plan.devices.stock import Stock, device_node, device_pod
 from kdsl.plan.rules.normalize import Scores
 
 CHOSEN_NODE: Final = "hami.io/vgpu-node"
@@ -61,15 +61,15 @@ _SKIP: Final = Status(Code.SKIP)
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
-    """A pod that asks for cards, on the snapshot of its attempt."""
+class _Attempt:
+    """A pod that requests cards, on the snapshot of its attempt."""
 
     demand: Demand
     snapshot: Snapshot
 
 
 class DevicesPlugin:
-    """The devices of one profile. `key` is unique among all plugins, `name` what verdicts show."""
+    """The devices of one profile. `key` is unique among all plugins, verdicts show `name`."""
 
     name = DEVICES
 
@@ -101,15 +101,15 @@ class DevicesPlugin:
         self.records = tuple(program.record for program in programs)
         self._reviews = Reviews(tuple(self._programs.values()))
         self._admitted = Reviews(tuple(self._programs.values()), review_admitted)
-        self.stock = Stock(self._programs)
-        self.answers = Answers(self.stock)
+        self.inventories = Inventories(self._programs)
+        self.answers = Answers(self.inventories)
         self._annotator, self._clock = annotator, clock
         self._locks = None if nodes is None else Locks(nodes, clock)
 
     # ---- filter ------------------------------------------------------------------------------------------
 
     def demand(self, pod: PodInfo, snapshot: Snapshot) -> Demand | Status | None:
-        """Return what a pod asks for; None where that is no card, a status where it may not."""
+        """Return the demand of a pod; None for no card, a status if the pod is refused."""
         if not pod.device_containers:
             return None
         try:
@@ -119,91 +119,92 @@ class DevicesPlugin:
             return _unresolvable(error)
 
     def review(self, pod: DevicePod, snapshot: Snapshot) -> tuple[Reviewed, Quota | None]:
-        """Return the pod after admission, and what its namespace may have; EvalError where a device fails."""
-        quota = self.stock.quota(snapshot, pod.namespace)
+        """Return the pod after admission, and the quota of its namespace; EvalError if a device fails."""
+        quota = self.inventories.quota(snapshot, pod.namespace)
         return self._reviews.review(pod, quota), quota
 
     def admitted_demand(self, pod: PodInfo, snapshot: Snapshot) -> Demand | Status | None:
-        """Return what a pod asks for that a webhook has let in: it is taken as it is; else as `demand`."""
+        """Return the demand of a pod that a webhook has admitted; otherwise as `demand`."""
         if not pod.device_containers:
             return None
         try:
             reviewed = self._admitted.review(device_pod(pod), None)
-            return self._demand(reviewed, self.stock.quota(snapshot, pod.namespace))
+            return self._demand(reviewed, self.inventories.quota(snapshot, pod.namespace))
         except (EvalError, ValueError) as error:
             return _unresolvable(error)
 
     def _demand(self, reviewed: Reviewed, quota: Quota | None) -> Demand | None:
-        """Return what a pod asks for; ValueError where its weights are none."""
+        """Return the demand of a reviewed pod; ValueError if its weights are unreadable."""
         if not reviewed.asks:
             return None
         admitted = reviewed.pod
         policy = self._default.of(admitted.annotations)
         keys = _all_keys(self._keys[kind] for asked in reviewed.requests for kind in asked)
-        traits = (policy, tuple(_trait(admitted, name, keys) for name in self._attributes))
-        likeness = (
-            traits,
+        pod_signature = (policy, tuple(_part_read(admitted, name, keys) for name in self._attributes))
+        signature = (
+            pod_signature,
             tuple(tuple(asked.values()) for asked in reviewed.requests),
             admitted.containers,
             None if quota is None else (plain(quota.limits), plain(quota.used)),
         )
-        return Demand(admitted, reviewed.requests, policy, quota, likeness, traits)
+        return Demand(admitted, reviewed.requests, policy, quota, signature, pod_signature)
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
         demand = self.demand(pod, nodes.snapshot)
         if not isinstance(demand, Demand):
             if demand is not None:
-                self._tell(state, nodes.snapshot)
+                self._report(state, nodes.snapshot)
             return demand or _SKIP
-        state.write(self.key, _Turn(demand, nodes.snapshot))
+        state.write(self.key, _Attempt(demand, nodes.snapshot))
         return None
 
     @hookimpl
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> StatusColumn | None:
-        turn = state.get(self.key)
-        if not isinstance(turn, _Turn):
+        attempt = state.get(self.key)
+        if not isinstance(attempt, _Attempt):
             return None
-        snapshot, demand = nodes.snapshot, turn.demand
+        snapshot, demand = nodes.snapshot, attempt.demand
         if not snapshot.is_overlay:
             column = self.answers.column(demand, snapshot, nodes.rows)
-            self._tell(state, snapshot)
+            self._report(state, snapshot)
             return column
-        promised = self._promised(state)
-        found = []
-        for row in nodes.rows.tolist():
-            node = snapshot.info(row)
-            answer = self.answers.ask(demand, node, self.cards(node, promised, snapshot))
-            found.append(None if isinstance(answer, Placed) else answer)
-        return StatusColumn.of(found)
+        answers = self._ask_each(state, demand, nodes)
+        return StatusColumn.of([None if isinstance(each, Placed) else each for each in answers])
 
-    def _tell(self, state: CycleState, snapshot: Snapshot) -> None:
-        """Say which records of cards cannot be read: they change no outcome by themselves."""
-        told = [Fault(DEVICES, each) for each in self.stock.problems(snapshot)]
-        state.faults += [fault for fault in told if fault not in state.faults]
+    def _ask_each(self, state: CycleState, demand: Demand, nodes: NodeSet) -> list[Placed | Status]:
+        """Ask the nodes of a what-if one by one."""
+        nominated = self._nominated(state)
+        infos = map(nodes.snapshot.info, nodes.rows.tolist())
+        return [self.answers.ask(demand, node, self.cards(node, nominated, nodes.snapshot)) for node in infos]
+
+    def _report(self, state: CycleState, snapshot: Snapshot) -> None:
+        """Report the unreadable records of cards; they change no outcome by themselves."""
+        faults = [Fault(DEVICES, each) for each in self.inventories.records.problems(snapshot)]
+        state.faults += [fault for fault in faults if fault not in state.faults]
 
     @hookimpl
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Remember a pod that was promised the node: it has no cards yet, and shall find some."""
-        state.write(self._promises, self._promised(state) | {added.key})
+        """Note a pod that is nominated to the node: it has no cards yet, and must find some."""
+        state.write(self._nominations, self._nominated(state) | {added.key})
 
     @hookimpl
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        state.write(self._promises, self._promised(state) - {removed.key})
+        state.write(self._nominations, self._nominated(state) - {removed.key})
 
     @property
-    def _promises(self) -> str:
-        return f"{self.key}/promised"
+    def _nominations(self) -> str:
+        return f"{self.key}/nominated"
 
-    def _promised(self, state: CycleState) -> frozenset[str]:
-        promised = state.get(self._promises)
-        return promised if isinstance(promised, frozenset) else frozenset()
+    def _nominated(self, state: CycleState) -> frozenset[str]:
+        nominated = state.get(self._nominations)
+        return nominated if isinstance(nominated, frozenset) else frozenset()
 
-    def cards(self, node: NodeInfo, promised: frozenset[str], snapshot: Snapshot) -> tuple[Card, ...]:
-        """Return the cards of a node where pods that were promised it, by key, have found theirs."""
-        cards = self.stock.cards(node)
+    def cards(self, node: NodeInfo, nominated: frozenset[str], snapshot: Snapshot) -> tuple[Card, ...]:
+        """Return the cards of a node after its nominated pods, by key, have got theirs."""
+        cards = self.inventories.cards(node)
         for pod in node.pods:
-            if pod.key not in promised or any(record in pod.annotations for record in self.records):
+            if pod.key not in nominated or any(record in pod.annotations for record in self.records):
                 continue
             demand = self.demand(pod, snapshot)
             found = self.answers.ask(demand, node, cards) if isinstance(demand, Demand) else None
@@ -219,32 +220,27 @@ class DevicesPlugin:
 
     @hookimpl
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Status | None:
-        return None if isinstance(state.get(self.key), _Turn) else _SKIP
+        return None if isinstance(state.get(self.key), _Attempt) else _SKIP
 
     @hookimpl
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeSet) -> Scores:
-        """Return how full the cards of each node are, with what devices add."""
-        turn = state.get(self.key)
-        if not isinstance(turn, _Turn):
+        """Return the fill level of the cards of each node, plus the `value` of devices."""
+        attempt = state.get(self.key)
+        if not isinstance(attempt, _Attempt):
             return np.zeros(len(nodes), np.int64)
-        demand, snapshot = turn.demand, nodes.snapshot
+        demand, snapshot = attempt.demand, nodes.snapshot
         if not snapshot.is_overlay:
             return self.answers.scores(demand, snapshot, nodes.rows)
-        promised = self._promised(state)
-        found = []
-        for row in nodes.rows.tolist():
-            node = snapshot.info(row)
-            answer = self.answers.ask(demand, node, self.cards(node, promised, snapshot))
-            found.append(float(answer.score) if isinstance(answer, Placed) else 0.0)
-        return np.array(found, np.float64)
+        answers = self._ask_each(state, demand, nodes)
+        return np.array([float(each.score) if isinstance(each, Placed) else 0.0 for each in answers])
 
     @hookimpl
     def normalize_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeSet, scores: Scores
     ) -> NDArray[np.int64]:
-        """Map scores to 0..100, so that the best nodes by the pod's policy have 100 and no others."""
-        turn = state.get(self.key)
-        is_spread = isinstance(turn, _Turn) and turn.demand.policy.spreads_nodes
+        """Map scores to 0..100; only the best nodes by the pod's policy have 100."""
+        attempt = state.get(self.key)
+        is_spread = isinstance(attempt, _Attempt) and attempt.demand.policy.spreads_nodes
         values = -scores if is_spread else scores
         least, best = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
         if least == best:
@@ -256,27 +252,27 @@ class DevicesPlugin:
 
     @hookimpl
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Give the pod its cards: the assumed pod has their annotations from now on."""
-        turn = state.get(self.key)
-        if not isinstance(turn, _Turn):
+        """Give the pod its cards: the assumed pod gets their annotations."""
+        attempt = state.get(self.key)
+        if not isinstance(attempt, _Attempt):
             return None
-        row = turn.snapshot.row_of(node)
+        row = attempt.snapshot.row_of(node)
         if row is None:
             return Status(Code.UNSCHEDULABLE, (f"node {node} is gone",))
-        found = self.answers.grant(turn.demand, turn.snapshot, row)
+        found = self.answers.grant(attempt.demand, attempt.snapshot, row)
         if isinstance(found, Status):
             return Status(Code.UNSCHEDULABLE, found.reasons)
         try:
-            written = self.annotations_for(turn.demand, turn.snapshot.info(row), found)
+            written = self.annotations_for(attempt.demand, attempt.snapshot.info(row), found)
         except EvalError as error:
-            return _went_wrong(Code.UNSCHEDULABLE, error)
+            return _error(Code.UNSCHEDULABLE, error)
         state.write(f"{self.key}/written", written)
         self._annotator.assume(pod, written)
         return None
 
     @hookimpl
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        if not isinstance(state.get(self.key), _Turn):
+        if not isinstance(state.get(self.key), _Attempt):
             return
         self._annotator.forget(pod)
         held = state.get(f"{self.key}/locked")
@@ -287,17 +283,17 @@ class DevicesPlugin:
 
     @hookimpl
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Tell that there is nothing to do for a pod that has been given no cards."""
+        """Skip pods without cards."""
         return None if isinstance(state.get(f"{self.key}/written"), dict) else _SKIP
 
     @hookimpl
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Lock the node and write the annotations: its device plugin acts on them once the pod is bound."""
-        turn, written = state.get(self.key), state.get(f"{self.key}/written")
-        if not isinstance(turn, _Turn) or not isinstance(written, dict):
+        """Lock the node and write the annotations, which its device plugin reads once the pod is bound."""
+        attempt, written = state.get(self.key), state.get(f"{self.key}/written")
+        if not isinstance(attempt, _Attempt) or not isinstance(written, dict):
             return None
         if self._locks is not None:
-            locks = self.locks_for(turn.demand)
+            locks = self.locks_for(attempt.demand)
             problem = self._locks.acquire(locks, node, pod.key)
             if problem is not None:
                 return problem
@@ -306,9 +302,7 @@ class DevicesPlugin:
         return self._annotator.write(pod, {**written, BIND_PHASE: ALLOCATING, BIND_TIME: seconds})
 
     def locks_for(self, demand: Demand) -> tuple[NodeLock, ...]:
-        """Return the locks of the kinds that the pod's containers ask for; what init containers get is served
-        without.
-        """
+        """Return the locks of the kinds that the pod's containers request; init containers need no lock."""
         kinds = {
             kind
             for phase, asked in zip(demand.pod.phases, demand.requests, strict=True)
@@ -319,8 +313,9 @@ class DevicesPlugin:
         return tuple(dict.fromkeys(lock for lock in locks if lock is not None))
 
     def annotations_for(self, demand: Demand, node: NodeInfo, placed: Placed) -> dict[str, str]:
-        """Return all annotations that the pod is to have, those of admission included; EvalError where one
-        has no value.
+        """Return all annotations of the placed pod, those of admission included.
+
+        EvalError if one has no value.
         """
         now, at = self._clock.now(), device_node(node.facts)
         written = {**demand.pod.annotations, CHOSEN_NODE: node.name, CHOSEN_AT: str(now // _SECOND)}
@@ -348,7 +343,7 @@ class DevicesPlugin:
 
     @hookimpl
     def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Tell whether an event is worth an attempt: of pods on nodes, those that had cards."""
+        """Return whether an event may help a pod: of pods on nodes, the end of those with cards."""
         if event.resource is not Resource.ASSIGNED_POD:
             return True
         before = event.before
@@ -356,25 +351,25 @@ class DevicesPlugin:
 
 
 def _unresolvable(error: EvalError | ValueError) -> Status:
-    """Return what becomes of a pod of which nobody can say what it asks for."""
+    """Return the rejection of a pod whose demand cannot be computed."""
     if isinstance(error, EvalError):
-        return _went_wrong(Code.UNRESOLVABLE, error)
+        return _error(Code.UNRESOLVABLE, error)
     return Status(Code.UNRESOLVABLE, (str(error),))
 
 
-def _went_wrong(code: Code, error: EvalError) -> Status:
+def _error(code: Code, error: EvalError) -> Status:
     return Status(code, (error.message,), faults=(Fault(DEVICES, error.message, code=error.code),))
 
 
-def _trait(pod: DevicePod, name: str, annotations: tuple[str, ...] | None) -> object:
-    """Return what counts of an attribute of a pod: of annotations those that are read, None for all."""
+def _part_read(pod: DevicePod, name: str, annotations: tuple[str, ...] | None) -> object:
+    """Return the part of an attribute of a pod that devices read; `annotations` are keys, None for all."""
     if name == "annotations" and annotations is not None:
         return tuple(pod.annotations.get(key) for key in annotations)
     return plain(getattr(pod, name))
 
 
 def _all_keys(read: Iterable[frozenset[str] | None]) -> tuple[str, ...] | None:
-    """Return all keys in order; None where it may be any."""
+    """Return all keys in order; None if any key may be read."""
     found: set[str] = set()
     for keys in read:
         if keys is None:
@@ -392,7 +387,7 @@ def compile_devices(
     probe: Probe | None = None,
     nodes: NodeAnnotator | None = None,
 ) -> DevicesPlugin | None:
-    """Compile the devices of a profile, None where it has none. Without `nodes` it locks none."""
+    """Compile the devices of a profile, None if it has none. Without `nodes` they lock none."""
     if profile.sharing is None:
         return None
     functions = Functions.of(rules.fns, probe, steps)

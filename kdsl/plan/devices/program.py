@@ -2,69 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.typed import TypedExpr
-from kdsl.cluster.devices.cards import Card, Grant
-from kdsl.cluster.devices.codec import encode
+from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import QuotaNames
+from kdsl.eval.scalar import Frame
 from kdsl.eval.values import EvalError, Timestamp
 from kdsl.plan.compile.scope import Functions
 from kdsl.plan.compile.verdicts import error_text
 from kdsl.plan.devices.admission import AdmitProgram
+from kdsl.plan.devices.card_tests import SortKeys
 from kdsl.plan.devices.fitting import FitProgram
+from kdsl.plan.devices.fullness import card_score
 from kdsl.plan.devices.handshakes import Handshake
+from kdsl.plan.devices.identity import reads_identity
 from kdsl.plan.devices.inventory import InventoryProgram
 from kdsl.plan.devices.locks import NodeLock
-from kdsl.plan.devices.reads import annotations_read
-from kdsl.plan.devices.requests import Request, RequestProgram
+from kdsl.plan.devices.reads import keys_read
+from kdsl.plan.devices.requests import Allocation, Request, RequestProgram, Requests
 from kdsl.plan.devices.section import FieldsProgram, Section
-from kdsl.plan.devices.situation import Allotment
-from kdsl.plan.devices.telling import tells
-
-
-class Allocation:
-    """What a pod gets of one kind of device on a node: the view `DeviceAllocation`."""
-
-    __slots__ = ("containers",)
-
-    def __init__(self, containers: tuple[Allotment, ...]) -> None:
-        self.containers = containers
-
-    @property
-    def cards(self) -> tuple[Grant, ...]:
-        return tuple(grant for allotment in self.containers for grant in allotment.cards)
-
-    @property
-    def text(self) -> str:
-        return encode(allotment.cards for allotment in self.containers)
 
 
 class DeviceProgram:
-    """A compiled device; `quota_names` are what quotas call its resources, `lock` and `handshake` are None
-    where it has none.
-    """
+    """A compiled device. `lock` and `handshake` are None if it has none."""
 
     def __init__(self, device: CheckedDevice, functions: Functions) -> None:
         self.checked = device
         self.kind = _constant(device.kind, device, functions)
         self.record = _constant(device.record, device, functions)
-        self.quota_names = _quota_names(device, functions)
-        self.lock = _lock(device, functions)
-        self.handshake = _handshake(device, functions)
+        quota = FieldsProgram(device.quota, device, functions)
+        lock = FieldsProgram(device.lock, device, functions)
+        handshake = FieldsProgram(device.handshake, device, functions)
+        frame = quota.section.frame()
+        self.quota_names = QuotaNames(
+            quota.text("memory", frame), quota.text("cores", frame), quota.integer("factor", frame, 1)
+        )
+        self.lock = self.handshake = None
+        if lock.has("key"):
+            frame = lock.section.frame()
+            seconds, is_owned = lock.integer("seconds", frame, 300), lock.flag("owned", frame, True)
+            self.lock = NodeLock(lock.text("key", frame), seconds, is_owned)
+        if handshake.has("key"):
+            frame = handshake.section.frame()
+            key, resource = handshake.text("key", frame), handshake.text("resource", frame)
+            self.handshake = Handshake(key, resource, handshake.integer("seconds", frame, 60))
         self.inventory = InventoryProgram(device, self.kind, functions)
         self.admit = AdmitProgram(device, functions)
         self.requests = RequestProgram(device, self.kind, functions)
         self.fitting = FitProgram(device, self.kind, functions)
         self._order = Section(device.order.scope, device, functions)
         self._keys = [(self._order.compile(key.value), key.descending) for key in device.order.keys]
-        self._has_known_order = not tells(device.order)
+        self._is_shared_order = not reads_identity(device.order)
         self._value_section = self._value = None
         if device.value is not None:
             self._value_section = Section(device.value.scope, device, functions)
@@ -82,16 +77,12 @@ class DeviceProgram:
 
     @property
     def annotations_read(self) -> frozenset[str] | None:
-        """The annotations of pods that decide which cards of a node they get; None where any may."""
+        """The annotations of pods that decide which cards of a node they get; None if any may."""
         sections = [*self.fitting.sections, self._order]
         if self._value_section is not None:
             sections.append(self._value_section)
-        return annotations_read(expr for section in sections for expr in section.exprs)
-
-    @property
-    def has_order(self) -> bool:
-        """Tell whether the device orders cards itself, not by the pod's policy."""
-        return bool(self._keys)
+        exprs = [expr for section in sections for expr in section.exprs]
+        return keys_read(exprs, "DevicePod", "annotations")
 
     def ordered(
         self,
@@ -100,19 +91,25 @@ class DeviceProgram:
         node: DeviceNode,
         policy: Policy,
         request: Request,
-        known: dict[tuple[Hashable, ...], tuple[Any, ...]],
+        asked: Iterable[Request],
+        known: SortKeys,
     ) -> list[Card]:
-        """Return cards in the order of the device's `order by`, the first to be tried first.
+        """Return cards in the order of `order by`; equal ones stay as they are.
 
-        `known` are keys by shape of card, for pods like this one and this request.
+        `asked` are all requests of the container. `known` has keys for pods of this signature and the same
+        requests.
         """
+        frame: Frame | None = None
         found: list[tuple[Any, ...]] = []
         for card in cards:
-            keys = known.get(card.shape) if self._has_known_order else None
+            keys = known.get(card.shape) if self._is_shared_order else None
             if keys is None:
-                about = {"pod": pod, "node": node, "policy": policy, "request": request, "device": card}
-                keys = tuple(key(self._order.frame(**about)) for key, _ in self._keys)
-                if self._has_known_order:
+                if frame is None:
+                    frame = self._order.frame(pod=pod, node=node, policy=policy, request=request)
+                self._order.fill(frame, device=card, fullness=float(card_score(card, asked, policy.weights)))
+                self._order.rewind(frame)
+                keys = tuple([key(frame) for key, _ in self._keys])
+                if self._is_shared_order:
                     known[card.shape] = keys
             found.append(keys)
         places = list(range(len(cards)))
@@ -129,7 +126,7 @@ class DeviceProgram:
         cards: tuple[Card, ...],
         allocation: Allocation,
     ) -> np.float32:
-        """Return what the allocation adds to the node's score; `cards` are the node's before it."""
+        """Return the part of the allocation in the node's score; `cards` are those before it."""
         if self._value is None or self._value_section is None:
             return np.float32(0)
         frame = self._value_section.frame(
@@ -140,9 +137,9 @@ class DeviceProgram:
     def annotations(
         self, pod: DevicePod, node: DeviceNode, policy: Policy, allocation: Allocation, now: int
     ) -> dict[str, str]:
-        """Return what is written on the pod; `now` is in nanoseconds since the Unix epoch.
+        """Return the annotations of the pod; `now` is in nanoseconds since the Unix epoch.
 
-        Raises EvalError, which says where, if one of the device's expressions fails.
+        EvalError, with the place, if one of the device's expressions fails.
         """
         frame = self._annotate.frame(
             pod=pod, node=node, policy=policy, allocation=allocation, now=Timestamp(now)
@@ -157,35 +154,19 @@ class DeviceProgram:
         return written
 
 
+def requests_of(programs: Iterable[DeviceProgram], pod: DevicePod) -> Requests:
+    """Return the requests of each container of a pod; EvalError if a request has no value."""
+    return tuple(
+        {
+            program.kind: request
+            for program in programs
+            if (request := program.requests.request(pod, container)) is not None
+        }
+        for container in pod.containers
+    )
+
+
 def _constant(expr: TypedExpr, device: CheckedDevice, functions: Functions) -> str:
     section = Section({}, device, functions)
     text = section.compile(expr)
     return str(text(section.frame()))
-
-
-def _quota_names(device: CheckedDevice, functions: Functions) -> QuotaNames:
-    fields = FieldsProgram(device.quota, device, functions)
-    frame = fields.section.frame()
-    return QuotaNames(
-        fields.text("memory", frame), fields.text("cores", frame), fields.integer("factor", frame, 1)
-    )
-
-
-def _lock(device: CheckedDevice, functions: Functions) -> NodeLock | None:
-    fields = FieldsProgram(device.lock, device, functions)
-    if not fields.has("key"):
-        return None
-    frame = fields.section.frame()
-    return NodeLock(
-        fields.text("key", frame), fields.integer("seconds", frame, 300), fields.flag("owned", frame, True)
-    )
-
-
-def _handshake(device: CheckedDevice, functions: Functions) -> Handshake | None:
-    fields = FieldsProgram(device.handshake, device, functions)
-    if not fields.has("key"):
-        return None
-    frame = fields.section.frame()
-    return Handshake(
-        fields.text("key", frame), fields.text("resource", frame), fields.integer("seconds", frame, 60)
-    )

@@ -1,4 +1,4 @@
-"""What devices read of a pod beside what it asks for: pods that are alike in it get the same cards."""
+"""The reads of devices: fields of pods, keys of maps, and slots."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from kdsl.check.model.devices import CheckedDevice
 from kdsl.check.model.rule_set import CheckedLet
 from kdsl.check.model.traversal import children
 from kdsl.check.model.typed import CallOf, Const, FieldOf, HasField, KeyOf, Typed, TypedExpr, Var
-from kdsl.check.model.types import Type
 
 _POD: Final = "DevicePod"
 _ATTRIBUTES: Final = {
@@ -21,9 +20,9 @@ _ATTRIBUTES: Final = {
     "annotations": "annotations",
     "runtimeClass": "runtime_class",
 }
-"""Fields of the view that `DevicePod` has under these names; containers always count."""
+"""Fields of the view and their names in `DevicePod`; containers always count."""
 _ONCE: Final = ("admit", "request", "annotations", "inventory", "quota", "lock", "handshake")
-"""Sections that choosing cards does not ask: what comes of them counts by itself, or is no part of it."""
+"""Sections that do not run while cards are chosen."""
 
 
 def pod_attributes(device: CheckedDevice) -> frozenset[str]:
@@ -32,7 +31,7 @@ def pod_attributes(device: CheckedDevice) -> frozenset[str]:
 
 
 def review_attributes(device: CheckedDevice) -> frozenset[str]:
-    """Return the attributes of `DevicePod` that decide what admission does and what a pod asks for."""
+    """Return the attributes of `DevicePod` that decide about its admission and its requests."""
     return _attributes(device, ["admit", "request"])
 
 
@@ -47,7 +46,7 @@ def _attributes(device: CheckedDevice, sections: Iterable[str]) -> frozenset[str
             elif isinstance(part, Var) and part.type.name == _POD:
                 direct -= 1
         if direct < 0:
-            # The pod as a whole goes somewhere, such as into a function: anything may be read of it.
+            # A function gets the pod as a whole and may read any field.
             found |= set(_ATTRIBUTES)
     return frozenset(_ATTRIBUTES[name] for name in found if name in _ATTRIBUTES)
 
@@ -68,37 +67,39 @@ def parts(value: object) -> Iterator[Typed]:
                 yield from parts(getattr(value, field.name))
 
 
-def annotations_read(exprs: Iterable[TypedExpr]) -> frozenset[str] | None:
-    """Return the annotations of the pod that expressions ask for; None where it may be any."""
-    keys = frozenset(key for expr in exprs for key in _annotations(expr))
+def keys_read(exprs: Iterable[TypedExpr], view: str, field: str) -> frozenset[str] | None:
+    """Return the keys that expressions read of a map field of a view; None if they may read any."""
+    keys = frozenset(key for expr in exprs for key in _keys(expr, view, field))
     return None if None in keys else frozenset(key for key in keys if key is not None)
 
 
-def _annotations(expr: TypedExpr) -> Iterator[str | None]:
+def _keys(expr: TypedExpr, view: str, field: str) -> Iterator[str | None]:
+    def is_map(operand: TypedExpr) -> bool:
+        match operand:
+            case FieldOf(operand=Var()):
+                return (operand.view, operand.field) == (view, field)
+        return False
+
     match expr:
-        case (
-            CallOf(
-                function="_[_]" | "_[?_]",
-                args=(FieldOf(operand=Var(), view="DevicePod", field="annotations"), Const(value=str(key))),
-            )
-            | CallOf(
-                function="@in",
-                args=(Const(value=str(key)), FieldOf(operand=Var(), view="DevicePod", field="annotations")),
-            )
-            | KeyOf(operand=FieldOf(operand=Var(), view="DevicePod", field="annotations"), key=key)
-        ):
+        case CallOf(function="_[_]" | "_[?_]", args=(operand, Const(value=str(key)))) if is_map(operand):
             yield key
-        case FieldOf(operand=Var(), view="DevicePod", field=field) if field != "annotations":
+        case CallOf(function="@in", args=(Const(value=str(key)), operand)) if is_map(operand):
+            yield key
+        case KeyOf(operand=operand, key=key) if is_map(operand):
+            yield key
+        case FieldOf(operand=Var()) if expr.view == view and expr.field != field:
             pass
-        case FieldOf(view="DevicePod", field="annotations") | Var(type=Type(name="DevicePod")):
+        case FieldOf() | Var() if expr.type.name == view or (
+            isinstance(expr, FieldOf) and (expr.view, expr.field) == (view, field)
+        ):
             yield None
         case _:
             for part in children(expr):
-                yield from _annotations(part)
+                yield from _keys(part, view, field)
 
 
 def needs(section: object, lets: Mapping[int, CheckedLet]) -> frozenset[int]:
-    """Return the slots that a section reads, `let`s and what those read included."""
+    """Return the slots that a section reads, through `let`s too."""
     found: set[int] = set()
     pending = [section]
     while pending:

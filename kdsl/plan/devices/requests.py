@@ -1,24 +1,78 @@
-"""What containers ask for."""
+"""The cards that containers request, and those that they get."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from kdsl.check.model.devices import CheckedDevice
+from kdsl.cluster.devices.cards import Grant
+from kdsl.cluster.devices.codec import encode
 from kdsl.cluster.devices.pods import DeviceContainer, DevicePod
+from kdsl.cluster.devices.policy import Policy
+from kdsl.cluster.devices.quota import Quota
 from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.section import FieldsProgram
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What one container asks of one kind of device. Fields are those of the `DeviceRequest` view."""
+    """The request of one container for one kind of device. Fields are those of the `DeviceRequest` view."""
 
     kind: str
     count: int = 0
     memory: int = 0
     percent: int = 0
     cores: int = 0
+
+
+Requests = tuple[Mapping[str, Request], ...]
+"""The requests of each container, by kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A pod that requests cards, after admission.
+
+    Pods of one `signature` get the same cards of a node. `pod_signature` is the part of it without
+    containers, requests and quota: the fields of the pod that devices read, and the policy.
+    """
+
+    pod: DevicePod
+    requests: Requests
+    policy: Policy
+    quota: Quota | None
+    signature: Hashable
+    pod_signature: Hashable
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of devices that the pod requests."""
+        return tuple(dict.fromkeys(kind for requests in self.requests for kind in requests))
+
+
+@dataclass(frozen=True, slots=True)
+class Allotment:
+    """The cards of one kind for one container. Fields are those of the `DeviceAllotment` view."""
+
+    container: DeviceContainer
+    request: Request
+    cards: tuple[Grant, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """The cards of one kind for a pod: the view `DeviceAllocation`."""
+
+    containers: tuple[Allotment, ...]
+
+    @property
+    def cards(self) -> tuple[Grant, ...]:
+        return tuple(grant for allotment in self.containers for grant in allotment.cards)
+
+    @property
+    def text(self) -> str:
+        return encode(allotment.cards for allotment in self.containers)
 
 
 class RequestProgram:
@@ -29,11 +83,12 @@ class RequestProgram:
         self._fields = FieldsProgram(device.request, device, functions)
 
     def request(self, pod: DevicePod, container: DeviceContainer) -> Request | None:
-        """Return what a container asks for, None where that is no card; EvalError where it has no value."""
+        """Return the request of a container, None for no card; EvalError where it has no value."""
         fields = self._fields
         frame = fields.section.frame(pod=pod, container=container)
         count = fields.integer("count", frame)
         if count <= 0:
             return None
-        memory, percent, cores = (fields.integer(name, frame) for name in ("memory", "percent", "cores"))
-        return Request(self._kind, count, memory, percent, cores)
+        return Request(
+            self._kind, count, *(fields.integer(name, frame) for name in ("memory", "percent", "cores"))
+        )

@@ -1,4 +1,4 @@
-"""What becomes of a pod before it is scheduled: HAMi's admission webhook, as a function."""
+"""The admission of a pod before it is scheduled: HAMi's admission webhook, as a function."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from kdsl.cluster.devices.pods import DevicePod, Phase
 from kdsl.cluster.devices.quota import Quota
 from kdsl.hooks.status import Code, Status
 from kdsl.plan.devices.admission import admit_pod
-from kdsl.plan.devices.placing import Requests, requests_of
-from kdsl.plan.devices.program import DeviceProgram
+from kdsl.plan.devices.program import DeviceProgram, requests_of
 from kdsl.plan.devices.reads import review_attributes
-from kdsl.plan.devices.requests import Request
+from kdsl.plan.devices.requests import Request, Requests
 
 OVER_QUOTA = "exceeding resource quota"
 MAX_REVIEWS: Final = 1024
-"""How many kinds of pods are remembered."""
+"""The number of pod signatures whose reviews are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """A pod after admission and what it asks for, or why it may not be created.
+    """A pod after admission and its requests, or the reason why it may not be created.
 
-    `uses_devices` is that of `Admission`. `is_invalid`: a device refuses the pod, which contradicts itself.
+    `uses_devices` is that of `Admission`. `is_invalid`: a device refused the pod.
     """
 
     pod: DevicePod
@@ -45,25 +44,25 @@ Review = Callable[[Sequence[DeviceProgram], DevicePod, Quota | None], Reviewed]
 
 
 class Reviews:
-    """Reviews pods, each kind once: pods of one kind are alike in all that is read of them."""
+    """Reviews pods, once for all pods of one signature."""
 
     def __init__(self, programs: Sequence[DeviceProgram], by: Review | None = None) -> None:
         self._programs, self._review = programs, by or review
         read = (review_attributes(program.checked) for program in programs)
-        # Admission adds to annotations and to the runtime class, so what comes out depends on them.
+        # Admission adds to annotations and to the runtime class, so its result depends on them.
         self._attributes = sorted(frozenset(("annotations", "runtime_class")).union(*read))
         self._known: OrderedDict[Hashable, Reviewed] = OrderedDict()
 
     def review(self, pod: DevicePod, quota: Quota | None) -> Reviewed:
-        """Return what the function says that reviews; EvalError where it raises one."""
-        kind = (
+        """Return the review of a pod; EvalError as in `review`."""
+        signature = (
             pod.containers,
             *(plain(getattr(pod, name)) for name in self._attributes),
             None if quota is None else (plain(quota.limits), plain(quota.used)),
         )
-        known = self._known.get(kind)
+        known = self._known.get(signature)
         if known is None:
-            known = self._known[kind] = self._review(self._programs, pod, quota)
+            known = self._known[signature] = self._review(self._programs, pod, quota)
             if len(self._known) > MAX_REVIEWS:
                 self._known.popitem(last=False)
         admitted = replace(known.pod, name=pod.name, namespace=pod.namespace, uid=pod.uid, labels=pod.labels)
@@ -78,10 +77,10 @@ def plain(value: object) -> object:
 
 
 def review(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | None) -> Reviewed:
-    """Admit a pod; EvalError where an expression of a device has no value.
+    """Admit a pod; EvalError if an expression of a device has no value.
 
-    Refused are pods that a device refuses, pods that use devices and have a privileged container (it sees all
-    cards of a node), and pods that would exceed a quota of their namespace.
+    A device may refuse the pod. A pod with devices and a privileged container, which sees all cards of a
+    node, is refused, and so is a pod that would exceed a quota of its namespace.
     """
     admission = admit_pod([program.admit for program in programs], pod)
     pod, is_user = admission.pod, admission.uses_devices
@@ -97,7 +96,7 @@ def review(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | Non
 
 
 def review_admitted(programs: Sequence[DeviceProgram], pod: DevicePod, quota: Quota | None) -> Reviewed:
-    """Return what a pod asks for that a webhook has let in: nothing is added to it, nothing refused.
+    """Return the requests of a pod that a webhook has admitted: it is neither changed nor refused.
 
     EvalError as in `review`.
     """
@@ -109,7 +108,7 @@ def _refused(reason: str) -> Status:
 
 
 def _within(programs: Sequence[DeviceProgram], pod: DevicePod, requests: Requests, quota: Quota) -> bool:
-    """Tell whether quotas leave room for the memory and compute that a pod writes; percentages count 0."""
+    """Return whether quotas leave room for the requested memory and compute; percentages count 0."""
     return all(
         quota.allows(
             program.quota_names,
@@ -122,7 +121,7 @@ def _within(programs: Sequence[DeviceProgram], pod: DevicePod, requests: Request
 
 
 def _most(kind: str, pod: DevicePod, requests: Requests, amount: Callable[[Request], int]) -> int:
-    """Return the larger of what the containers ask for together and the most that an init container does."""
+    """Return the larger of the sum over containers and the largest amount of an init container."""
     together = largest = 0
     for phase, asked in zip(pod.phases, requests, strict=True):
         if kind in asked:

@@ -20,7 +20,7 @@ from kdsl.plan.compile.template import Text, compile_template
 
 
 class Section:
-    """Compiles the expressions of one section; frames have its names filled."""
+    """Compiles the expressions of one section; its names are filled in frames."""
 
     def __init__(self, names: Mapping[str, Var], device: CheckedDevice, functions: Functions) -> None:
         self._scope = RuleScope(names, device.params, device.slots, functions)
@@ -33,7 +33,7 @@ class Section:
         self._resets: list[int] = []
         self._blank: Frame | None = None
         self.exprs: list[TypedExpr] = []
-        """What was compiled, with functions inlined."""
+        """The compiled expressions, with functions inlined."""
 
     def compile(self, expr: TypedExpr) -> Closure:
         return self._scope.compile(self._inlined(expr))
@@ -53,9 +53,9 @@ class Section:
         return let.variable.slot
 
     def _inlined(self, expr: TypedExpr) -> TypedExpr:
-        """Return the expression as its functions have it, and as early as its names are known here."""
+        """Return the expression with functions inlined and constants folded."""
         scope = self._scope
-        # Who watches expressions wants to see them as they were written.
+        # A probe must see expressions as they are written.
         if self._functions.probe is None:
             expr = fold_constants(substitute(expr, self._given, scope.variable), scope)
             expr = inline_calls(expr, self._functions.fns, self._given, scope.variable)
@@ -67,7 +67,7 @@ class Section:
             self.let(let)
 
     def keep(self, slots: Collection[int]) -> None:
-        """Let these `let`s hold their values as long as the frame."""
+        """Keep the values of these `let`s as long as the frame."""
         self._resets = [slot for slot in self._resets if slot not in slots]
 
     def frame(self, **values: Value) -> Frame:
@@ -82,12 +82,12 @@ class Section:
 
     @staticmethod
     def rewind(frame: Frame) -> Meter:
-        """Give a frame all of its steps again, and return the meter that counts them."""
+        """Reset the steps of a frame, and return the meter that counts them."""
         meter = frame[-1] = Meter(frame[-1].limit)
         return meter
 
     def fill(self, frame: Frame, **values: Value) -> None:
-        """Give names other values; what `let`s held of the former is forgotten."""
+        """Give names other values, and forget the values of `let`s."""
         for name, value in values.items():
             frame[self._slots[name]] = value
         for slot in self._resets:
@@ -109,7 +109,7 @@ class FieldsProgram:
         self._values = {name: self.section.compile(value) for name, value in checked.values.items()}
 
     def has(self, name: str) -> bool:
-        """Tell whether the block sets a field."""
+        """Return whether the block sets a field."""
         return name in self._values
 
     def integer(self, name: str, frame: Frame, default: int = 0) -> int:

@@ -22,7 +22,7 @@ device Small {
   resource memory = "v.com/memory"
   param most = 2
 
-  inventory for row in json.decode(node.annotations[?"register"].orValue("[]")) {
+  inventory for row in ROWS {
     set id = row.id
     set slots = 4
     set memory = row.memory
@@ -48,6 +48,7 @@ device Small {
     require charge.memory <= device.memory - device.usedMemory
       else "Memory"
   }
+  order by policy.device == "numa" ? 0.0 : policy.device == "binpack" ? -fullness : fullness, -device.numa
   CHOOSE
   annotate "first": allocation.cards[0].id where allocation.cards.size() > 0
 }
@@ -59,12 +60,13 @@ def small(
     together: str = "",
     choose: str = 'choose first else "TooFew"',
     quota: bool = False,
+    rows: str = 'json.decode(node.annotations[?"register"].orValue("[]"))',
 ) -> DeviceProgram:
     """Return the device with these parts; with `quota` the memory counts for quotas."""
     if quota:
         together += '\n    require quota.allows(charge) else "Quota"'
     text = SMALL.lstrip().replace("ADMIT", admit).replace("TOGETHER", together).replace("CHOOSE", choose)
-    text = text.replace("QUOTA", "quota { set memory = memory }" if quota else "")
+    text = text.replace("ROWS", rows).replace("QUOTA", "quota { set memory = memory }" if quota else "")
     loaded = load_sources([Source("small.kdsl", text)])
     checked = check_program(loaded.program)
     assert checked.rules is not None, checked.diagnostics

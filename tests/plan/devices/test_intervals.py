@@ -5,27 +5,27 @@ from typing import Any
 import pytest
 from kdsl.cluster.devices.cards import Card
 from kdsl.eval.values import EvalError
-from kdsl.plan.devices.choice import Candidate, Choice, Refusal
+from kdsl.plan.devices.choice import Candidate, Charge, Choice, Refusal
 from kdsl.plan.devices.intervals import PART, intervals
 
 
 def profile(name: str, memory: int, size: int, *starts: int) -> dict[str, Any]:
     places = [{"start": start, "size": size} for start in starts]
-    return {"name": name, "memory": memory, "cores": memory // 10, "slices": size, "placements": places}
+    return {"name": name, "memory": memory, "cores": memory // 10, "placements": places}
 
 
 A100 = [
-    profile("7g", 800, 8, 0),
-    profile("3g", 400, 4, 0, 4),
+    profile("1g", 100, 1, 6, 5, 4, 3, 2, 1, 0),
     profile("2g", 200, 2, 0, 2, 4),
-    profile("1g", 100, 1, 0, 1, 2, 3, 4, 5, 6),
+    profile("3g", 400, 4, 4, 0),
+    profile("7g", 800, 8, 0),
 ]
 
 
 def choose(count: int, *cards: tuple[str, int, list[dict[str, Any]]], **fields: Any) -> str | Refusal:
     """Cut parts from cards, given as name, memory to hold and profiles; return `card:profile@start` of each."""
     by_name = {name: (memory, profiles) for name, memory, profiles in cards}
-    values = {"busy": {}, "fromEnd": ["1g", "3g"], "infeasible": "Full", **fields}
+    values = {"busy": {}, "infeasible": "Full", **fields}
 
     def read(name: str, device: Card | None = None, other: Card | None = None) -> Any:
         if device is None:
@@ -35,11 +35,11 @@ def choose(count: int, *cards: tuple[str, int, list[dict[str, Any]]], **fields: 
         return values["busy"].get(device.id, []) if name == "busy" else values[name]
 
     fitting = [
-        Candidate(Card(name, "K", "K", 7, 800, 100), place, memory, 0, 1, "K")
+        Candidate(Card(name, "K", "K", 7, 800, 100), place, Charge(memory, 0, 1, "K"))
         for place, (name, (memory, _)) in enumerate(by_name.items())
     ]
     cards = [one.card for one in fitting]
-    chosen = intervals(Choice(count, fitting, cards, read, {"Sick": 1}, fitting.__getitem__))
+    chosen = intervals(Choice(count, fitting, cards, read, {"Sick": 1}, [one.charge for one in fitting]))
     if isinstance(chosen, Refusal):
         return chosen
     return " ".join(_shown(one) for one in chosen)
@@ -53,8 +53,8 @@ def _shown(one: Candidate) -> str:
 @pytest.mark.parametrize(
     "count, memory, expected",
     [
-        (1, 150, "a:2g@0"),  # the smallest profile that holds it, from the beginning
-        (1, 100, "a:1g@6"),  # from the end
+        (1, 150, "a:2g@0"),  # the first profile that holds it, at its first placement
+        (1, 100, "a:1g@6"),  # placements in the order of the list
         (3, 150, "a:2g@0 a:2g@2 a:2g@4"),
         (4, 150, "a:2g@0 a:2g@2 a:2g@4 b:2g@0"),  # then the next card
         (3, 300, "a:3g@4 a:3g@0 b:3g@4"),

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import pytest
 from kdsl.base.frozen_map import FrozenMap
+from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode
 from kdsl.cluster.objects.node import NodeFacts
 from kdsl.eval.values import EvalError
+from kdsl.plan.devices.inventories import Inventories
 from kdsl.plan.devices.inventory import InventoryProgram
-from kdsl.plan.devices.stock import Stock
 
 from tests.plan.devices.devices import card, node, small
 
@@ -34,22 +35,36 @@ def test_unreadable(register: str, message: str) -> None:
     assert caught.value.message == message
 
 
-def test_kinds_of_which_a_node_has_nothing_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = small()
-    stock, read = Stock({"K": program}), list[str]()
-    asked = InventoryProgram.read
+def test_a_node_without_the_keys_of_an_inventory_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    inventories, read = Inventories({"K": small()}), list[str]()
+    asked = InventoryProgram.cards
 
-    def noted(self: InventoryProgram, node: DeviceNode) -> object:
+    def noted(self: InventoryProgram, node: DeviceNode) -> tuple[Card, ...]:
         read.append(node.name)
         return asked(self, node)
 
-    monkeypatch.setattr(InventoryProgram, "read", noted)
+    monkeypatch.setattr(InventoryProgram, "cards", noted)
     register = '[{"id": "a", "memory": 7}]'
     facts = [
         NodeFacts(name="bare", annotations=FrozenMap({"other": "x"})),
-        NodeFacts(name="bare2"),
         NodeFacts(name="has", annotations=FrozenMap({"register": register})),
-        NodeFacts(name="bare3"),
+        NodeFacts(name="none", annotations=FrozenMap({"register": "[]"})),
     ]
-    assert [len(stock.inventory(each).cards) for each in facts] == [0, 0, 1, 0]
-    assert read == ["bare", "has"]
+    assert [len(inventories.inventory(each).cards) for each in facts] == [0, 1, 0]
+    assert read == ["has", "none"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "node.annotations.map(key, json.decode(key))",
+        """json.decode(node.annotations[?"register"].orValue('[{"id": "a", "memory": 7}]'))""",
+        """json.decode(node.name == "x" ? '[{"id": "a", "memory": 7}]' : "[]")""",
+        'json.decode(node.annotations[?"register" + node.name].orValue("[]"))',
+        'json.decode(node.annotations[?"register"].orValue("no JSON"))',
+    ],
+)
+def test_other_inventories_are_always_read(rows: str) -> None:
+    written = 'json.decode(node.annotations[?"register"].orValue("[]"))'
+    assert not small(rows=rows).inventory.has_none(DeviceNode("x"))
+    assert small(rows=written).inventory.has_none(DeviceNode("x"))

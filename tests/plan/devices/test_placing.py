@@ -6,10 +6,11 @@ from kdsl.cluster.devices.cards import Card
 from kdsl.cluster.devices.pods import DeviceNode, DevicePod, Phase
 from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.quota import NO_QUOTA, Quota
-from kdsl.plan.devices.known import KnownCards
-from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, best_of, place, requests_of
-from kdsl.plan.devices.program import DeviceProgram
+from kdsl.plan.devices.card_tests import CardMemo
+from kdsl.plan.devices.placing import NodeCards, Placed, Unplaced, place
+from kdsl.plan.devices.program import DeviceProgram, requests_of
 
+from tests.devices.best import best_of
 from tests.plan.devices.devices import card, container, pod, small
 
 BINPACK = Policy(device="binpack")
@@ -113,12 +114,12 @@ def test_best_nodes() -> None:
 
 
 def test_what_is_known_of_cards_without_a_quota_says_nothing_of_cards_with_one() -> None:
-    program, known = small(quota=True), KnownCards()
+    program, memo = small(quota=True), CardMemo()
     wanted, at = pod(container(1, 60)), NodeCards(DeviceNode("n"), (card("a"), card("b")))
     requests = requests_of([program], wanted)
 
     def ask(quota: Quota) -> str:
-        found = place({"K": program}, wanted, requests, BINPACK, at, quota, known=known)
+        found = place({"K": program}, wanted, requests, BINPACK, at, quota, memo=memo)
         return found.allocations["K"].text if isinstance(found, Placed) else found.reason
 
     limited = Quota({"v.com/memory": 50})

@@ -16,8 +16,10 @@ from kdsl.cluster.devices.policy import Policy
 from kdsl.cluster.devices.usage import Holding, with_holdings
 from kdsl.plan.compile.scope import Functions
 from kdsl.plan.devices.admission import admit_pod
-from kdsl.plan.devices.placing import NodeCards, Placed, best_of, place, requests_of
-from kdsl.plan.devices.program import DeviceProgram
+from kdsl.plan.devices.placing import NodeCards, Placed, place
+from kdsl.plan.devices.program import DeviceProgram, requests_of
+
+from tests.devices.best import best_of
 
 Json = dict[str, Any]
 NOW = 1_700_000_000_000_000_001

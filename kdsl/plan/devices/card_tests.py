@@ -1,0 +1,320 @@
+"""The compiled `charge` and `fit` of a device: which cards fit a container, tried one after the other.
+
+Most answers about a card depend on its shape and the answers of identity tests alone. A `CardMemo` keeps
+those for pods of one signature.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Final
+
+from kdsl.check.model.devices import CheckedDevice, CheckedTest, CheckedTogether
+from kdsl.check.model.rule_set import CheckedLet
+from kdsl.cluster.devices.cards import Card, Grant, Shape
+from kdsl.eval.scalar import Closure, Frame
+from kdsl.eval.scalar.meter import Meter
+from kdsl.eval.values import EvalError, Value, equals
+from kdsl.plan.compile.scope import Functions
+from kdsl.plan.compile.template import Text, text_in
+from kdsl.plan.devices.attempt import Attempt, Listener
+from kdsl.plan.devices.choice import Candidate, Charge
+from kdsl.plan.devices.identity import IdentityAnswer, IdentityTests, reads_identity
+from kdsl.plan.devices.reads import needs
+from kdsl.plan.devices.requests import Request
+from kdsl.plan.devices.section import FieldsProgram, Section
+
+CardClass = tuple[Shape, IdentityAnswer, bool]
+"""The shape of a card, the answers of identity tests about it, and whether there are quotas."""
+SortKeys = dict[Shape, tuple[Any, ...]]
+_MEMO_BYTES: Final = 800
+"""About the size of a memo entry: one card class and one request."""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What is known of cards of one class: the charge, the answer of each group of tests, and their steps."""
+
+    charge: Charge
+    steps: int
+    answers: list[tuple[Value, int] | None]
+
+
+Verdicts = dict[CardClass, Verdict]
+
+
+@dataclass(slots=True)
+class CardMemo:
+    """Answers about cards for pods of one signature."""
+
+    _verdicts: dict[Request, Verdicts] = field(default_factory=dict)
+    _sort_keys: dict[tuple[Request, ...], SortKeys] = field(default_factory=dict)
+
+    def verdicts(self, request: Request) -> Verdicts:
+        return self._verdicts.setdefault(request, {})
+
+    def sort_keys(self, requests: tuple[Request, ...]) -> SortKeys:
+        """Return the keys of `order by` for the first of these requests; all are of one container."""
+        return self._sort_keys.setdefault(requests, {})
+
+    def __len__(self) -> int:
+        return sum(map(len, self._verdicts.values()))
+
+    @property
+    def nbytes(self) -> int:
+        return _MEMO_BYTES * len(self)
+
+
+@dataclass(slots=True)
+class Walk:
+    """The result of a walk over the cards of a node. `apart` has the last value of each `together by`."""
+
+    rejected: Counter[str] = field(default_factory=Counter)
+    taken: list[Candidate] = field(default_factory=list)
+    charges: list[Charge] = field(default_factory=list)
+    apart: dict[int, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _QuotaView:
+    """The view `DeviceQuota` for one card."""
+
+    attempt: Attempt
+    card: Card | None = None
+    chosen: Sequence[Grant] = ()
+
+    def allows(self, charge: Charge) -> bool:
+        if self.attempt.allows is None or self.card is None:
+            return True
+        return self.attempt.allows((*self.chosen, Candidate(self.card, 0, charge).grant()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A compiled `require` or `together by`.
+
+    `identity` is the number of an identity test, which has no `read`. `needs` are the slots that the step
+    depends on, through `let`s too.
+    """
+
+    read: Closure | None
+    reason: str | Text
+    needs: frozenset[int]
+    reads_identity: bool
+    identity: int | None
+    is_together: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Consecutive steps. A shared group has one answer for all cards of a class."""
+
+    is_shared: bool
+    is_together: bool
+    steps: tuple[_Step, ...]
+
+
+class CardTests:
+    """The compiled `charge` and `fit` of a device."""
+
+    def __init__(self, device: CheckedDevice, kind: str, functions: Functions) -> None:
+        self._kind, self._steps = kind, functions.steps.pod
+        self._charge = FieldsProgram(device.charge, device, functions)
+        self._section = Section(device.fit.scope, device, functions)
+        self.identity = IdentityTests(device, functions)
+        lets = {step.variable.slot: step for step in device.fit.steps if isinstance(step, CheckedLet)}
+        steps = [step for each in device.fit.steps if (step := self._step(each, lets)) is not None]
+        self._is_shared_charge = not reads_identity(device.charge)
+        scope = device.fit.scope
+        changing = frozenset(scope[name].slot for name in ("devices", "chosen", "allocated"))
+        self._unlimited = _groups(steps, changing, lets)
+        # Quotas depend on the cards that were chosen before.
+        self._limited = _groups(steps, changing | {scope["quota"].slot}, lets)
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        return (self._charge.section, self._section, self.identity.section)
+
+    def _step(
+        self, step: CheckedLet | CheckedTest | CheckedTogether, lets: Mapping[int, CheckedLet]
+    ) -> _Step | None:
+        section = self._section
+        if isinstance(step, CheckedLet):
+            section.let(step)
+            return None
+        value = step.condition if isinstance(step, CheckedTest) else step.by
+        slots = needs((value, step.reason), lets)
+        identity = self.identity.number(step)
+        return _Step(
+            section.compile(value) if identity is None else None,
+            section.template(step.reason),
+            slots,
+            reads_identity(value, step.reason, [let.value for slot, let in lets.items() if slot in slots]),
+            identity,
+            isinstance(step, CheckedTogether),
+        )
+
+    def walk(
+        self, attempt: Attempt, verdicts: Verdicts, is_greedy: bool, listener: Listener | None = None
+    ) -> Walk:
+        """Try the cards one after the other; a greedy chooser needs only as many as the request counts.
+
+        `verdicts` are known for pods of this signature and this request. EvalError if a step has no value, or
+        if all together take too many steps.
+        """
+        answers = attempt.identity
+        if answers is None:
+            answers = self.identity.answers(attempt.pod, attempt.node, attempt.policy, attempt.cards)
+        is_limited = attempt.allows is not None
+        groups = self._limited if is_limited else self._unlimited
+        verdicts = verdicts if self._is_shared_charge else {}
+        walker = _Walker(attempt, self._section, self._charge, self._kind, Meter(self._steps))
+        walk = walker.walk
+        for place, card in enumerate(attempt.cards):
+            answer = answers[card.id] if answers else ()
+            card_class = (card.shape, answer, is_limited)
+            verdict = verdicts.get(card_class)
+            if verdict is None:
+                verdict = verdicts[card_class] = walker.verdict(card, len(groups))
+            walk.charges.append(verdict.charge)
+            reason = walker.judge(card, verdict, answer, groups)
+            if listener is not None:
+                listener.asked(card, walker.frame(card, verdict.charge, is_shared=False), reason)
+            if reason:
+                walk.rejected[reason] += 1
+                continue
+            walk.taken.append(Candidate(card, place, verdict.charge))
+            if is_greedy and len(walk.taken) == attempt.request.count:
+                break
+        return walk
+
+
+class _Walker:
+    """One walk over the cards of a node. `meter` counts the steps of all cards."""
+
+    def __init__(
+        self, attempt: Attempt, section: Section, charge: FieldsProgram, kind: str, meter: Meter
+    ) -> None:
+        self.walk = Walk()
+        self._attempt, self._section, self._charge, self._kind = attempt, section, charge, kind
+        self._meter = meter
+        self._frame: Frame | None = None
+        self._charge_frame: Frame | None = None
+
+    def verdict(self, card: Card, groups: int) -> Verdict:
+        """Return a verdict with the charge alone."""
+        fields, attempt = self._charge, self._attempt
+        section = fields.section
+        if self._charge_frame is None:
+            self._charge_frame = section.frame(**attempt.names)
+        frame = self._charge_frame
+        section.fill(frame, device=card)
+        meter = section.rewind(frame)
+        charge = Charge(
+            fields.amount("memory", frame),
+            fields.amount("cores", frame),
+            fields.amount("slots", frame, 1),
+            fields.word("type", frame, self._kind),
+        )
+        return Verdict(charge, meter.limit - meter.left, [None] * groups)
+
+    def judge(self, card: Card, verdict: Verdict, identity: IdentityAnswer, groups: Sequence[_Group]) -> str:
+        """Return the reason why a card does not fit, empty if it does."""
+        self._meter.spend(verdict.steps)
+        for number, group in enumerate(groups):
+            answer = verdict.answers[number] if group.is_shared else None
+            if answer is None:
+                answer = self._ask(card, verdict.charge, identity, group)
+                if group.is_shared:
+                    verdict.answers[number] = answer
+            value, steps = answer
+            self._meter.spend(steps)
+            if group.is_together:
+                self._keep_apart(group.steps[0], value)
+            elif value:
+                return str(value)
+        return ""
+
+    def _ask(self, card: Card, charge: Charge, identity: IdentityAnswer, group: _Group) -> tuple[Value, int]:
+        """Return the reason of the first failed test, or the value of `together by`; and the steps."""
+        frame = self.frame(card, charge, group.is_shared)
+        meter = self._section.rewind(frame)
+        value: Value = ""
+        for step in group.steps:
+            found = _answer(step, identity) if step.read is None else step.read(frame)
+            if group.is_together:
+                value = found
+            elif not found:
+                value = text_in(step.reason, frame)
+                break
+        return value, meter.limit - meter.left
+
+    def frame(self, card: Card, charge: Charge, is_shared: bool) -> Frame:
+        """Return the names of `fit` for a card, for shared steps without the cards taken before it."""
+        attempt, section = self._attempt, self._section
+        if self._frame is None:
+            self._frame = section.frame(
+                **attempt.names,
+                devices=tuple(attempt.cards),
+                allocated=attempt.allocated,
+                quota=_QuotaView(attempt),
+            )
+        frame = self._frame
+        if is_shared:
+            section.fill(frame, device=card, charge=charge)
+        else:
+            chosen = tuple([one.grant() for one in self.walk.taken])
+            quota = _QuotaView(attempt, card, chosen)
+            section.fill(frame, device=card, charge=charge, chosen=chosen, quota=quota)
+        return frame
+
+    def _keep_apart(self, step: _Step, value: Value) -> None:
+        """Give the taken cards back if the value differs from that of the last card that came this far."""
+        walk, number = self.walk, id(step)
+        if number in walk.apart and not equals(value, walk.apart[number]) and walk.taken:
+            assert self._frame is not None or isinstance(step.reason, str)
+            walk.rejected[text_in(step.reason, self._frame or [])] += len(walk.taken)
+            walk.taken.clear()
+        walk.apart[number] = value
+
+
+def _answer(step: _Step, identity: IdentityAnswer) -> Value:
+    """Return the answer of an identity test."""
+    assert step.identity is not None
+    found = identity[step.identity]
+    if isinstance(found, str):
+        raise EvalError(found)
+    return found
+
+
+def _groups(
+    steps: Sequence[_Step], changing: Collection[int], lets: Mapping[int, CheckedLet]
+) -> tuple[_Group, ...]:
+    """Group steps. `changing` are the slots of names that differ between cards of one class.
+
+    Shared steps and others have no `let` in common: so the steps that a group takes do not depend on what is
+    known already.
+    """
+    single = {
+        number
+        for number, step in enumerate(steps)
+        if (step.reads_identity and step.identity is None)
+        or not step.needs.isdisjoint(changing)
+        or (step.is_together and not isinstance(step.reason, str))
+    }
+    before = -1
+    while before != len(single):
+        before = len(single)
+        common = frozenset[int]().union(*(steps[number].needs for number in single)) & lets.keys()
+        single |= {number for number, step in enumerate(steps) if not step.needs.isdisjoint(common)}
+
+    def group(number: int) -> tuple[bool, int]:
+        return number not in single, number if steps[number].is_together else -1
+
+    return tuple(
+        _Group(is_shared, together >= 0, tuple(steps[number] for number in numbers))
+        for (is_shared, together), numbers in groupby(range(len(steps)), group)
+    )

@@ -1,0 +1,71 @@
+"""The fill level of cards and nodes: HAMi's, in single precision.
+
+It decides ties, so every operation is done in the order and the precision of the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from kdsl.cluster.devices.cards import Card
+from kdsl.cluster.devices.policy import Weights
+from kdsl.plan.devices.requests import Request
+
+_SCALE: Final = np.float32(10)
+_NOTHING: Final = np.float32(0)
+
+
+def node_score(cards: Sequence[Card]) -> np.float32:
+    """Return the fill level of the cards of a node together: 10 for each of slots, compute and memory."""
+    slots = cores = memory = used_slots = used_cores = used_memory = 0
+    for card in cards:
+        slots += card.slots
+        cores += card.cores
+        memory += card.memory
+        used_slots += card.used
+        used_cores += card.used_cores
+        used_memory += card.used_memory
+    totals, used = (slots, cores, memory), (used_slots, used_cores, used_memory)
+    if not all(totals):
+        return _NOTHING
+    one, two, three = (np.float32(part) / np.float32(whole) for part, whole in zip(used, totals, strict=True))
+    return np.float32(_SCALE * (one + two + three))
+
+
+def card_score(card: Card, requests: Iterable[Request], weights: Weights) -> np.float32:
+    """Return the weighted fill level of a card with the requests for exactly its type.
+
+    Cards with their model as type count without requests, as in HAMi.
+    """
+    if not card.slots or not card.cores or not card.memory:
+        return _NOTHING
+    asked = [request for request in requests if request.kind == card.type]
+    slots = len(asked) + card.used
+    cores = sum(request.cores for request in asked) + card.used_cores
+    memory = sum(_memory(request, card) for request in asked) + card.used_memory
+    parts = (
+        (weights.slot, slots, card.slots),
+        (weights.core, cores, card.cores),
+        (weights.memory, memory, card.memory),
+    )
+    return _weighted(parts)
+
+
+@lru_cache(maxsize=65536)
+def _weighted(parts: tuple[tuple[int, int, int], ...]) -> np.float32:
+    """Return the weighted sum of shares; few different ones occur."""
+    one, two, three = (
+        np.float32(weight) * (np.float32(part) / np.float32(whole)) for weight, part, whole in parts
+    )
+    return np.float32(_SCALE * (one + two + three))
+
+
+def _memory(request: Request, card: Card) -> int:
+    if request.percent in (0, 101):
+        return request.memory
+    product = card.memory * request.percent
+    return product // 100 if product >= 0 else -(-product // 100)

@@ -1,0 +1,165 @@
+"""What identifies cards and nodes: names of cards, and names, labels, annotations and capacity of nodes.
+
+Nodes whose cards have equal numbers get equal answers from every expression that reads none of this. Tests in
+`fit` that read it, but nothing that pods on the node change, are identity tests: they run first, once per
+node and kind of pod. Nodes with equal answers of identity tests can share all other answers: see `classes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from kdsl.check.model.devices import CheckedDevice, CheckedTest, FitStep
+from kdsl.check.model.rule_set import CheckedLet
+from kdsl.check.model.typed import CallFn, CallOf, FieldOf, HasField, ListOf, MapOf, Typed, Var
+from kdsl.check.model.types import BindingTime, Type
+from kdsl.cluster.devices.cards import Card
+from kdsl.cluster.devices.pods import DeviceNode, DevicePod
+from kdsl.cluster.devices.policy import Policy
+from kdsl.eval.values import EvalError
+from kdsl.plan.compile.scope import Functions
+from kdsl.plan.devices.reads import parts
+from kdsl.plan.devices.section import Section
+
+IdentityAnswer = tuple[bool | str, ...]
+"""The answers of the identity tests about a card; a text is an error."""
+IdentityAnswers = Mapping[str, IdentityAnswer]
+"""The answers by name of card."""
+NO_ANSWERS: Final[IdentityAnswers] = MappingProxyType({})
+
+_VIEWS: Final = frozenset(
+    ("Device", "DeviceGrant", "DeviceAllotment", "DeviceAllocation", "DeviceTenant", "DeviceNode")
+)
+_PASSES: Final = frozenset(("size", "_[_]"))
+"""Functions that read nothing of the cards in a list."""
+_CARDS: Final = frozenset(("Device.id", "DeviceGrant.id"))
+_NAMES: Final = _CARDS | {f"DeviceNode.{field}" for field in ("name", "labels", "annotations", "capacity")}
+_OTHERS: Final = frozenset(
+    ("Device.attributes", "Device.tenants", "DeviceGrant.attributes", "DeviceAllocation.text")
+) | {f"DeviceTenant.{field}" for field in ("name", "namespace", "annotations", "memory", "cores")}
+_FIXED: Final = frozenset(
+    ("id", "index", "kind", "type", "numa", "mode", "healthy", "slots", "memory", "cores")
+)
+"""Fields of `Device` that no pod changes."""
+_POD: Final = frozenset(("name", "namespace", "uid", "labels", "annotations", "runtimeClass"))
+
+
+class IdentityTests:
+    """The compiled identity tests of a device."""
+
+    def __init__(self, device: CheckedDevice, functions: Functions) -> None:
+        scope = device.fit.scope
+        lets = {step.variable.slot for step in device.fit.steps if isinstance(step, CheckedLet)}
+        tests = [
+            step
+            for step in device.fit.steps
+            if isinstance(step, CheckedTest) and _is_identity_test(step, scope, lets)
+        ]
+        self._numbers = {id(test): number for number, test in enumerate(tests)}
+        # What does not depend on the card is computed once per node.
+        node = replace(scope["node"], time=BindingTime.POD)
+        self.section = Section({**scope, "node": node}, device, functions)
+        self._tests = [self.section.compile(test.condition) for test in tests]
+
+    def number(self, step: FitStep) -> int | None:
+        """Return the place of a step among the answers; None for a step that is no identity test."""
+        return self._numbers.get(id(step))
+
+    def answers(
+        self, pod: DevicePod, node: DeviceNode, policy: Policy, cards: Sequence[Card]
+    ) -> IdentityAnswers:
+        """Run the tests on each card."""
+        if not self._tests:
+            return NO_ANSWERS
+        section = self.section
+        frame = section.frame(pod=pod, node=node, policy=policy)
+        found: dict[str, IdentityAnswer] = {}
+        for card in cards:
+            answer: list[bool | str] = []
+            for test in self._tests:
+                section.fill(frame, device=card)
+                section.rewind(frame)
+                try:
+                    answer.append(bool(test(frame)))
+                except EvalError as error:
+                    answer.append(error.message)
+            found[card.id] = tuple(answer)
+        return found
+
+
+def reads_identity(*sections: object) -> bool:
+    """Return whether checked sections read identities, or fields that differ between equal cards."""
+    return any(_reads_names(section) or _reads_others(section) for section in sections)
+
+
+def _is_identity_test(test: CheckedTest, scope: Mapping[str, Var], lets: Collection[int]) -> bool:
+    """Return whether a test reads names, and beside them only fixed fields of cards, the policy and the pod.
+
+    The pod's containers do not count as fixed. `lets` are the slots of the `let`s of `fit`.
+    """
+    condition = test.condition
+    if not _reads_names(condition) or _reads_others(condition) or reads_identity(test.reason):
+        return False
+    fixed = {scope[name].slot for name in ("pod", "node", "policy", "device")}
+    changing = {variable.slot for variable in scope.values()}.union(lets) - fixed
+    for part in parts(condition):
+        if isinstance(part, Var) and part.slot in changing:
+            return False
+        if isinstance(part, FieldOf | HasField) and (
+            (part.view == "Device" and part.field not in _FIXED)
+            or (part.view == "DevicePod" and part.field not in _POD)
+        ):
+            return False
+        if isinstance(part, CallFn) and _hands_over(part.args, _VIEWS | {"DevicePod"}):
+            return False
+    return True
+
+
+def _reads_names(section: object) -> bool:
+    compared: set[int] = set()
+    for part in parts(section):
+        match part:
+            case CallOf(function="_==_" | "_!=_", args=(FieldOf() as one, FieldOf() as other)) if {
+                _name(one),
+                _name(other),
+            } <= _CARDS:
+                # The comparison of two names of cards has one result on all nodes with the same cards.
+                compared |= {id(one), id(other)}
+            case FieldOf() | HasField() if _name(part) in _NAMES and id(part) not in compared:
+                return True
+    return False
+
+
+def _reads_others(section: object) -> bool:
+    """Return whether a section reads other fields that differ, or passes a whole card to a function."""
+    counted: set[int] = set()
+    for part in parts(section):
+        match part:
+            case CallOf(function="size", args=(FieldOf() as field, *_)):
+                counted.add(id(field))
+            case FieldOf() | HasField() if _name(part) in _OTHERS and id(part) not in counted:
+                return True
+            case CallFn() if _hands_over(part.args):
+                return True
+            case CallOf() if part.function not in _PASSES and _hands_over(part.args):
+                return True
+            case ListOf() if _hands_over(tuple(item.value for item in part.items)):
+                return True
+            case MapOf() if _hands_over(tuple(entry.value for entry in part.entries)):
+                return True
+    return False
+
+
+def _name(field: FieldOf | HasField) -> str:
+    return f"{field.view}.{field.field}"
+
+
+def _hands_over(values: tuple[Typed, ...], views: frozenset[str] = _VIEWS) -> bool:
+    return any(_mentions(value.type, views) for value in values)
+
+
+def _mentions(type_: Type, views: frozenset[str]) -> bool:
+    return type_.name in views or any(_mentions(each, views) for each in type_.args)

@@ -1,0 +1,114 @@
+"""The cards of nodes, without those parts that pods on the node have: computed from the annotations of the
+pods.
+
+The result for a node is kept only while the node and its pods are the same objects, so nothing is counted
+twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kdsl.cluster.devices.cards import Card, Shape
+from kdsl.cluster.devices.codec import shown
+from kdsl.cluster.devices.pods import DeviceNode
+from kdsl.cluster.devices.quota import Quota
+from kdsl.cluster.devices.usage import with_holdings
+from kdsl.cluster.objects.node import NodeFacts, NodeInfo
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
+from kdsl.eval.values import EvalError
+from kdsl.plan.devices.placing import NodeCards
+from kdsl.plan.devices.program import DeviceProgram
+from kdsl.plan.devices.records import Records
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """The node with its idle cards, and their shapes; `faults` has the errors of unreadable kinds."""
+
+    at: NodeCards
+    shapes: tuple[Shape, ...]
+    faults: Mapping[str, str]
+
+    @property
+    def cards(self) -> tuple[Card, ...]:
+        return self.at.cards
+
+
+def device_node(facts: NodeFacts) -> DeviceNode:
+    """Return a node as device rules see it."""
+    return DeviceNode(facts.name, facts.labels, facts.annotations, facts.device_capacity)
+
+
+class Inventories:
+    """The cards that the devices of one profile find on nodes."""
+
+    def __init__(self, programs: Mapping[str, DeviceProgram]) -> None:
+        self.programs = programs
+        self.records = Records({kind: program.record for kind, program in programs.items()})
+        self._idle: dict[str, tuple[NodeFacts, Inventory]] = {}
+        self._used: dict[str, tuple[NodeFacts, tuple[PodInfo, ...], NodeCards]] = {}
+
+    def inventory(self, facts: NodeFacts) -> Inventory:
+        """Return the idle cards of a node."""
+        known = self._idle.get(facts.name)
+        if known is None or known[0] is not facts:
+            known = self._idle[facts.name] = (facts, self._read(facts))
+        return known[1]
+
+    def idle(self, node: NodeInfo) -> NodeCards:
+        """Return a node with its cards as if it had no pods."""
+        return self.inventory(node.facts).at
+
+    def cards(self, node: NodeInfo) -> tuple[Card, ...]:
+        """Return the cards of a node with the parts of its pods taken."""
+        return self.at(node).cards
+
+    def at(self, node: NodeInfo) -> NodeCards:
+        """Return a node with its cards as they are."""
+        facts, pods = node.facts, node.pods
+        known = self._used.get(node.name)
+        if known is not None and known[0] is facts and known[1] is pods:
+            return known[2]
+        at, more = self.idle(node), pods
+        if known is not None and known[0] is facts and pods and known[1] == pods[:-1]:
+            # Most often one pod was added.
+            at, more = known[2], pods[-1:]
+        at = NodeCards(at.node, with_holdings(at.cards, self.records.holdings(more)))
+        self._used[node.name] = (facts, pods, at)
+        return at
+
+    def quota(self, snapshot: Snapshot, namespace: str) -> Quota | None:
+        """Return the limits of a namespace on cards and the usage of its pods; None without limits."""
+        quota_names = {kind: program.quota_names for kind, program in self.programs.items()}
+        names = {name for each in quota_names.values() for name in (each.memory, each.cores)}
+        limits = snapshot.catalog.quota_limits(namespace)
+        quota = Quota({name: amount for name, amount in limits.items() if name in names})
+        if not quota.limits:
+            return None
+        for row in snapshot.order.tolist():
+            for pod in snapshot.info(row).pods:
+                if pod.namespace == namespace:
+                    for kind, grants in self.records.grants(pod).items():
+                        quota = quota.with_usage(quota_names[kind], grants)
+        return quota
+
+    def _read(self, facts: NodeFacts) -> Inventory:
+        node, faults = device_node(facts), dict[str, str]()
+        cards: list[Card] = []
+        for kind, program in self.programs.items():
+            handshake = program.handshake
+            if program.inventory.has_none(node) or (handshake is not None and handshake.is_gone(facts)):
+                continue
+            try:
+                found = program.inventory.cards(node)
+                known = {card.id for card in cards}
+                twice = next((card.id for card in found if card.id in known), None)
+                if twice is not None:
+                    raise EvalError(f"card `{shown(twice)}` is of another kind, too")
+                cards += found
+            except EvalError as error:
+                faults[kind] = error.message
+        return Inventory(NodeCards(node, tuple(cards)), tuple([card.shape for card in cards]), faults)

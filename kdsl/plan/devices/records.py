@@ -1,0 +1,101 @@
+"""The records of cards in the annotations of pods, and those that cannot be read.
+
+A pod has no cards by a record that cannot be read, as in HAMi. Decisions about cards report such records.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Final
+
+from kdsl.cluster.devices.cards import Grant
+from kdsl.cluster.devices.codec import held
+from kdsl.cluster.devices.pods import DevicePod, Phase
+from kdsl.cluster.devices.usage import Holding
+from kdsl.cluster.objects.pod import PodInfo
+from kdsl.cluster.snapshot.snapshot import Snapshot
+
+MOST: Final = 1_000
+"""The largest number of pods with unreadable records that are kept; every decision about cards visits them.
+"""
+SHOWN: Final = 20
+_NOTHING: Final[Mapping[str, tuple[Grant, ...]]] = MappingProxyType({})
+_LONG: Final = 2048
+
+
+def device_pod(pod: PodInfo) -> DevicePod:
+    """Return a pod as device rules see it."""
+    return DevicePod(
+        pod.name, pod.namespace, pod.uid, pod.labels, pod.annotations, containers=pod.device_containers
+    )
+
+
+class Records:
+    """Reads records; `keys` are their annotations by kind of device."""
+
+    def __init__(self, keys: Mapping[str, str]) -> None:
+        self._keys = keys
+        self._unreadable: OrderedDict[str, tuple[PodInfo, tuple[str, ...]]] = OrderedDict()
+
+    def grants(self, pod: PodInfo) -> Mapping[str, tuple[Grant, ...]]:
+        """Return the cards of a pod by kind."""
+        annotations = pod.annotations
+        if not annotations:
+            return _NOTHING
+        phases = tuple(each.phase for each in pod.device_containers)
+        grants: dict[str, tuple[Grant, ...]] = {}
+        problems: list[str] = []
+        for kind, key in self._keys.items():
+            if key in annotations:
+                found = _granted(annotations[key], phases)
+                if isinstance(found, str):
+                    problem = f"annotation {key}: {found}; this record counts for nothing"
+                    problems.append(f"pod {pod.key}: {problem}")
+                elif found:
+                    grants[kind] = found
+        if problems and pod.node_name:
+            self._unreadable[pod.key] = (pod, tuple(problems))
+            if len(self._unreadable) > MOST:
+                self._unreadable.popitem(last=False)
+        return grants
+
+    def holdings(self, pods: Iterable[PodInfo]) -> list[Holding]:
+        """Return the pods that have cards, with their cards."""
+        return [Holding(device_pod(pod), grants) for pod in pods if (grants := self.grants(pod))]
+
+    def problems(self, snapshot: Snapshot) -> list[str]:
+        """Return the unreadable records of pods that are still there; those of other pods are forgotten."""
+        found: list[str] = []
+        for key, (pod, problems) in tuple(self._unreadable.items()):
+            if _is_there(pod, snapshot):
+                found += problems
+            else:
+                self._unreadable.pop(key, None)
+        rest = len(found) - SHOWN
+        return found if rest <= 0 else [*found[:SHOWN], f"{rest:,} more records of cards cannot be read"]
+
+
+def _is_there(pod: PodInfo, snapshot: Snapshot) -> bool:
+    row = snapshot.row_of(pod.node_name)
+    return row is not None and any(
+        each.key == pod.key and each.annotations == pod.annotations for each in snapshot.info(row).pods
+    )
+
+
+def _granted(text: str, phases: tuple[Phase, ...]) -> tuple[Grant, ...] | str:
+    """Read a record; a text is the reason why it cannot be read."""
+    # Long records are not kept: 65,536 of them would be too much memory.
+    return _read(text, phases) if len(text) > _LONG else _read_kept(text, phases)
+
+
+def _read(text: str, phases: tuple[Phase, ...]) -> tuple[Grant, ...] | str:
+    try:
+        return held(text, phases)
+    except ValueError as error:
+        return str(error)
+
+
+_read_kept = lru_cache(maxsize=65536)(_read)

@@ -1,0 +1,39 @@
+"""How full cards and nodes are: HAMi's figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from kdsl.cluster.devices.cards import Card
+from kdsl.cluster.devices.policy import Weights
+from kdsl.plan.devices.fullness import card_score, node_score
+from kdsl.plan.devices.requests import Request
+
+
+def test_scores_are_single_precision() -> None:
+    card = Card("a", "K", "K", 3, 7, 9, used=1, used_memory=1, used_cores=1)
+    expected = np.float32(10) * (
+        np.float32(1) / np.float32(3) + np.float32(1) / np.float32(9) + np.float32(1) / np.float32(7)
+    )
+    score = node_score([card])
+    assert score.dtype == np.float32
+    assert score == expected
+    assert card_score(card, [], Weights()) == expected
+
+
+def test_only_requests_of_exactly_the_type_count() -> None:
+    card = Card("a", "K", "K", 4, 100, 100)
+    request = Request("K", count=2, memory=50, percent=101, cores=25)
+    assert card_score(card, [request], Weights()) == np.float32(10)
+    assert card_score(card, [request], Weights(slot=2, core=0, memory=4)) == np.float32(25)
+    model = Card("a", "K", "K Model", 4, 100, 100)
+    assert card_score(model, [request], Weights()) == 0
+
+
+@pytest.mark.parametrize("empty", ["slots", "memory", "cores"])
+def test_cards_without_one_of_the_three_score_nothing(empty: str) -> None:
+    card = replace(Card("b", "K", "K", 4, 100, 100, used=2), **{empty: 0})
+    assert not node_score([card])
+    assert not card_score(card, [], Weights())
