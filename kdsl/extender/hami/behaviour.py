@@ -21,7 +21,7 @@ from kdsl.extender.hami.binding import Binding, Gate
 from kdsl.extender.hami.choosing import Answer, Chooser, Simulator
 from kdsl.extender.hami.exposing import MetricsPort
 from kdsl.extender.hami.metrics import CardMetrics, Sighting
-from kdsl.extender.hami.objects import node_of, pod_of, written_pod
+from kdsl.extender.hami.objects import node_of, written_pod
 from kdsl.extender.hami.options import HamiOptions
 from kdsl.extender.hami.reservations import Reservations
 from kdsl.extender.hami.reviewing import Verdict, Webhook
@@ -29,6 +29,7 @@ from kdsl.extender.hami.roles import Roles
 from kdsl.extender.hami.sweeping import Sweeper
 from kdsl.extender.hami.telling import Teller
 from kdsl.extender.hami.writes import Writes
+from kdsl.extender.objects import read_pod
 from kdsl.extender.ports import NotReadyError, RefusedError
 from kdsl.extender.protocol import (
     AdmissionResponse,
@@ -111,6 +112,8 @@ class HamiBehaviour:
                 rules = await asyncio.to_thread(_Rules, made, self._live.options.wall, self._options)
             except InvalidInputError as error:
                 _LOG.error("the devices of the rules before stay in use: %s", error)
+            except Exception:  # noqa: BLE001 - pods are served by the rules before
+                _LOG.exception("the devices of the rules before stay in use")
             else:
                 await self._host.ask(partial(self._use, rules))
 
@@ -128,7 +131,7 @@ class HamiBehaviour:
 
     async def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
         """Choose one node and give the pod cards of it. Whole nodes are only looked at: nothing is given."""
-        pod = pod_of(args.pod)
+        pod = read_pod(args.pod)
         if args.nodes is not None:
             return await self._simulate(pod, args)
         self._check_ready()

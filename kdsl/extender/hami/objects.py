@@ -1,4 +1,4 @@
-"""Objects that come with calls, read as the rest of the program reads them."""
+"""Nodes that come with calls, and pods as they are written, read as the rest of the program reads them."""
 
 from __future__ import annotations
 
@@ -10,24 +10,14 @@ from msgspec import Raw
 from kdsl.base.diagnostic import Diagnostic
 from kdsl.cluster.api.objects import Node, Pod
 from kdsl.cluster.objects.node import NodeFacts
-from kdsl.cluster.objects.pod import PodInfo
 from kdsl.cluster.read.decode import decode
-from kdsl.cluster.read.defaults import default_node, default_pod
+from kdsl.cluster.read.defaults import default_node
 from kdsl.cluster.read.problems import Problems
 from kdsl.extender.protocol import UnreadableError, json_values
 
 T = TypeVar("T")
-_pods = msgspec.json.Decoder(Pod)
 _nodes = msgspec.json.Decoder(Node)
 _NO_SUCH_VALUES = (ValueError, ArithmeticError, TypeError, LookupError)
-
-
-def pod_of(raw: Raw) -> PodInfo:
-    """Read a pod as kube-scheduler sends it; raise UnreadableError."""
-    try:
-        return PodInfo.of(default_pod(_read(_pods, raw, Pod)))
-    except _NO_SUCH_VALUES as error:
-        raise UnreadableError(f"the pod cannot be read: {error}") from None
 
 
 def node_of(raw: Raw) -> NodeFacts:

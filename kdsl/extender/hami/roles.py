@@ -55,8 +55,10 @@ class Roles:
         while True:
             try:
                 await self.round()
-            except (NoAnswerError, msgspec.MsgspecError, OSError) as error:
+            except NoAnswerError as error:
                 _LOG.warning("the role of this replica is not known: %s", error)
+            except Exception:  # noqa: BLE001 - the next round tries again
+                _LOG.exception("the role of this replica is not known")
             await asyncio.sleep(EVERY)
 
     async def round(self) -> None:

@@ -108,6 +108,7 @@ def test_old_names_are_there_where_they_are_asked_for() -> None:
 
 def test_they_are_on_a_port_of_their_own() -> None:
     async def scenario(life: Life) -> None:
+        await life.cluster.seen_by(life.extender)
         port = life.extender.behaviour.metrics_port
         assert port is not None
         while not port.port:
