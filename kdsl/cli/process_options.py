@@ -1,4 +1,4 @@
-"""Options of commands that run for long against a cluster: `kdsl run`, `kdsl extender`."""
+"""The common options of `kdsl run` and `kdsl extender`."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ LOGGING: Final[tuple[Option, ...]] = (
 
 
 def listening(port: int, none: str = "") -> tuple[Option, ...]:
-    """Return the options of where to listen; `none` says what port 0 means, without it 0 is refused."""
+    """Return the options for address and port; `none` explains port 0, which is otherwise invalid."""
     return (
         click.option(
             "--bind-address",
@@ -124,7 +124,7 @@ def with_options(*groups: tuple[Option, ...]) -> Callable[[Command], Command]:
 
 
 def certificate_files(certificate: Path | None, key: Path | None) -> tuple[Path, Path] | None:
-    """Return the files of a certificate and its key, None without; raise click.UsageError for one of both."""
+    """Return the two files, None without; raise click.UsageError for one without the other."""
     if (certificate is None) != (key is None):
         raise click.UsageError("--tls-cert-file and --tls-private-key-file belong together")
     return (certificate, key) if certificate and key else None

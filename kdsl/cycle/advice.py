@@ -1,5 +1,6 @@
-"""What another scheduler is told that asks about nodes of its choice: which of them are out, and why; scores;
-and where pods that would have to go make room. Nothing is changed, and no node is passed over.
+"""Answers for another scheduler about nodes of its choice: verdicts, scores, and fits after preemption.
+
+Nothing is changed, and all requested nodes are evaluated.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ GONE = Status(Code.UNSCHEDULABLE, ("node is not known here",))
 
 
 def judge_nodes(attempt: Attempt, contested: Contested, rows: NDArray[np.int32]) -> StatusColumn:
-    """Ask the filters about nodes by row; raise PluginError where one goes wrong on any of them."""
+    """Evaluate the filters on nodes, by row; raise PluginError if one fails on any node."""
     found = run_pre_filters(attempt)
     column = _judged(attempt, contested, rows, found)
     verdicts = run_feasible_filters(attempt, Verdicts.of(rows, column))
@@ -36,9 +37,9 @@ def judge_nodes(attempt: Attempt, contested: Contested, rows: NDArray[np.int32])
 
 
 def score_rows(attempt: Attempt, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], int]:
-    """Return the weighted scores of nodes by row, and the most that one could have: 0 where nothing scores.
+    """Return the weighted scores of nodes, by row, and their maximum: 0 without scores.
 
-    What has no say about the pod does not count. Raises PluginError.
+    Scores that do not apply to the pod are not in the maximum. Raises PluginError.
     """
     run_pre_filters(attempt)
     scores = score_nodes(attempt, NodeSet(attempt.snapshot, rows))
@@ -51,7 +52,7 @@ def score_rows(attempt: Attempt, rows: NDArray[np.int32]) -> tuple[NDArray[np.in
 
 
 def fit_on(attempt: Attempt, contested: Contested, node: str) -> Status | None:
-    """Return why a pod does not fit on a node, None where it does; raise PluginError."""
+    """Return the rejection of a pod on a node, None if it fits; raise PluginError."""
     row = attempt.snapshot.row_of(node)
     if row is None:
         return GONE
@@ -60,11 +61,14 @@ def fit_on(attempt: Attempt, contested: Contested, node: str) -> Status | None:
 
 
 Rejects = Callable[[int, Sequence[PodInfo]], Status | None]
-"""Returns why the pod would not fit on the node of a row with these pods gone; None where it would."""
+"""Returns the rejection on the node of a row without these pods, None if the pod fits."""
 
 
 def preemption(attempt: Attempt, contested: Contested) -> Rejects:
-    """Return what judges nodes without some of their pods, which the profile must let go; PluginError."""
+    """Return a function that evaluates nodes without some of their pods; raise PluginError.
+
+    The preemption of the profile must allow these pods as victims.
+    """
     found = run_pre_filters(attempt)
     judge, hooks = Judge.of(attempt, contested), attempt.table.preemption
 

@@ -309,8 +309,9 @@ class Engine:
         return record.decision(Outcome.UNSCHEDULABLE, message=record.diagnosis.message())
 
     def place_on(self, pod: PodInfo, node: str) -> Decision | None:
-        """Place a pod on the node that another scheduler has chosen for it, if it fits there; None where no
-        profile takes it. The pod need not be in the queue.
+        """Place a pod on the node that another scheduler chose, if it fits there; None without a profile.
+
+        The pod need not be in the queue.
         """
         found = self.attempt(pod)
         if found is None:

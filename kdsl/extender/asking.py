@@ -1,6 +1,6 @@
-"""What rules say to a call, found on the scheduling thread: between two changes, of one state of the cluster.
+"""The answers of rules to a call, computed on the scheduling thread, so on one state of the cluster.
 
-Names come in the order of the call, and so do the answers.
+Answers are in the order of the names in the call.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from kdsl.hooks.errors import PluginError
 from kdsl.hooks.status import Code, Status
 
 MOST_POINTS: Final = 10
-"""kube-scheduler takes 0 to 10 from extenders, and counts each as ten points of its own."""
+"""The highest score of an extender. kube-scheduler multiplies it by 10, to the range of its own scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Which nodes a pod may go to, why not now, and why never."""
+    """The feasible nodes, and the reasons of the others: `failed` for now, `never` whatever is evicted."""
 
     left: tuple[str, ...] = ()
     failed: Mapping[str, str] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Judged:
 
 
 def judge(engine: Engine, pod: PodInfo, names: Sequence[str]) -> Judged:
-    """Judge nodes; one that is not known yet, or no more, is out for now. Raises RefusedError."""
+    """Evaluate the predicates on nodes; unknown nodes are rejected for now. Raises RefusedError."""
     attempt, contested = _attempt(engine, pod)
     rows, known = _rows(attempt.snapshot, names)
     try:
@@ -60,9 +60,9 @@ def judge(engine: Engine, pod: PodInfo, names: Sequence[str]) -> Judged:
 
 
 def score(engine: Engine, pod: PodInfo, names: Sequence[str]) -> list[int]:
-    """Return the points of nodes, 0 to 10: the weighted mean of the scores that have a say, to the nearest.
+    """Return the scores of nodes, 0 to 10: the weighted mean of all scores that apply, rounded.
 
-    A node that is not known gets none. Raises RefusedError.
+    An unknown node gets 0. Raises RefusedError.
     """
     attempt, _ = _attempt(engine, pod)
     rows, known = _rows(attempt.snapshot, names)
@@ -80,15 +80,15 @@ def score(engine: Engine, pod: PodInfo, names: Sequence[str]) -> list[int]:
 def _points(totals: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     if not most:
         return np.zeros(len(totals), np.int64)
-    # As floats: what weights allow may be too large to be multiplied.
+    # As floats: with large weights the product could overflow.
     shares = np.floor(totals / most * MOST_POINTS + 0.5)
     return np.clip(shares, 0, MOST_POINTS).astype(np.int64)
 
 
 def leave(engine: Engine, pod: PodInfo, victims: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return the nodes that the pod fits on without the victims, who must be allowed to go; by UID.
+    """Return the nodes on which the pod fits without the victims (UIDs), if the profile allows all of them.
 
-    A victim that is not known is gone already. Raises RefusedError.
+    An unknown victim counts as deleted. Raises RefusedError.
     """
     attempt, contested = _attempt(engine, pod)
     snapshot = attempt.snapshot
@@ -118,7 +118,7 @@ def _attempt(engine: Engine, pod: PodInfo) -> tuple[Attempt, Contested]:
 
 
 def _rows(snapshot: Snapshot, names: Sequence[str]) -> tuple[NDArray[np.int32], list[str] | None]:
-    """Return the rows of nodes, and the names of those that are known: None where all are."""
+    """Return the rows of the known nodes, and their names: None if all are known."""
     rows = snapshot.rows_of(names)
     if None not in rows:
         return np.array(rows, np.int32), None

@@ -1,4 +1,4 @@
-"""The behaviours by name, as `--behaviour` knows them."""
+"""The behaviours by name: the values of `--behaviour`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_NEEDS: Final = Needs(())
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a behaviour becomes part of a process: `needs` is what it watches besides what rules read."""
+    """A behaviour: its factory, and the resources it watches besides those of the rules."""
 
     make: Callable[[Host], Behaviour]
     needs: Needs = NO_NEEDS

@@ -1,6 +1,6 @@
-"""Binds pods where kube-scheduler asks for it: as `kdsl run` binds, and each pod once, however often it asks.
+"""Bindings on request of kube-scheduler: the same as those of `kdsl run`, and once per pod.
 
-From the answer on the pod counts on its node, before any watch tells of it.
+A pod counts on its node from the beginning of its binding, before the watch event.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from kdsl.live.services import Host
 
 LOOKS: Final = 20
 LOOK_EVERY: Final = 0.1
-"""So often, and after so many seconds, a pod or node is looked for that watches may tell of any moment."""
+"""The attempts, and the seconds between them, to find a pod or node that is not in the watches yet."""
 ANSWER_WITHIN: Final = 60.0
-"""Seconds until a call is answered though its binding is not over: it goes on, and another call joins it."""
+"""The most seconds of a call. Its binding continues after that, and another call can wait for it."""
 
 Tell = Callable[[str], None]
-"""Hears of the end of a binding: why the pod is not bound, empty where it is."""
+"""Receives the end of a binding: the error, or an empty text for a bound pod."""
 
 
 class Binding:
-    """Binds pods of one process. A `LoopListener`; all but `bind` is for the scheduling thread."""
+    """The bindings of one process. A `LoopListener`; everything but `bind` runs on the scheduling thread."""
 
     def __init__(self, host: Host, is_ready: Callable[[], bool]) -> None:
         self._host, self._is_ready = host, is_ready
         self._waiting: dict[str, tuple[str, list[Tell]]] = {}
-        """By uid of a pod that is being bound, its node and who waits for the end."""
+        """The node and the waiting calls of each binding, by the uid of the pod."""
         host.scheduler.loop.listen(self)
         host.scheduler.loop.before_each(self._look)
 
     async def bind(self, args: ExtenderBindingArgs) -> str:
-        """Bind a pod and return why that failed, empty where it is bound. Raises NotReadyError."""
+        """Bind a pod and return the error, or an empty text. Raises NotReadyError."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[str] = loop.create_future()
 
@@ -63,17 +63,17 @@ class Binding:
             return f"the API server has not answered within {ANSWER_WITHIN:g} s: the binding goes on"
 
     def decided(self, decision: Decision, queued: QueuedPod, seconds: float) -> None:
-        """Do nothing: pods are not taken from the queue."""
+        """Do nothing: the queue is not used."""
 
     def ended(self, decision: Decision, pod: PodInfo) -> None:
-        """Tell who waits what came of a binding."""
+        """Answer the calls that wait for a binding."""
         if decision.outcome is not Outcome.BINDING:
             self._settle(pod.uid, "" if decision.outcome is Outcome.PLACED else _why(decision))
 
     # ---- the scheduling thread ---------------------------------------------------------------------------
 
     def _begin(self, args: ExtenderBindingArgs, tell: Tell) -> str:
-        """Begin to bind, and have `tell` called at the end; or return what is missing for it, if known."""
+        """Begin a binding, which calls `tell` at its end; or return which object is unknown."""
         scheduler = self._host.scheduler
         if not self._is_ready():
             raise NotReadyError("the cluster is not known yet")
@@ -82,18 +82,21 @@ class Binding:
         if live is None or (args.uid and live.info.uid != args.uid):
             return f"pod {key} with the uid {args.uid} is not known"
         pod = live.info
-        if pod.node_name:
-            tell("" if pod.node_name == args.node else f"pod {key} is on node {pod.node_name} already")
-            return ""
-        if pod.is_terminating:
-            tell(f"pod {key} is being deleted")
-            return ""
         if pod.uid in self._waiting:
             node, tells = self._waiting[pod.uid]
             if node == args.node:
                 tells.append(tell)
             else:
                 tell(f"pod {key} is being bound to node {node}")
+            return ""
+        # The cache knows of a binding of ours before the watch does.
+        placed = scheduler.cache.pod(key)
+        where = placed.node_name if placed is not None else pod.node_name
+        if where:
+            tell("" if where == args.node else f"pod {key} is on node {where} already")
+            return ""
+        if pod.is_terminating:
+            tell(f"pod {key} is being deleted")
             return ""
         if not scheduler.known.has_node(args.node):
             return f"node {args.node} is not known"
@@ -112,7 +115,7 @@ class Binding:
             tell("" if decision.outcome is Outcome.PLACED else _why(decision))
 
     def _look(self, change: Change) -> None:
-        """Learn from the watch of pods that are bound, or gone, before or without an answer to us."""
+        """Handle the watch events of pods that were bound or deleted before the answer to the binding."""
         thing = change.object
         if change.uid not in self._waiting or not isinstance(thing, LivePod):
             return

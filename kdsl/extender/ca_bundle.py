@@ -1,7 +1,6 @@
-"""Has the API server trust the webhook: writes the served certificate into its MutatingWebhookConfiguration.
+"""The caBundle of a MutatingWebhookConfiguration: contains the generated certificate of this process.
 
-It is needed where the certificate is made at the start. Those of other replicas stay in the bundle while they
-are good.
+The certificates of other replicas stay in the bundle until they expire.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from kdsl.live.http import Answer, NoAnswerError, Request, Sender
 from kdsl.live.services import Served
 
 EVERY: Final = 60.0
-"""Seconds between looks at what the API server has: who applies the manifest again takes the bundle away."""
+"""Seconds between checks: applying the manifest again removes the bundle."""
 MOST: Final = 8
-"""So many certificates are in a bundle, the newest ones."""
+"""The most certificates in a bundle; the newest ones are kept."""
 JSON_PATCH: Final = "application/json-patch+json"
 _FOLDER: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 _LOG: Final = logging.getLogger(__name__)
@@ -66,7 +65,7 @@ class CaBundle:
         self._problem = ""
 
     async def keep(self, served: Served) -> None:
-        """Write the bundle again whenever it is without the certificate; until cancelled."""
+        """Write the bundle whenever the certificate is missing, until cancelled."""
         while True:
             try:
                 await self.look(served.certificate)
@@ -75,7 +74,7 @@ class CaBundle:
             await asyncio.sleep(self._every)
 
     async def look(self, certificate: bytes) -> None:
-        """Look at the configuration once, and write what is missing."""
+        """Check the configuration once, and add the certificate to its bundles."""
         answer = await self._sender.send(Request("GET", self._path))
         if not answer.is_success:
             self._note(f"it cannot be read: {_said(answer)}")
@@ -103,7 +102,7 @@ class CaBundle:
         self._problem = ""
 
     def _bundle(self, before: str, own: x509.Certificate) -> str:
-        """Return a bundle with our certificate, and those of before that are good still; newest first."""
+        """Return a bundle of our certificate and the unexpired ones of `before`, newest first."""
         now = self._now()
         kept = [each for each in _read(before) if each.not_valid_after_utc > now]
         if own in kept and len(kept) <= MOST:
@@ -119,7 +118,7 @@ class CaBundle:
 
 
 def _read(bundle: str) -> Iterable[x509.Certificate]:
-    """Return the certificates of a bundle; what is none is not kept."""
+    """Return the certificates of a bundle; none if it is malformed."""
     try:
         return x509.load_pem_x509_certificates(b64decode(bundle)) if bundle else []
     except ValueError:

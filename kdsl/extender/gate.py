@@ -1,4 +1,4 @@
-"""How much is under way at once: calls, those that are worked on, and bytes of their bodies."""
+"""Limits of concurrent calls, of work at a time, and of the bytes of bodies."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LOOK_EVERY: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`calls` are under way at most, `at_once` of them are worked on; a body has `body` bytes at most, all
-    bodies together `bodies`. Bodies have `body_within` seconds to come.
+    """Limits: `calls` concurrent calls, work on `at_once` of them, `body` bytes in one body and `bodies` in
+    all. A body must arrive within `body_within` seconds.
     """
 
     calls: int = 256
@@ -26,11 +26,11 @@ class Limits:
 
 
 class FullError(Exception):
-    """A call that is not let in now; the text says what is full."""
+    """A call beyond a limit; the text names the limit."""
 
 
 class Gate:
-    """Counts what is under way, on the event loop."""
+    """Counts calls and bytes, on the event loop."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -40,7 +40,7 @@ class Gate:
 
     @contextmanager
     def enter(self) -> Iterator[None]:
-        """Let a call in, and out again; raise FullError."""
+        """Count a call until it ends; raise FullError beyond the limit."""
         if self._is_closed:
             raise FullError("the extender ends")
         if self.calls >= self.limits.calls:
@@ -52,7 +52,7 @@ class Gate:
             self.calls -= 1
 
     async def close(self, within: float) -> None:
-        """Let nobody in any more, and wait up to so many seconds until all are out."""
+        """Refuse further calls, and wait up to `within` seconds for the current ones."""
         self._is_closed = True
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
@@ -61,7 +61,7 @@ class Gate:
 
     @contextmanager
     def holding(self) -> Iterator[Held]:
-        """Count the bytes of a body until the call is over."""
+        """Count the bytes of a body until the call ends."""
         held = Held(self)
         try:
             yield held
@@ -70,7 +70,7 @@ class Gate:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Wait until the call is one of those that are worked on: first come, first served."""
+        """Wait for a place among the calls that are worked on, in the order of arrival."""
         async with self._slots:
             yield
 
@@ -83,7 +83,7 @@ class Held:
         self.bytes = 0
 
     def add(self, count: int) -> None:
-        """Count bytes more; raise FullError."""
+        """Count further bytes; raise FullError beyond the limit."""
         gate = self._gate
         if gate.bytes + count > gate.limits.bodies:
             raise FullError(f"the bodies of calls under way have {gate.bytes} bytes")

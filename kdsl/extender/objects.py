@@ -20,7 +20,7 @@ _pod: Final = msgspec.json.Decoder(Pod)
 
 
 def read_pod(raw: Raw) -> PodInfo:
-    """Return the pod of a call; raise UnreadableError."""
+    """Decode the pod of a call; raise UnreadableError."""
     try:
         pod = default_pod(_pod.decode(raw))
     except UNREADABLE:
@@ -30,12 +30,12 @@ def read_pod(raw: Raw) -> PodInfo:
     try:
         return PodInfo.of(pod)
     except (ValueError, ArithmeticError, TypeError, LookupError) as error:
-        # What the API server lets through is no error of ours, but a value nobody can count with.
+        # A value that the API server accepts, but that cannot be converted, such as an unknown quantity.
         raise UnreadableError(f"the Pod cannot be used: {error}") from None
 
 
 def _with_nulls(raw: Raw) -> Pod:
-    """Decode a pod with nulls where the API has none, or say what does not fit."""
+    """Decode a pod with nulls for absent fields; raise UnreadableError with the first wrong field."""
     found: list[Diagnostic] = []
     try:
         pod = decode(json_values(raw), Pod, Problems(found, "the Pod"))

@@ -1,4 +1,4 @@
-"""What answers the calls of kube-scheduler and of the API server: rules, or HAMi's behaviour."""
+"""The port for answers to kube-scheduler and the API server: by rules, or as HAMi."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ from kdsl.extender.protocol import (
 
 
 class RefusedError(Exception):
-    """A call that is understood, and cannot be done; kube-scheduler shows the text as it stands.
+    """A valid call that fails. The text becomes the `Error` of the answer, which kube-scheduler shows.
 
-    Where the verb's answer has an `Error`, it is there; else the call is answered with the status 500.
+    Answers without an `Error` field get status 500 instead.
     """
 
 
 class NotReadyError(Exception):
-    """A call that cannot be answered yet; it is answered with 503 and Retry-After."""
+    """A call that has no answer yet; it gets 503 with Retry-After."""
 
 
 class Behaviour(Protocol):
-    """Answers calls, each on the event loop; many may be under way. Raises RefusedError or NotReadyError.
+    """Answers concurrent calls, on the event loop. Raises RefusedError or NotReadyError.
 
-    Anything else that is raised is logged, and answered as a RefusedError is.
+    Any other exception is logged and handled like RefusedError.
     """
 
     async def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
-        """Say which of the nodes the pod may go to: in the form in which they came."""
+        """Return the feasible nodes, in the form of the call, and the reasons of the others."""
         ...
 
     async def prioritize(self, args: ExtenderArgs) -> Sequence[HostPriority]:
-        """Score the nodes, each from 0 to 10."""
+        """Return the scores of the nodes, 0 to 10."""
         ...
 
     async def preempt(self, args: ExtenderPreemptionArgs) -> ExtenderPreemptionResult:
-        """Say on which of the nodes the victims may go, and which of them have to."""
+        """Return the nodes whose victims may be evicted, with these victims."""
         ...
 
     async def bind(self, args: ExtenderBindingArgs) -> ExtenderBindingResult:
-        """Bind the pod: it is bound once this returns."""
+        """Bind the pod, and return when it is bound."""
         ...
 
     async def admit(self, review: AdmissionReview) -> AdmissionReview:
-        """Answer the API server about a pod that is made: `review.allowed(patch)`, `review.denied(text)`."""
+        """Return the review of a new pod: `review.allowed(patch)` or `review.denied(text)`."""
         ...
 
     def works(self) -> Mapping[str, Coroutine[Any, Any, None]]:

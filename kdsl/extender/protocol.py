@@ -1,7 +1,7 @@
-"""What kube-scheduler and the API server say to us, and our answers: `extender/v1` and `admission.k8s.io`.
+"""The calls of kube-scheduler and the API server, and the answers: `extender/v1` and `admission.k8s.io`.
 
-Objects of the API stay as they came (`Raw`): who needs one decodes it. Keys of `extender/v1` are read in any
-case, as Go does, and written as kube-scheduler writes them. Null is absent, what is empty is left out.
+Objects of the API stay undecoded (`Raw`). Keys of `extender/v1` are read in any case, like in Go, and written
+like those of kube-scheduler. Null means absent; empty fields are omitted.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ JSON_PATCH: Final = "JSONPatch"
 
 
 class UnreadableError(Exception):
-    """A request that cannot be read; the text says why."""
+    """An unreadable call; the text is the reason."""
 
 
 # ---- filter and prioritize -------------------------------------------------------------------------------
 
 
 class SentNode(Struct, frozen=True):
-    """A node that came with a request: its name, and all of it as it came."""
+    """A node of a call: its name, and its JSON."""
 
     name: str
     raw: Raw
 
 
 class ExtenderArgs(Struct, frozen=True):
-    """A pod and the nodes that are asked about: whole ones, or names where the extender knows nodes.
+    """A pod and the candidate nodes: whole ones, or their names with nodeCacheCapable.
 
-    One of both is there.
+    One of the two is present.
     """
 
     pod: Raw
@@ -51,15 +51,15 @@ class ExtenderArgs(Struct, frozen=True):
 
 
 class NodeList(Struct, frozen=True):
-    """Whole nodes, as they came."""
+    """Whole nodes as JSON."""
 
     items: tuple[Raw, ...] = ()
 
 
 class ExtenderFilterResult(Struct, frozen=True, rename="pascal", omit_defaults=True):
-    """Which nodes are left, in the form in which they came, and why others are out.
+    """The feasible nodes, in the form of the call, and the reasons of the others.
 
-    `failed_nodes` may be cured by removing pods, `failed_and_unresolvable_nodes` may not.
+    Preemption may help on `failed_nodes`, but not on `failed_and_unresolvable_nodes`.
     """
 
     nodes: NodeList | None = None
@@ -80,27 +80,27 @@ class HostPriority(Struct, frozen=True, rename="pascal"):
 
 
 class Victims(Struct, frozen=True):
-    """Whole pods of a node that would have to go."""
+    """The victims on a node, as whole pods."""
 
     pods: tuple[Raw, ...] = ()
     violations: int = 0
 
 
 class MetaPod(Struct, frozen=True):
-    """A pod that would have to go, by its UID."""
+    """A victim, by UID."""
 
     uid: str = field(name="UID")
 
 
 class MetaVictims(Struct, frozen=True):
-    """Pods of a node that would have to go; `violations` are those that a disruption budget guards."""
+    """The victims on a node; `violations` of them are protected by a disruption budget."""
 
     pods: tuple[MetaPod, ...] = field(name="Pods", default=())
     violations: int = field(name="NumPDBViolations", default=0)
 
 
 class ExtenderPreemptionArgs(Struct, frozen=True):
-    """A pod, and by node the pods that would have to go: whole, or UIDs where the extender knows nodes."""
+    """A pod, and the victims by node: whole pods, or UIDs with nodeCacheCapable."""
 
     pod: Raw
     victims: Mapping[str, Victims] | None = None
@@ -108,7 +108,7 @@ class ExtenderPreemptionArgs(Struct, frozen=True):
 
 
 class ExtenderPreemptionResult(Struct, frozen=True):
-    """The nodes that are left, with their victims: always by UID."""
+    """The remaining nodes with their victims, always by UID."""
 
     meta_victims: Mapping[str, MetaVictims] = field(name="NodeNameToMetaVictims", default_factory=dict)
 
@@ -117,7 +117,7 @@ class ExtenderPreemptionResult(Struct, frozen=True):
 
 
 class ExtenderBindingArgs(Struct, frozen=True):
-    """A pod, and the node that it is to be bound to."""
+    """A pod, and the node for its binding."""
 
     name: str
     namespace: str
@@ -126,7 +126,7 @@ class ExtenderBindingArgs(Struct, frozen=True):
 
 
 class ExtenderBindingResult(Struct, frozen=True, rename="pascal", omit_defaults=True):
-    """Empty where the pod is bound."""
+    """The error; empty for a bound pod."""
 
     error: str = ""
 
@@ -143,7 +143,7 @@ class GroupVersionKind(Struct, frozen=True):
 
 
 class AdmissionRequest(Struct, frozen=True, rename="camel"):
-    """An object that is about to be written."""
+    """An object that a client wants to write."""
 
     uid: str
     kind: GroupVersionKind = GroupVersionKind()
@@ -157,7 +157,7 @@ class AdmissionRequest(Struct, frozen=True, rename="camel"):
 
 
 class AdmissionStatus(Struct, frozen=True, omit_defaults=True):
-    """What is said of an object that is let in or not."""
+    """The status of an allowed or denied object."""
 
     metadata: Mapping[str, str]
     message: str = ""
@@ -166,7 +166,7 @@ class AdmissionStatus(Struct, frozen=True, omit_defaults=True):
 
 
 class AdmissionResponse(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Whether the object is let in, and the JSON patch that is made to it; base64 is made of its bytes."""
+    """Whether the object is allowed, and its JSON patch: bytes, which are encoded as base64."""
 
     uid: str
     allowed: bool
@@ -177,7 +177,7 @@ class AdmissionResponse(Struct, frozen=True, rename="camel", omit_defaults=True)
 
 
 class AdmissionReview(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A question of the API server, or the answer to it: in the version of the question."""
+    """A request of the API server, or the response in the same version."""
 
     kind: str
     api_version: str
@@ -185,12 +185,12 @@ class AdmissionReview(Struct, frozen=True, rename="camel", omit_defaults=True):
     response: AdmissionResponse | None = None
 
     def allowed(self, patch: bytes | None = None) -> AdmissionReview:
-        """Return the answer that lets the object in, changed by a JSON patch if there is one."""
+        """Return the review that allows the object, with a JSON patch if there is one."""
         status = AdmissionStatus(metadata={}, code=200)
         return self._answered(True, status, patch, JSON_PATCH if patch is not None else "")
 
     def denied(self, message: str, code: int = 403, reason: str = "Forbidden") -> AdmissionReview:
-        """Return the answer that keeps the object out."""
+        """Return the review that denies the object."""
         return self._answered(False, AdmissionStatus({}, message, reason, code))
 
     def _answered(
@@ -224,27 +224,27 @@ _encoder: Final = msgspec.json.Encoder()
 
 
 def read_args(body: bytes) -> ExtenderArgs:
-    """Read the question of filter and prioritize; raise UnreadableError."""
+    """Decode a call of filter or prioritize; raise UnreadableError."""
     return _read(body, _args)
 
 
 def read_preemption(body: bytes) -> ExtenderPreemptionArgs:
-    """Read the question of preempt; raise UnreadableError."""
+    """Decode a call of preempt; raise UnreadableError."""
     return _read(body, _preemption)
 
 
 def read_binding(body: bytes) -> ExtenderBindingArgs:
-    """Read the question of bind; raise UnreadableError."""
+    """Decode a call of bind; raise UnreadableError."""
     return _read(body, _binding)
 
 
 def read_review(body: bytes) -> AdmissionReview:
-    """Read the question of the API server; raise UnreadableError."""
+    """Decode a review of the API server; raise UnreadableError."""
     return _read(body, _question)
 
 
 def write(answer: object) -> bytes:
-    """Return an answer as JSON."""
+    """Encode an answer as JSON."""
     return _encoder.encode(answer)
 
 
@@ -334,10 +334,10 @@ def _word(members: Mapping[str, Raw], key: str) -> str:
 
 
 def _folded(body: bytes | Raw) -> dict[str, Raw]:
-    """Return the members of an object by their keys in lower case, without those that are null."""
+    """Return the members of an object by lower-case key, without nulls."""
     return {key.lower(): raw for key, raw in _members.decode(body).items() if bytes(raw) != _NULL}
 
 
 def json_values(raw: Raw) -> Any:
-    """Return an object that came with a request as plain values; raise UnreadableError."""
+    """Decode an object of a call to plain values; raise UnreadableError."""
     return _read(bytes(raw), msgspec.json.decode)

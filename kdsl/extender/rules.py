@@ -1,4 +1,4 @@
-"""What rules answer: a profile's predicates filter, its scores prioritize, its preemption lets pods go."""
+"""The behaviour of rules: answers by the predicates, scores and preemption of a profile."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ T = TypeVar("T")
 
 
 class RulesBehaviour:
-    """Answers by the rules of a process, from what it watches. A `Behaviour`."""
+    """A `Behaviour` that evaluates the rules of a process on its watched cluster."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._binding = Binding(host, host.is_ready)
 
     async def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
-        """Ask the predicates. Whole nodes name the candidates: what they are is known by the watch."""
+        """Evaluate the predicates. Of whole nodes only the names are used: the facts come from the watch."""
         pod, names = read_pod(args.pod), args.names
         engine = self._host.scheduler.engine
         found = await self._ask(lambda: judge(engine, pod, names))
@@ -52,14 +52,14 @@ class RulesBehaviour:
         )
 
     async def prioritize(self, args: ExtenderArgs) -> Sequence[HostPriority]:
-        """Ask the scores."""
+        """Evaluate the scores."""
         pod, names = read_pod(args.pod), args.names
         engine = self._host.scheduler.engine
         points = await self._ask(lambda: score(engine, pod, names))
         return list(map(HostPriority, names, points))
 
     async def preempt(self, args: ExtenderPreemptionArgs) -> ExtenderPreemptionResult:
-        """Keep the nodes on which the pod fits without the victims, if the profile lets these go."""
+        """Keep the nodes on which the pod fits without the victims, if the profile allows these."""
         pod, victims = read_pod(args.pod), _by_uid(args)
         uids = {node: tuple(each.uid for each in on_node.pods) for node, on_node in victims.items()}
         engine = self._host.scheduler.engine
@@ -67,11 +67,11 @@ class RulesBehaviour:
         return ExtenderPreemptionResult({node: victims[node] for node in left})
 
     async def bind(self, args: ExtenderBindingArgs) -> ExtenderBindingResult:
-        """Bind the pod, if it fits on the node still."""
+        """Bind the pod, if it still fits on the node."""
         return ExtenderBindingResult(await self._binding.bind(args))
 
     async def admit(self, review: AdmissionReview) -> AdmissionReview:
-        """Let every pod in as it is: rules change none."""
+        """Allow every pod without a patch: rules change no pods."""
         return review.allowed()
 
     def works(self) -> Mapping[str, Coroutine[Any, Any, None]]:
@@ -79,7 +79,7 @@ class RulesBehaviour:
         return {}
 
     async def _ask(self, question: Callable[[], T]) -> T:
-        """Ask of one state of the cluster, which is known as a whole."""
+        """Ask the scheduling thread, if all watches are complete."""
 
         def look() -> T:
             if not self._host.is_ready():
@@ -90,7 +90,7 @@ class RulesBehaviour:
 
 
 def _by_uid(args: ExtenderPreemptionArgs) -> dict[str, MetaVictims]:
-    """Return the victims by node, as they are answered: by UID."""
+    """Return the victims of each node by UID, which is the form of the answer."""
     if args.meta_victims is not None:
         return dict(args.meta_victims)
     return {node: _named(victims) for node, victims in (args.victims or {}).items()}

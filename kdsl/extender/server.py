@@ -1,6 +1,6 @@
-"""The paths that kube-scheduler and the API server call: reads a call, has it answered, writes the answer.
+"""The HTTP paths for kube-scheduler and the API server, answered by a behaviour.
 
-What is wrong with a call is answered as JSON, `{"Error": text}`; nothing that comes ends the process.
+Errors are JSON, `{"Error": text}`. No request ends the process.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from kdsl.extender.protocol import UnreadableError
 T = TypeVar("T")
 
 RETRY_AFTER: Final = "1"
-"""Seconds after which a call that is not let in may come again."""
+"""Seconds until a refused call may be repeated."""
 LARGE: Final = 262_144
-"""Bodies of so many bytes are read and written on a thread: watches must not wait for them."""
+"""Bodies of this size are decoded and encoded on a worker thread, so that watches do not wait."""
 _GONE: Final = 499
-"""What is counted for a caller who has hung up. Nobody is answered."""
+"""The status in the metrics for a caller that disconnected; there is no answer."""
 _LOG: Final = logging.getLogger(__name__)
 
 
 class CallObserver(Protocol):
-    """Hears of each call: the verb, the status that it was answered with, and how long it took."""
+    """Receives the verb, the status and the duration of each call."""
 
     def called(self, verb: str, status: int, seconds: float) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A path below the prefix: how its calls are read and answered.
+    """A path below the prefix, with its reader and its answer.
 
-    With `has_error` the answer itself can say what went wrong, as `Error`. One that `waits` for others is
-    not counted among those that are worked on.
+    With `has_error` the answer has an `Error` field. With `waits` calls mostly wait for the API server: they
+    need no place among the calls that are worked on.
     """
 
     name: str
@@ -60,7 +60,7 @@ class _TooLargeError(Exception):
 
 
 class ExtenderServer:
-    """Answers the calls of one process by a behaviour."""
+    """The paths of one process, answered by a behaviour."""
 
     def __init__(self, behaviour: Behaviour, gate: Gate, observer: CallObserver, prefix: str = "") -> None:
         self._gate, self._observer = gate, observer
@@ -79,7 +79,7 @@ class ExtenderServer:
         )
 
     def beside(self, app: ASGIApp) -> ASGIApp:
-        """Return what answers the paths of the verbs, and has `app` answer the others."""
+        """Return an app with the paths of the verbs, and those of `app`."""
 
         async def choose(scope: Scope, receive: Receive, send: Send) -> None:
             is_ours = scope["type"] == "http" and scope["path"] in self._paths
@@ -121,7 +121,7 @@ class ExtenderServer:
             return Response(status_code=_GONE)
 
     async def _body(self, request: Request, hold: Callable[[int], None]) -> bytes:
-        """Read the body, of as many bytes as are allowed."""
+        """Read the body, within the limits."""
         most, said = self._gate.limits.body, request.headers.get("content-length", "")
         if said.isdecimal() and int(said[:20]) > most:
             raise _TooLargeError
@@ -152,12 +152,12 @@ class ExtenderServer:
 
 
 async def _aside(size: int, work: Callable[[], T]) -> T:
-    """Do what takes long for many bytes on a thread, else at once."""
+    """Run `work` on a worker thread if `size` is large, else here."""
     return work() if size < LARGE else await asyncio.to_thread(work)
 
 
 def _refusal(verb: Verb, text: str) -> Response:
-    """Say that a call cannot be done: in the answer, where it can, so that pods' events show the text."""
+    """Return an error: in the answer's `Error` if it has one, so that the pod's event shows the text."""
     return _failure(200 if verb.has_error else 500, text)
 
 

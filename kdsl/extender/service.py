@@ -1,4 +1,4 @@
-"""The extender as part of a process: `kdsl extender` is a scheduler that is asked, and takes no pods."""
+"""The extender as a service of a process that schedules no pods itself."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from kdsl.obs.client_metrics import ExtenderMetrics
 
 PORT: Final = 8443
 IDLE: Final = 120
-"""Seconds that a connection may be open without a call: kube-scheduler keeps its own for 90."""
+"""Seconds until an idle connection is closed: more than the 90 of kube-scheduler, which then closes first."""
 SPARE_CONNECTIONS: Final = 256
-"""More connections than calls: who is beyond the limit of calls is answered, and probes always are."""
+"""Connections beyond those of calls, so that refused calls and probes get answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtenderOptions:
-    """How calls are answered: below the path `prefix`, by the behaviour of that name.
+    """The name of the behaviour, the path `prefix`, and the limits.
 
-    The certificate that is made at the start is written into the `webhook` configuration, if one is named.
+    The generated certificate is written into the configuration `webhook`, if there is one.
     """
 
     behaviour: str = "rules"
@@ -38,7 +38,7 @@ class ExtenderOptions:
 
 
 class ExtenderService:
-    """A `Service` of a process: what it answers comes from its cluster and its rules."""
+    """A `Service` that answers by the cluster and the rules of its process."""
 
     def __init__(self, options: ExtenderOptions, kind: Kind | None = None) -> None:
         """`kind` is there where the behaviour has settings of its own."""
@@ -52,25 +52,25 @@ class ExtenderService:
         self._behaviour: Behaviour | None = None
 
     def attach(self, host: Host) -> None:
-        """Become part of a process."""
+        """Set up for a process."""
         self._host, self._gate = host, Gate(self._options.limits)
         self._behaviour = self._kind.make(host)
         metrics = ExtenderMetrics(host.registry)
         self._server = ExtenderServer(self._behaviour, self._gate, metrics, self._options.prefix)
 
     def application(self, app: ASGIApp) -> ASGIApp:
-        """Return what answers kube-scheduler and the API server, and has `app` answer everybody else."""
+        """Return an app with the paths of the extender, and those of `app`."""
         assert self._server is not None
         return self._server.beside(app)
 
     def works(self, served: Served) -> Mapping[str, Coroutine[Any, Any, None]]:
-        """Return what the behaviour does by itself, and what keeps the webhook's caBundle, if asked for."""
+        """Return the tasks of the behaviour, and the one that keeps the caBundle of a webhook."""
         works = {} if self._behaviour is None else dict(self._behaviour.works())
         if self._options.webhook and self._host is not None:
             works["ca-bundle"] = CaBundle(self._options.webhook, self._host.sender).keep(served)
         return works
 
     async def stop(self, within: float) -> None:
-        """Turn calls away, and wait until those under way are answered: the scheduling thread still runs."""
+        """Refuse further calls, and wait for the current ones while the scheduling thread still runs."""
         if self._gate is not None:
             await self._gate.close(within)

@@ -29,7 +29,7 @@ DRAIN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many connections a server takes, and how many seconds one may be open without a request."""
+    """The limits of a server: connections, and seconds until an idle one is closed."""
 
     connections: int = CONNECTIONS
     idle: int = IDLE

@@ -41,7 +41,7 @@ class Evicts(Protocol):
 
 
 class Silence:
-    """Takes the place of a writer where nothing is to be said: another scheduler says it."""
+    """A writer that writes nothing, for a process that only advises another scheduler."""
 
     def submit(self, subject: object, wish: object = None) -> bool:
         """Write nothing."""

@@ -1,4 +1,4 @@
-"""What is served beside the endpoints of a process, over its cluster and rules: `kdsl extender`, for one."""
+"""The port for services beside the endpoints of a process, such as `kdsl extender`."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ T = TypeVar("T")
 
 
 class Asks(Protocol):
-    """Asks the scheduling thread, which alone may look at cache, queue and engine, between two changes."""
+    """Runs a question on the scheduling thread, the only thread with access to cache, queue and engine."""
 
     async def __call__(self, question: Callable[[], T]) -> T: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The process that a service is part of.
+    """The process of a service.
 
-    `is_ready` tells whether the cluster is known, `made` is what is decided by now. `sender` sends requests
-    to the API server that `scheduler.api` has no method for.
+    `is_ready` returns whether all watches are complete, `made` the current rules. `sender` is for requests to
+    the API server without a method in `scheduler.api`.
     """
 
     scheduler: LiveScheduler
@@ -41,38 +41,38 @@ class Host:
 
 
 class Served(Protocol):
-    """Where the service is to be found. `kdsl.live.endpoints.Endpoints` is one."""
+    """The server of a service. `kdsl.live.endpoints.Endpoints` is one."""
 
     @property
     def certificate(self) -> bytes:
-        """The certificate that is served now, as PEM; empty without one."""
+        """The current certificate as PEM; empty without TLS."""
         ...
 
     @property
     def port(self) -> int:
-        """The port that is listened on."""
+        """The port of the server."""
         ...
 
 
 class Service(Protocol):
-    """A service of a process. All is called on the event loop, `attach` first."""
+    """A service of a process. All methods run on the event loop, `attach` first."""
 
     bounds: Bounds
     needs: Needs
-    """What it watches besides what the rules read."""
+    """The resources that it watches besides those of the rules."""
 
     def attach(self, host: Host) -> None:
-        """Become part of a process, before it begins to watch."""
+        """Set up for a process, before its watches start."""
         ...
 
     def application(self, app: ASGIApp) -> ASGIApp:
-        """Return what answers the paths of the service, and has `app` answer the others."""
+        """Return an app with the paths of the service, and those of `app`."""
         ...
 
     def works(self, served: Served) -> Mapping[str, Coroutine[Any, Any, None]]:
-        """Return what runs while the process does, by name."""
+        """Return the tasks of the service by name; they run until the process ends."""
         ...
 
     async def stop(self, within: float) -> None:
-        """Take nothing more on, and end what is under way within so many seconds: the process ends."""
+        """Refuse further work, and complete the current work within `within` seconds."""
         ...

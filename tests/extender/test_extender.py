@@ -285,12 +285,12 @@ def test_a_pod_that_no_longer_fits_is_not_bound() -> None:
 def test_asking_twice_binds_once() -> None:
     async def scenario(here: Site) -> None:
         pod = await known(here)
-        here.world.sandbox.faults.once(BINDING, Delay(0.3))
-        first, second, other = await asyncio.gather(
-            here.bind(pod, "n2"), here.bind(pod, "n2"), _soon(here, pod, "n3")
-        )
-        assert (first.json, second.json) == ({}, {})
-        assert other.json == {"Error": "pod default/a is being bound to node n2"}
+        here.world.sandbox.faults.once(BINDING, Delay(3))
+        first, second = (asyncio.create_task(here.bind(pod, "n2")) for _ in range(2))
+        engine = here.instance.process.scheduler.engine
+        await here.world.until(lambda: engine.bindings_under_way)
+        assert (await here.bind(pod, "n3")).json == {"Error": "pod default/a is being bound to node n2"}
+        assert ((await first).json, (await second).json) == ({}, {})
         await here.world.settled_for("pods")
         assert (await here.bind(pod, "n2")).json == {}
         assert (await here.bind(pod, "n3")).json == {"Error": "pod default/a is on node n2 already"}
@@ -299,9 +299,16 @@ def test_asking_twice_binds_once() -> None:
     play(scenario)
 
 
-async def _soon(here: Site, pod: Json, node: str) -> Any:
-    await asyncio.sleep(0.1)
-    return await here.bind(pod, node)
+def test_asking_again_before_the_watch_tells_of_the_binding() -> None:
+    async def scenario(here: Site) -> None:
+        pod = await known(here)
+        here.world.sandbox.faults.silence_watches("pods")
+        assert (await here.bind(pod, "n2")).json == {}
+        assert (await here.bind(pod, "n2")).json == {}
+        assert (await here.bind(pod, "n3")).json == {"Error": "pod default/a is on node n2 already"}
+        assert len(here.world.bindings()) == 1
+
+    play(scenario)
 
 
 def test_a_refused_binding_gives_the_room_back() -> None:
@@ -364,9 +371,9 @@ def test_a_pod_or_node_that_comes_late_is_waited_for() -> None:
 def test_a_pod_that_goes_while_it_is_bound_is_told_of() -> None:
     async def scenario(here: Site) -> None:
         pod = await known(here)
-        here.world.sandbox.faults.once(BINDING, Delay(1.5))
+        here.world.sandbox.faults.once(BINDING, Delay(3))
         bound = asyncio.create_task(here.bind(pod, "n2"))
-        await asyncio.sleep(0.2)
+        await here.world.until(lambda: here.instance.process.scheduler.engine.bindings_under_way)
         await here.world.delete("a")
         assert (await bound).json == {"Error": "pod default/a is gone"}
 
